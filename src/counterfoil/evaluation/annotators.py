@@ -7,8 +7,6 @@ counts 0 (`zero`): then a model's R@1 on its own benchmark is exactly that on al
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from math import comb
 from typing import Any
 
 import numpy as np
@@ -26,10 +24,8 @@ from counterfoil.stats.two_way_clustering import inflation, linear_variance
 #: What can be measured, and whether the gain of a match counts (ECCV Caption equation E.4) or only that it is
 #: one.
 MEASURES = ("graded_recall_at_1", "graded_r_precision", "recall_at_1", "r_precision")
-UNDEFINED = ("out", "zero")
-#: All sets of so many annotators can be gone through (4,095 of 12); of more, some of each size are drawn.
+#: All sets of so many annotators can be gone through: 4,095 of 12.
 MOST = 12
-_SETS_PER_SIZE = 200
 #: So many sets of one size say how queries move its mean bias.
 _MOVED = 50
 
@@ -119,23 +115,6 @@ def _in_json(by_kind: Mapping[str, Any]) -> dict[str, Any]:
     return {kind.replace("-", "_"): value for kind, value in by_kind.items()}
 
 
-def sets_of_annotators(n: int, *, seed: int = 0) -> NDArray[np.bool_]:
-    """(sets, n) all sets of up to `MOST` annotators, else some of each size; small ones first."""
-    if n < 2:
-        raise InputError("bias needs models to compare", given=f"{n} model", allowed="2 or more")
-    if n <= MOST:
-        return subsets(n)
-    rng = np.random.default_rng(seed)
-    rows = [np.eye(n, dtype=bool)]
-    for size in range(2, n):
-        every = comb(n, size)
-        chosen = set(combinations(range(n), size)) if every <= _SETS_PER_SIZE else set()
-        while len(chosen) < min(every, _SETS_PER_SIZE):
-            chosen.add(tuple(sorted(rng.choice(n, size, replace=False).tolist())))
-        rows.append(np.array([[i in c for i in range(n)] for c in sorted(chosen)], dtype=bool))
-    return np.concatenate([*rows, np.ones((1, n), dtype=bool)])
-
-
 def per_query(
     verified: JudgedPairs, annotators: NDArray[np.bool_], measure: str, *, undefined: str = "out"
 ) -> NDArray[np.float64]:
@@ -171,9 +150,6 @@ def study(
 
     Source: ECCV Caption appendix E, equation E.5.
     """
-    if undefined not in UNDEFINED:
-        what = "unknown treatment of queries without right answers"
-        raise InputError(what, given=undefined, allowed=UNDEFINED)
     for measure in measures:
         if measure not in MEASURES:
             raise InputError("not a measure of bias", given=measure or "(empty)", allowed=MEASURES)
@@ -192,7 +168,9 @@ def study(
                     hint="give embeddings, or evaluate again with a deeper --top",
                 )
     n = len(verified.models)
-    annotators = sets_of_annotators(n, seed=seed)
+    if not 2 <= n <= MOST:
+        raise InputError("bias compares sets of models", given=f"{n}", allowed=f"2 to {MOST} models")
+    annotators = subsets(n)
     # The sets of one annotator each, and that of all.
     singles = np.concatenate([np.eye(n, dtype=bool), np.ones((1, n), dtype=bool)])
     studies = []
@@ -233,7 +211,6 @@ def _moves(values: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[n
 
 
 def _kinds(of_models: NDArray[np.float64], members: NDArray[np.bool_]) -> dict[str, NDArray[np.float64]]:
-    """The means over all models, over the annotators, and over the rest; NaN over none."""
     rest = of_models[..., ~members]
     nothing = np.full(of_models.shape[:-1], np.nan)
     return {
@@ -251,7 +228,6 @@ def _by_number(
     undefined: str,
     seed: int,
 ) -> dict[str, dict[int, tuple[float, float]]]:
-    """Intervals of mean biases by number of annotators, from a sample of sets where there are many."""
     rng = np.random.default_rng(seed)
     means = curves(biases, annotators)
     whole = per_query(verified, np.ones(len(verified.models), dtype=bool), measure, undefined=undefined)

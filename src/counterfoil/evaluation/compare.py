@@ -99,7 +99,6 @@ def _differences(
     baseline: str | None,
     interval: IntervalMethod,
 ) -> tuple[Difference, ...]:
-    """The differences of pairs of runs, given as positions, on the main measures."""
     main, benchmark = main_measures(runs[0].benchmark), runs[0].benchmark.name
     form = of(runs[0].benchmark)
     if form.values_per_item:

@@ -131,7 +131,6 @@ def caption_duplicates(benchmark: Benchmark) -> list[Repeated]:
 
 
 def _counted(kind: str, meaning: str, cases: Sequence[tuple[str, ...]], count: int | None = None) -> Repeated:
-    """How many cases there are, by default each one, with the first as examples."""
     examples = tuple(case[:4] for case in cases[:_EXAMPLES])
     return Repeated(kind, meaning, len(cases) if count is None else count, examples)
 

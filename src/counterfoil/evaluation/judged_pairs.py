@@ -173,7 +173,6 @@ def _sides(
 
 
 def _renumbered(names: Sequence[str], among: Sequence[str]) -> NDArray[np.int64]:
-    """The position of each name among others, -1 where it is none of them."""
     place = {name: at for at, name in enumerate(among)}
     return np.array([place.get(name, -1) for name in names], dtype=np.int64)
 

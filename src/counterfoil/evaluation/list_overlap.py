@@ -166,20 +166,15 @@ def _list_tau(first: ndarray, second: ndarray) -> ndarray:
 
 def _covers(other: tuple[Run, ...], group: tuple[Run, ...], *, earlier: bool) -> bool:
     """Whether another gallery of the same items has the same models on all of these queries and more."""
-    mine, theirs = group[0].benchmark, other[0].benchmark
-    of_mine, of_theirs = (
-        np.zeros(0) if of.gallery.image_parts is None else of.gallery.image_parts for of in (mine, theirs)
-    )
-    here, there = set(mine.questions.ids), set(theirs.questions.ids)
-    as_many = len(here) == len(there) and len(group) == len(other)
-    return (
-        {run.name for run in group} <= {run.name for run in other}
-        and [image.id for image in mine.images] == [image.id for image in theirs.images]
-        and [caption.id for caption in mine.captions] == [caption.id for caption in theirs.captions]
-        and np.array_equal(of_mine, of_theirs)
-        and here <= there
-        and (earlier or not as_many)
-    )
+    items, queries = [], []
+    for benchmark in (group[0].benchmark, other[0].benchmark):
+        parts, images = benchmark.gallery.image_parts, [image.id for image in benchmark.images]
+        captions = [caption.id for caption in benchmark.captions]
+        items.append((images, captions, None if parts is None else parts.tolist()))
+        queries.append(set(benchmark.questions.ids))
+    as_many = len(queries[0]) == len(queries[1]) and len(group) == len(other)
+    of_models = {run.name for run in group} <= {run.name for run in other}
+    return of_models and items[0] == items[1] and queries[0] <= queries[1] and (earlier or not as_many)
 
 
 def _diversity(runs: tuple[Run, ...], side: GallerySide, k: int) -> Diversity:
@@ -215,6 +210,5 @@ def _diversity(runs: tuple[Run, ...], side: GallerySide, k: int) -> Diversity:
 
 
 def _mean(values: ndarray) -> float:
-    """The mean of the defined values; NaN where none is."""
     defined = values[~np.isnan(values)]
     return float(defined.mean()) if len(defined) else float("nan")

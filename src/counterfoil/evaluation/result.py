@@ -29,7 +29,6 @@ class Estimate:
     effective: float | None = None
 
     def __str__(self) -> str:
-        """The value with its interval."""
         return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]"
 
 

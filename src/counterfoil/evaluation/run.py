@@ -111,7 +111,7 @@ def is_run_of(folder: Path, *, scorer: str, identity: Collection[str] = ()) -> b
     """Whether the folder holds a whole run of `scorer`, whose identity may be called `identity`."""
     try:
         manifest = _verified(folder)[0]
-        named = manifest.get("asked", _result(folder).scorer)
+        named = manifest.get("asked", Result.from_json(read_json(folder / RESULT)).scorer)
     except DataError:
         return False
     about = manifest.get("scorer") or {}
@@ -125,12 +125,12 @@ def load_run(folder: str | Path) -> Run:
 
     folder = Path(folder)
     manifest, known = _verified(folder)
-    result = _result(folder)
+    result = Result.from_json(read_json(folder / RESULT))
     benchmark = read_tables(folder, known.questions, where=f"{folder / 'manifest.json'}, field 'questions'")
     about = known.benchmark
     benchmark = replace(benchmark, source=about.source, path=Path(about.path) if about.path else None)
     form, table = FORMS[benchmark.questions.form], read_parquet(folder / ANSWERS)
-    answers = form.read_answers(benchmark, table, where=folder / ANSWERS)
+    answers = form.read_answers(benchmark, table)
     try:
         form.check(benchmark, answers, where=str(folder / ANSWERS))
         items = item_values(benchmark, answers, result)
@@ -139,10 +139,6 @@ def load_run(folder: str | Path) -> Run:
     except InputError as error:
         raise DataError(str(error), hint="was it edited?") from None
     return Run(result.scorer, benchmark, answers, items, result, manifest)
-
-
-def _result(folder: Path) -> Result:
-    return Result.from_json(read_json(folder / RESULT))
 
 
 def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:
@@ -171,9 +167,6 @@ def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:
     lacking = [name for name in (*files_of(form), ANSWERS, ITEMS, RESULT) if name not in known.digests]
     if lacking:
         raise DataError("the manifest is incomplete", where=path, given=f"no digest of {lacking[0]}")
-    strange = [name for name in known.digests if Path(name).name != name]
-    if strange:
-        raise DataError("the manifest names a file outside of the folder", where=path, given=strange[0])
     for name, digest in known.digests.items():
         file = folder / name
         if not file.is_file():
@@ -193,17 +186,12 @@ def find_runs(paths: Sequence[str | Path], *, note: Callable[[str], None] = lamb
     folders: list[Path] = []
     for path in map(Path, paths):
         if path.is_file():
-            raise DataError(
-                "a file, not a run folder",
-                where=path,
-                allowed="folders written by 'counterfoil evaluate --out'",
-                hint=f"of scores: counterfoil evaluate given:{path} BENCHMARK --out runs/{path.stem}",
-            )
-        if not path.is_dir():
-            raise DataError("no such run folder", where=path, hint="give folders written by --out")
+            hint = f"of scores: counterfoil evaluate given:{path} BENCHMARK --out runs/{path.stem}"
+            raise DataError("a file, not a run folder", where=path, hint=hint)
         run_folders = sorted(manifest.parent for manifest in path.rglob("manifest.json"))
         if not run_folders:
-            raise DataError("no run in this folder", where=path, hint="give a folder written by --out")
+            what = "no run in this folder" if path.is_dir() else "no such run folder"
+            raise DataError(what, where=path, hint="give a folder written by 'counterfoil evaluate --out'")
         folders += [folder for folder in run_folders if folder not in folders]
     runs = [load_run(folder) for folder in folders]
     # A short name per run: the folder above the benchmark's, and more above it until names differ.

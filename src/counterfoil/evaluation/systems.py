@@ -180,7 +180,6 @@ def system_correlations(
 
 
 def _finite(columns: Mapping[str, Numbers], kind: str) -> dict[str, SystemScores]:
-    """The numbers of systems; raises `InputError` where one is not finite."""
     scores = {n: of if isinstance(of, SystemScores) else SystemScores.of(of) for n, of in columns.items()}
     for name, of in scores.items():
         for system, value in zip(of.systems, of.fixed.tolist(), strict=True):
@@ -193,7 +192,6 @@ def _finite(columns: Mapping[str, Numbers], kind: str) -> dict[str, SystemScores
 def _rows(
     metric: str, human: str, n: int, numbers: Sequence[NDArray[np.float64]], *, exact: bool
 ) -> list[SystemCorrelation]:
-    """A correlation per measure, from the values, both ends and p of all."""
     columns = zip(MEASURES, *(column.tolist() for column in numbers), strict=True)
     return [
         SystemCorrelation(metric, human, name, n, value, low, high, p, exact)
@@ -229,7 +227,6 @@ def _one_person(
 def _why_missing(
     metric: str, human: str, own: SystemScores, theirs: SystemScores, drawing: SystemDraws
 ) -> list[str]:
-    """Sentences about what has no value or no interval."""
     if np.ptp(own.fixed) == 0:
         return [f"{metric}: all systems have the same number, so there is no order to correlate"]
     if np.ptp(theirs.fixed) == 0:
@@ -239,9 +236,7 @@ def _why_missing(
     if not drawing.drawable(own, theirs):
         return [f"{metric}: no interval over images: its numbers are known of systems alone"]
     fixed = [name for name, of in ((metric, own), (human, theirs)) if not of.images]
-    return [
-        f"{name}: no scores of single images, so intervals over images take it as given" for name in fixed
-    ]
+    return [f"{name}: known of systems, not of images, so intervals take it as given" for name in fixed]
 
 
 def _test(x: Float[ndarray, "n"], y: Float[ndarray, "n"], draws: int, seed: int) -> Float[ndarray, "3"]:

@@ -16,7 +16,7 @@ from counterfoil.engine.deduplicate import Progress
 from counterfoil.engine.topk import ModelLists, top_lists
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation import judged_pairs as judged_pairs
-from counterfoil.evaluation.annotators import MOST, AnnotatorBias, study
+from counterfoil.evaluation.annotators import AnnotatorBias, study
 from counterfoil.evaluation.annotators import to_json as study_to_json
 from counterfoil.evaluation.run import Run
 from counterfoil.inputs.limits import most
@@ -71,11 +71,8 @@ class AnnotatorStudy(Tabular):
     @property
     def tables(self) -> list[Table]:
         """Performance and bias per direction and measure, what benchmarks know, and several right answers."""
-        all_tables = [
-            table
-            for measure in self.studies
-            for table in (annotators.performance(measure), annotators.biases(measure))
-        ]
+        made = (annotators.performance, annotators.alone, annotators.by_number)
+        all_tables = [table(measure) for measure in self.studies for table in made]
         if self.coverages:
             all_tables.append(annotators.coverages(self.coverages))
         return [*all_tables, annotators.multiplicities(self.multiplicities)]
@@ -227,11 +224,6 @@ def bias(
         counts += many
     if clustering is None and any(one.direction == "t2i" for one in judged.directions):
         notes.append("which captions are of one image is not known: intervals take each query by itself")
-    if len(models) > MOST:
-        notes.append(
-            f"{len(models)} models make too many sets: "
-            f"{len(studies[0].annotators):,} of them were drawn (seed {seed})"
-        )
     method = "bootstrap over queries" + ("" if clustering is None else ", those of one image together")
     method += ", images and captions crossed" if crossed else ""
     return AnnotatorStudy(

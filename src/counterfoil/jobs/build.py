@@ -498,8 +498,6 @@ def build_report(
         steps,
         about=recipe.summary,
         command=command,
-        right=last["caption"].to_pylist() if paired else (),
-        wrong=last["negative_caption"].to_pylist() if paired else (),
         tables=tables,
         audits=_audits(build, last, work, feedback) if paired else (),
     )

@@ -52,13 +52,6 @@ def alone(study: AnnotatorBias) -> Table:
     return Table.of(caption, "annotated by", map(Column, KINDS), rows)
 
 
-def biases(study: AnnotatorBias) -> Table:
-    """Each annotator alone, then the means by number of annotators, in one table: for a terminal."""
-    first, then = alone(study), by_number(study)
-    caption = f"Bias in points: {heading(study)}."
-    return Table(caption, first.columns, (*first.rows, *then.rows), corner="annotated by")
-
-
 def by_number(study: AnnotatorBias) -> Table:
     """Mean bias by how many annotators there are (ECCV Figure E.2); with all it is 0 by definition."""
     curves = study.curves()

@@ -71,23 +71,6 @@ def funnel_figure(steps: Sequence[StepSection], *, width: float = _WIDTH) -> Any
     return figure
 
 
-def lengths_figure(right: Sequence[str], wrong: Sequence[str]) -> Any:
-    """Lengths in words of right and of wrong captions, as two lines over one axis."""
-    both = [np.array([len(text.split()) for text in texts]) for texts in (right, wrong)]
-    most = int(max(lengths.max(initial=1) for lengths in both))
-    with panels((_WIDTH, 1.5), left=0.5, bottom=0.45, right=0.8) as (figure, (axes,)):
-        for counts, colour, name, dash in zip(
-            both, (RIGHT, WRONG), ("right", "wrong"), ("-", "--"), strict=True
-        ):
-            share = np.bincount(counts, minlength=most + 1) / max(1, len(counts))
-            axes.plot(np.arange(len(share)), 100 * share, color=colour, lw=1.4, ls=dash, label=name)
-        axes.set(xlabel="words", ylabel="% of captions")
-        axes.legend(frameon=False, fontsize=8)
-        axes.set_ylim(bottom=0)
-        plain(axes, size=8)
-    return figure
-
-
 def curve_figure(curve: Mapping[str, Any]) -> Any:
     """A curve that a step recorded: `x`, `y`, with `low` and `high` where it has them, and labels."""
     with panels((2.8, 1.9), left=0.6, bottom=0.45, right=0.2) as (figure, (axes,)):
@@ -108,20 +91,13 @@ def build_page(
     *,
     about: str = "",
     command: str = "",
-    right: Sequence[str] = (),
-    wrong: Sequence[str] = (),
     tables: Sequence[Table] = (),
     audits: Sequence[BenchmarkAudit] = (),
 ) -> str:
-    """The page as HTML; `right` and `wrong` are captions of what was built, `audits` are of both sides."""
+    """The page as HTML; `audits` are of the first rows and of what was built."""
     thumbnails = Thumbnails(left=_ROOM)
     about_rows = "Blue: rows that went on. Hatched: rows that were dropped."
     figures = [drawn("Rows out of every step", about_rows, "funnel", funnel_figure(steps))]
-    if right and wrong:
-        about_lengths = "Where the lines differ, length alone tells right from wrong."
-        figure = lengths_figure(right, wrong)
-        alt = "Lengths of captions in words"
-        figures.append(drawn("Lengths of captions", about_lengths, "lengths", figure, alt=alt))
     sections = []
     for number, step in enumerate(steps, start=1):
         dropped = counts_table(f"Rows that {step.label} dropped", step.reasons, corner="reason")
@@ -173,7 +149,6 @@ def counts_table(caption: str, counts: Mapping[str, int], *, corner: str) -> Tab
 
 
 def _pictured(examples: Sequence[RowExample], thumbnails: Thumbnails) -> list[dict[str, Any]]:
-    """Rows as the page shows them: pictures by column, as far as there is room."""
     shown = []
     for example in examples:
         images = list(example.images.values())
@@ -205,7 +180,6 @@ def _curves(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _said(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Facts that are numbers, texts, or few of those by name."""
     rows: list[tuple[str, str]] = []
     for name, value in facts.items():
         label = name.replace("_", " ")

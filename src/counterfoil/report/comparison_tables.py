@@ -188,7 +188,6 @@ def groupings(questions: Form) -> dict[str, tuple[str, ...]]:
 def _column(
     comparison: Comparison, name: str, block: str, label: str, group: str = ""
 ) -> tuple[Column, dict[str, Estimate]]:
-    """The column of a measure, over all questions or those of a group, and its values by scorer."""
     of_runs = estimates_of(comparison, name, group)
     values = {run: estimate for run, estimate in of_runs.items() if estimate is not None}
     size = next((estimate.n for estimate in values.values()), None)

@@ -99,6 +99,7 @@ def margins(run: Run, measure: str) -> Any:
 
     values = margin_values(run, measure)
     assert values is not None
+    values = values[run.benchmark.questions.measured]
     wrong, tied, right = values[values < 0], values[values == 0], values[values > 0]
     reach = float(np.quantile(np.abs(values), 0.98)) or 1.0
     left = min(reach, max(-float(values.min()), reach / 8))

@@ -186,7 +186,6 @@ def shared(comparison: Comparison) -> Comparison:
 
 
 def _within(value: Any, known: set[str]) -> Any:
-    """Nested values with every text in them made shareable."""
     if isinstance(value, Mapping):
         return {key: _within(part, known) for key, part in value.items()}
     if isinstance(value, list | tuple):

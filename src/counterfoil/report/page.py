@@ -151,17 +151,12 @@ def left_out(benchmark: Benchmark, pictures: str) -> str:
 
 
 def _about_pictures(data: Mapping[str, Any], benchmark: Benchmark, pictures: str) -> str:
-    """What the page says where questions are missing, or lack their pictures or captions."""
     n, pictured = len(data["ids"]), data["pictured"]
     many = QUESTIONS[data["form"]].units
     sampled = ""
-    if data.get("of", n) > n and n:
-        drawn = (
-            "queries with a right answer {} are here, drawn by lot"
-            if many == "queries"
-            else ("questions {} are here, some of every group and kind of disagreement")
-        )
-        sampled = f"Of {data['of']:,} {drawn.format(f'{n:,}')}. "
+    if data.get("of", n) > n > 0:
+        with_ = f"{many} with a right answer" if many == "queries" else many
+        sampled = f"Of {data['of']:,} {with_} {n:,} are here as a sample of all groups or directions. "
     if reason := left_out(benchmark, pictures):
         return f"{sampled}{reason}"
     if not pictured:

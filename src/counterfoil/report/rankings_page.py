@@ -1,6 +1,7 @@
 """Pages, tables and figures of rank correlations, and of the agreement of metrics with people."""
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,23 +14,19 @@ from counterfoil.evaluation.system_scores import MEASURES
 from counterfoil.evaluation.systems import ONE_PERSON, SystemCorrelations
 from counterfoil.metrics.measures import DIRECTIONS
 from counterfoil.report import html
-from counterfoil.report.figure_style import INK, MUTED, RIGHT, RULE, WRONG, aside, extent, matrix, panels
+from counterfoil.report.figure_style import INK, RIGHT, RULE, aside, extent, matrix, panels
 from counterfoil.report.html import drawn, shareable, users
 from counterfoil.report.labels import measure_label, short
 from counterfoil.report.tables import Cell, Column, Style, Table
 
 #: In inches: a heatmap's cell, the height of a bump chart's row, the least way between its columns.
 _CELL, _ROW, _STEP = (0.7, 0.42), 0.235, 0.62
-#: Of more columns than this a heatmap's cells have no room for intervals, and are smaller.
-_MANY, _BARE = 24, (0.38, 0.26)
 #: The longest names of models and columns.
 _MODEL, _COLUMN = 30, 38
 #: An em space: pages take several plain ones for one.
 _WIDE = "\u2003"
 #: How far labels over columns lean, in degrees.
 _LEAN = 38
-#: How many models that move most stand out in a bump chart.
-_MOVERS = 3
 #: Of so many models, places are shown with how often there is none.
 _FEW = 12
 
@@ -45,8 +42,7 @@ def page(
     """The page as HTML, naming `runs` as its sources; `private` keeps paths and users of this machine."""
     ranks = drawn(
         "Ranks of the models",
-        "Best on top. Equal models share a frame and a rank (“2=”). The models that move most are in bold: "
-        "blue where they end higher than they begin, orange and dashed where lower, else in plain ink.",
+        "Best on top. Equal models share a frame and a rank (“2=”). Dotted: not run in between.",
         "bump",
         bump(correlation),
         alt="The rank of every model by measure",
@@ -213,7 +209,6 @@ def differences(agreed: SystemCorrelations) -> tuple[Table, ...]:
 
 
 def _with_p(style: Style, p: str) -> list[Column]:
-    """A column per measure of systems, each with one of its p-values beside it."""
     columns = []
     for measure in MEASURES:
         head = measure_label(measure)
@@ -238,8 +233,6 @@ def labels(correlation: RankCorrelation) -> list[str]:
 def heatmap(correlation: RankCorrelation) -> Any:
     """Columns by columns: Kendall's tau-b below the diagonal, Spearman's correlation above."""
     n = len(correlation.columns)
-    roomy = n <= _MANY
-    width, height = _CELL if roomy else _BARE
     cells = {(i, i): (0.0, "", "") for i in range(n)}
     framed = set()
     for i, j in np.argwhere(~np.eye(n, dtype=bool)).tolist():
@@ -252,15 +245,16 @@ def heatmap(correlation: RankCorrelation) -> Any:
         if np.isnan(value):
             cells[i, j] = (0.0, "–", "")
             continue
-        cells[i, j] = (value, written(value), f"{written(low)} to {written(high)}" if roomy else "")
+        cells[i, j] = (value, written(value), f"{written(low)} to {written(high)}")
         if low > 0 or high < 0:
             framed.add((i, j))
     # Numbers lead from columns to rows, so that long names stand once.
     rows = [f"{short(name, _COLUMN)}{_WIDE}{i + 1}" for i, name in enumerate(labels(correlation))]
     heads = [str(i + 1) for i in range(n)]
     title = "Lower left: Kendall’s τ-b; upper right: Spearman’s ρ"
-    size: dict[str, Any] = {"width": width, "height": height, "longest": _COLUMN + 4}
-    return matrix(rows, heads, cells, title=title, framed=framed, **size)
+    return matrix(
+        rows, heads, cells, title=title, framed=framed, width=_CELL[0], height=_CELL[1], longest=_COLUMN + 4
+    )
 
 
 def written(value: float) -> str:
@@ -276,7 +270,7 @@ def written(value: float) -> str:
 
 
 def bump(correlation: RankCorrelation) -> Any:
-    """The rank of every model under each column, a line per model; those that move most are bold."""
+    """The rank of every model under each column, a line per model."""
     from matplotlib.patches import Rectangle
 
     ranks = correlation.ranks
@@ -293,10 +287,7 @@ def bump(correlation: RankCorrelation) -> Any:
             rank = _rank(own, model)
             name = short(correlation.models[model], _MODEL)
             ends[-1][model] = f"{name}{_WIDE}{rank}" if column == 0 else f"{rank}{_WIDE}{name}"
-    moved = _movers(ranks)
-    # Bold letters are about an eighth wider.
-    widths = [[extent(text) * (1.13 if m in moved else 1) for m, text in end.items()] for end in ends]
-    sides = [max(of_end, default=0.0) + 0.19 for of_end in widths]
+    sides = [max(map(extent, end.values()), default=0.0) + 0.19 for end in ends]
     leaning = np.sin(np.radians(_LEAN)), np.cos(np.radians(_LEAN))
     beyond = [leaning[1] * extent(head) - (wide - 1 - i) * step for i, head in enumerate(heads)]
     top = leaning[0] * max(extent(head) for head in heads) + 0.32
@@ -316,12 +307,16 @@ def bump(correlation: RankCorrelation) -> Any:
                     frame: dict[str, Any] = {"fc": "none", "ec": INK, "lw": 0.9, "zorder": 6}
                     axes.add_patch(Rectangle(corner, across, up, clip_on=False, **frame))
         for model in range(n):
-            _line(axes, places[model], moved.get(model))
+            at = np.flatnonzero(~np.isnan(places[model]))
+            look = {"color": RIGHT, "alpha": 0.7, "clip_on": False}
+            for a, b in pairwise(at.tolist()):
+                dashes = (0, (1, 2)) if b - a > 1 else "-"
+                axes.plot([a, b], places[model, [a, b]], ls=dashes, lw=1.2, zorder=2, **look)
+            axes.plot(at, places[model, at], "o", ms=4.2, mec="none", zorder=3, **look)
         for column, end, align in ((0, ends[0], "right"), (wide - 1, ends[1], "left")):
             for model, text in end.items():
                 offset = -9 if align == "right" else 9, 0
-                weight = "bold" if model in moved else "normal"
-                look = {"fontsize": 8.5, "annotation_clip": False, "ha": align, "fontweight": weight}
+                look = {"fontsize": 8.5, "annotation_clip": False, "ha": align}
                 aside(axes, text, (column, places[model, column]), offset, **look)
         tilt = {"rotation": _LEAN, "rotation_mode": "anchor", "ha": "left", "va": "bottom"}
         for column, head in enumerate(heads):
@@ -345,30 +340,3 @@ def _places(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
         places[order, column] = np.arange(1, len(order) + 1)
         last[order] = places[order, column]
     return places
-
-
-def _line(axes: Any, places: NDArray[np.float64], sign: int | None) -> None:
-    """One model's line, dotted across columns that lack it; thin where it has no sign."""
-    at = np.flatnonzero(~np.isnan(places))
-    colour = MUTED if sign is None else {1: RIGHT, 0: INK, -1: WRONG}[sign]
-    width, alpha, size, front = (0.9, 0.7, 3.6, 2) if sign is None else (1.9, 1.0, 4.6, 4)
-    for a, b in zip(at[:-1].tolist(), at[1:].tolist(), strict=True):
-        dashes = (0, (1, 2)) if b - a > 1 else (0, (4, 1.5)) if sign == -1 else "-"
-        ends = [places[a], places[b]]
-        axes.plot([a, b], ends, ls=dashes, color=colour, lw=width, alpha=alpha, zorder=front, clip_on=False)
-    look = {"mec": "none", "color": colour, "alpha": alpha, "zorder": front + 1}
-    axes.plot(at, places[at], "o", ms=size, clip_on=False, **look)
-
-
-def _movers(ranks: NDArray[np.float64]) -> dict[int, int]:
-    """The models that move most (by over a fifth of them), with the sign of first less last rank."""
-    with np.errstate(invalid="ignore"):
-        low, high = (np.nan_to_num(end(ranks, axis=1)) for end in (np.fmin.reduce, np.fmax.reduce))
-    span = high - low
-    order = np.argsort(-span, kind="stable")[:_MOVERS]
-    signs = {}
-    for model in order.tolist():
-        if span[model] >= max(2.0, len(ranks) / 5):
-            own = ranks[model][~np.isnan(ranks[model])]
-            signs[model] = int(np.sign(own[0] - own[-1]))
-    return signs

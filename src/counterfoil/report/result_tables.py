@@ -48,13 +48,11 @@ class StatementResult(ResultTable):
     """Statements: the threshold that was chosen, and how well people agree."""
 
     def amount(self, benchmark: Benchmark) -> str:
-        """With those that only choose a threshold."""
         measured = benchmark.statements.measured
         text = amount(int(measured.sum()), "statement")
         return text if measured.all() else f"{text}, {int((~measured).sum()):,} more for a threshold"
 
     def lines(self, result: Result) -> list[str]:
-        """With the threshold that other questions chose, and how well people agree."""
         threshold, agreed = result.provenance.get("threshold"), result.provenance.get("agreement")
         lines = super().lines(result)
         if threshold:
@@ -74,7 +72,6 @@ class GalleryResult(ResultTable):
     """Galleries: directions side by side."""
 
     def table(self, result: Result, benchmark: Benchmark, width: int) -> Table:
-        """Main measures first, all directions side by side, with as many digits as have room."""
         rows: dict[str, dict[str, Estimate]] = {}
         for name, estimate in result.measures.items():
             side, base = split_direction(name)
@@ -84,7 +81,6 @@ class GalleryResult(ResultTable):
         return next((table for table in drawn if least_width(table) <= width), drawn[-1])
 
     def lines(self, result: Result) -> list[str]:
-        """What was asked, what has no right answer or one outside the gallery, what could not be measured."""
         facts = result.provenance.get("gallery", {})
         if not facts:
             return []
@@ -100,12 +96,10 @@ class RatedResult(ResultTable):
     """Ratings: the threshold of ties that was fitted."""
 
     def amount(self, benchmark: Benchmark) -> str:
-        """With how often people answered, which is what is correlated."""
         ratings = int((~np.isnan(benchmark.rated.ratings)).sum())
         return f"{amount(len(benchmark), 'caption')}, {amount(ratings, 'rating')}"
 
     def lines(self, result: Result) -> list[str]:
-        """With the threshold of ties that was fitted."""
         return [*super().lines(result), *(note.text for note in fitted_ties([result]))]
 
 

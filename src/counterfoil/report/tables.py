@@ -237,11 +237,6 @@ def to_csv(*tables: Table) -> str:
                     numbers = ("" if v is None else v for v in (cell.value, cell.low, cell.high, cell.n))
                     of = column.key or column.block
                     lines.append([row.name, of, column.measure, column.label, *numbers])
-    return csv_lines(lines)
-
-
-def csv_lines(lines: Iterable[Iterable[object]]) -> str:
-    """Lines of CSV, their texts by `csv_cell`."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerows([csv_cell(cell) if isinstance(cell, str) else cell for cell in line] for line in lines)

@@ -221,27 +221,12 @@ def _ask(people: Campaigned) -> Part:
 
 def _explain(explained: ExplainedQuestion) -> Part:
     right, wrong = explained.pairs.values()
-    # The words of each caption that the other one lacks, each with what the score loses without it.
-    only = []
-    for pair, other in ((right, wrong), (wrong, right)):
-        lacking, words = Counter(pair.words) - Counter(other.words), []
-        for word, drop in zip(pair.words, pair.drops.tolist(), strict=True):
-            if lacking[word]:
-                lacking[word] -= 1
-                words.append(f"“{word}” ({drop:+.3f})".replace("-", "−"))
-        only.append(listed(words))
-    conclusion = "The two captions have the same words in another order. "
-    if all(only):
-        conclusion = f"The captions differ in {only[0]} and {only[1]}: so much do the scores lose without. "
-    elif any(only):
-        conclusion = f"The captions differ in {only[0] or only[1]}: so much does the score lose without. "
     return (
         f"Asked about this picture, the network “pairs” scored “{wrong.item.caption.text}” "
         f"({wrong.score:.3f}) above the true “{right.item.caption.text}” ({right.score:.3f}). Blue words "
         "speak for a caption, orange ones against it, and the blue places of the picture go with it most.",
         [],
-        conclusion
-        + "Where that is little, or the same places are blue for both, the network did not look at what "
+        "Where no word counts much, or the same places are blue for both, the network did not look at what "
         "the question is about.",
     )
 

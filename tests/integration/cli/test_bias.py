@@ -25,7 +25,7 @@ def test_bias_is_that_of_the_performances_on_a_page_and_in_a_plot(counterfoil, w
     alone = measure["annotators"]["two"]
     off = {m: abs(alone["performance"][m] - whole[m]) for m in NAMES}
     assert alone["bias"] == pytest.approx(sum(off.values()) / 3)
-    assert "Bias in points: text to image, graded R@1" in said.out
+    assert "Bias of each annotator alone, in points: text to image, graded R@1" in said.out
     assert "intervals take each query by itself" in said.err
     assert (world.folder / "bias.png").stat().st_size > 10_000
     page = (world.folder / "bias.html").read_text()

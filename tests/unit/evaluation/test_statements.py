@@ -16,6 +16,7 @@ from counterfoil.metrics.statements import placements
 from counterfoil.metrics.ties import Ties
 from counterfoil.models.precomputed import load
 from counterfoil.report.forms import report_of
+from counterfoil.report.labels import measure_label
 from counterfoil.report.page import page
 from counterfoil.stats.bootstrap import cluster_draws
 from counterfoil.studies import oracle
@@ -136,7 +137,7 @@ def test_the_page_shows_statements_with_their_truth_and_scores():
     assert "16 statements, each of one image: 8 are true, 8 false. 4 more, of another split" in made
     assert "Fleiss&#39; kappa 1.000" in made or "Fleiss' kappa 1.000" in made
     assert "Fitted thresholds have the highest balanced accuracy over 4 questions of another split" in made
-    assert "Scores of sure by truth" in made
+    assert f"Margins of {measure_label('fitted_accuracy')}: sure" in made
     assert re.search(r'"truth":\s*\[true,\s*false', made)
     report = report_of(benchmark)
     assert report.kinds(runs[0]).tolist() == [0] * 20

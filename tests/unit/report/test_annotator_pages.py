@@ -58,13 +58,12 @@ def test_tables_hold_what_was_found(studies):
             assert cell.low < cell.value < cell.high
             assert (cell.rank == 1) == (cell.value == max(one.cells[at].value for one in table.rows))
     assert all(c.low <= c.value <= c.high for row in tables.by_number(found).rows for c in row.cells)
-    both = tables.biases(found)
-    only = [f"only {name}" for name in found.models]
-    assert [row.name for row in both.rows] == [*only, "any 1 of 3 (3 sets)", "any 2 of 3 (3 sets)"]
-    bias = found.bias
-    assert [c.value for c in both.rows[0].cells] == [bias.total[0], bias.own[0], bias.others[0]]
-    assert both.rows[0].cells[0].low == found.single["total"].low[0]
-    assert both.rows[3].cells[0].value == pytest.approx(np.mean(bias.total[:3]))
+    alone, by_number, bias = tables.alone(found).rows, tables.by_number(found).rows, found.bias
+    assert [row.name for row in alone] == [f"only {name}" for name in found.models]
+    assert [row.name for row in by_number] == ["any 1 of 3 (3 sets)", "any 2 of 3 (3 sets)"]
+    assert [c.value for c in alone[0].cells] == [bias.total[0], bias.own[0], bias.others[0]]
+    assert alone[0].cells[0].low == found.single["total"].low[0]
+    assert by_number[0].cells[0].value == pytest.approx(np.mean(bias.total[:3]))
 
 
 def test_tables_of_sets(sets):

@@ -36,7 +36,7 @@ STEP = StepSection(
 
 
 def test_the_page_says_what_a_step_did():
-    given = {"about": "about it", "command": "build mine", "right": ["a b"], "wrong": ["c"]}
+    given = {"about": "about it", "command": "build mine"}
     page = build_page("Mine", [STEP], **given)
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
     assert "12 rows in, 8 out" in text
@@ -46,7 +46,7 @@ def test_the_page_says_what_a_step_did():
     assert "nested : a 1, b 2" in text
     assert "a cat &amp; a dog" in page
     assert "drop rows <b>" not in page
-    assert page.count("<svg") == 4
+    assert page.count("<svg") == 3
     assert page == build_page("Mine", [STEP], **given)
 
 

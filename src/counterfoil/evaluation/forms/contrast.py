@@ -62,7 +62,6 @@ class ContrastEvaluation(FormEvaluation):
         return [f"s{i}" for i in range(shape[1])]
 
     def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
-        """The captions with their ids, and the ids of the images, a column for each that a question shows."""
         captions, images = benchmark.listed.slots()
         columns: dict[str, pa.Array] = {}
         for k, column in enumerate(captions.T):
@@ -263,7 +262,6 @@ class QuadEvaluation(ContrastEvaluation):
         return contrast.from_directions(right)
 
     def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-        """Those of every direction and of groups."""
         return dict(contrast.quad_margins(scores))
 
 
@@ -279,7 +277,6 @@ class ChoiceEvaluation(ContrastEvaluation):
         return contrast.choice_tied(scores, correct=benchmark.listed.correct)
 
     def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-        """The least right score less the highest wrong one."""
         return {"accuracy": contrast.choice_margin(scores, correct=benchmark.listed.correct)}
 
 
@@ -296,7 +293,6 @@ class PreferenceEvaluation(ContrastEvaluation):
         return (*shape, len(columns) // 2) if "a_d0" in columns else shape
 
     def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
-        """The sentences of both candidates, their images and votes, and which was preferred."""
         questions = benchmark.preferences
         columns: dict[str, pa.Array] = {}
         for k, side in enumerate(_SIDES):
@@ -331,6 +327,5 @@ class PreferenceEvaluation(ContrastEvaluation):
         return {"accuracy": values[rows, label] - values[rows, 1 - label]}
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
-        """Whether other captions are preferred."""
         same = np.array_equal(first.preferences.label, other.preferences.label)
         return "" if same else "other ratings or votes"

@@ -23,12 +23,10 @@ from counterfoil.evaluation.forms.base import (
     PairedRuns,
     Prepared,
     Tested,
-    check_answers,
     tie_facts,
 )
 from counterfoil.evaluation.intervals import IntervalMethod, dependence, facts
 from counterfoil.evaluation.result import Estimate
-from counterfoil.inputs.columns import ColumnSchema
 from counterfoil.inputs.limits import check_amount
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.measures import DIRECTIONS, MeasureAtK, at_k, find, of_form, split_direction
@@ -36,7 +34,7 @@ from counterfoil.metrics.ranks import Qrels, Ranks, from_places
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats import intervals
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.score_intervals import Spread, wilson
+from counterfoil.stats.score_intervals import wilson
 
 
 def base_names(benchmark: Benchmark) -> tuple[str, ...]:
@@ -228,31 +226,6 @@ def _table(
     return np.clip(table, 0.0, 1.0), groups, averages
 
 
-def spread(
-    benchmark: Benchmark,
-    values: Mapping[str, Float[ndarray, "n"]],
-    names: Sequence[str],
-    shared: Int[ndarray, "n"] | Sharing,
-) -> Spread:
-    """How far each measure moves with other queries."""
-    table, groups, averages = _table(benchmark, values, names)
-    return intervals.spread(table, shared, groups=groups, averages=averages)
-
-
-def differences(
-    benchmark: Benchmark,
-    of_scorers: Sequence[Mapping[str, Float[ndarray, "n"]]],
-    names: Sequence[str],
-    shared: Int[ndarray, "n"] | Sharing,
-    pairs: Int[ndarray, "p 2"],
-) -> Float[ndarray, "4 p k"]:
-    """(value, low, high, p) of the differences between pairs of scorers in each measure."""
-    of_each = [_table(benchmark, values, names) for values in of_scorers]
-    _, groups, averages = of_each[0]
-    tables = np.stack([table for table, _, _ in of_each])
-    return intervals.differences(tables, shared, pairs, groups=groups, averages=averages)
-
-
 def _estimates(
     benchmark: Benchmark,
     values: Mapping[str, NDArray[np.float64]],
@@ -277,7 +250,8 @@ def _estimates(
     if interval is IntervalMethod.WILSON:
         bounds = [wilson(value[name] * n, n) for name, n in counts.items()]
     else:
-        spreads = spread(benchmark, values, names, shared)
+        table, groups, averages = _table(benchmark, values, names)
+        spreads = intervals.spread(table, shared, groups=groups, averages=averages)
         low, high = spreads.wilson(0.95)
         bounds = list(zip(low.tolist(), high.tolist(), strict=True))
         effective = list(spreads.effective().tolist())
@@ -293,12 +267,10 @@ class GalleryEvaluation(FormEvaluation):
     captions_drawn: ClassVar[bool] = False
 
     def main_measures(self, benchmark: Benchmark) -> tuple[str, ...]:
-        """The first measure of the card, in both directions and their mean."""
         first = (benchmark.card.measures or super().main_measures(benchmark))[0]
         return tuple(f"{side}_{first}" for side in DIRECTIONS)
 
     def measure_names(self, benchmark: Benchmark) -> tuple[str, ...]:
-        """Every measure that is reported unless some are chosen, main first, each in all directions."""
         present = sides(benchmark)
         return tuple(f"{side}_{base}" for base in base_names(benchmark) for side in present)
 
@@ -309,7 +281,6 @@ class GalleryEvaluation(FormEvaluation):
         return chance(benchmark)
 
     def check(self, benchmark: Benchmark, answers: Answers, *, where: str) -> None:
-        """Raise `ScoreError` unless `answers` are rankings of every query of the gallery."""
         if not answers.has_rankings:
             raise ScoreError(
                 "a gallery is answered by rankings",
@@ -401,7 +372,9 @@ class GalleryEvaluation(FormEvaluation):
         return []
 
     def answer_columns(self, benchmark: Benchmark, answers: Answers) -> dict[str, pa.Array]:
-        """A table of rankings, a row per query (see `_COLUMNS`), by name of column."""
+        """Per query the depth of its ranking, the items above (-1: not found) and level with right answers,
+        the first items and scores; of a rule, shares of right answers as `share:THRESHOLD:POLICY`.
+        """
         gallery, rankings = benchmark.gallery, answers.rankings
         sides = (rankings.i2t, rankings.t2i)
         answered = np.concatenate([_counts(gallery.i2t), _counts(gallery.t2i)])
@@ -426,11 +399,8 @@ class GalleryEvaluation(FormEvaluation):
                     shares.setdefault(name, np.full(len(gallery), np.nan))[rows_of(side)] = values
         return columns | {name: pa.array(column, pa.float64()) for name, column in shares.items()}
 
-    def read_answers(self, benchmark: Benchmark, table: pa.Table, *, where: object) -> Answers:
-        """The rankings that `answer_columns` gave; raises `DataError` naming the column that does not fit."""
+    def read_answers(self, benchmark: Benchmark, table: pa.Table) -> Answers:
         gallery = benchmark.gallery
-        shares = {name: _SHARE for side in gallery.sides for name in _share_names(side.search)}
-        table = check_answers(table, _COLUMNS | shares, gallery.ids, where=where)
         placed = []
         for side in gallery.sides:
             search, part = side.search, table.slice(side.first, len(side.search))
@@ -454,7 +424,6 @@ class GalleryEvaluation(FormEvaluation):
         return Rankings(placed[0], placed[1])
 
     def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
-        """The direction, the position of the query among the images (or the captions), and its part."""
         gallery = benchmark.gallery
         return {
             "direction": pa.array([("i2t", "t2i")[side] for side in gallery.directions], pa.string()),
@@ -515,7 +484,6 @@ class GalleryEvaluation(FormEvaluation):
     def _facts(
         self, benchmark: Benchmark, rankings: Rankings, unsupported: Mapping[str, str]
     ) -> dict[str, Any]:
-        """What a result says of the gallery: its size, what was left out, and what was cut."""
         gallery = benchmark.gallery
         cut: dict[str, int | None] = {}
         described: dict[str, Any] = {
@@ -543,7 +511,14 @@ class GalleryEvaluation(FormEvaluation):
         sharing = paired.sharing
         shared = self._shared(benchmark, sharing, paired.interval)
         of_scorers = np.asarray(paired.of_scorers, dtype=np.int64)
-        tested = differences(benchmark, of_runs, paired.main, shared, of_scorers)
+        tables = [_table(benchmark, values, paired.main) for values in of_runs]
+        tested = intervals.differences(
+            np.stack([table for table, _, _ in tables]),
+            shared,
+            of_scorers,
+            groups=tables[0][1],
+            averages=tables[0][2],
+        )
         low, high, p = (part.reshape(-1) for part in tested[1:])
         means = [[mean(benchmark, table[name]) for name in paired.main] for table in of_runs]
         value = [means[a][k] - means[b][k] for a, b in paired.of_scorers for k in range(len(paired.main))]
@@ -557,7 +532,6 @@ class GalleryEvaluation(FormEvaluation):
         return "" if same else "other galleries, or other right answers"
 
     def overall(self, benchmark: Benchmark, known: Sequence[str]) -> list[str]:
-        """The means of the measures its authors report (of all, if none)."""
         return [overall(known, base) for base in benchmark.card.measures] or [
             name for name in known if split_direction(name)[0] == "mean"
         ]
@@ -573,7 +547,6 @@ class GalleryEvaluation(FormEvaluation):
         return images
 
     def mean(self, benchmark: Benchmark, values: NDArray[np.float64]) -> float:
-        """The mean over directions of means over parts."""
         return mean(benchmark, values)
 
 
@@ -583,7 +556,6 @@ def overall(known: Sequence[str], base: str) -> str:
 
 
 def _contents(benchmark: Benchmark) -> tuple[list[str], list[ndarray]]:
-    """The ids of all items, and what is right where."""
     gallery = benchmark.gallery
     facts: list[ndarray] = [gallery.query_parts]
     for positives in (gallery.i2t.positives, gallery.t2i.positives):
@@ -596,25 +568,11 @@ def _contents(benchmark: Benchmark) -> tuple[list[str], list[ndarray]]:
     return [*images, *(caption.id for caption in benchmark.captions)], facts
 
 
-#: Columns of a gallery's answers; in a column `share:THRESHOLD:POLICY` is, where right is a rule, the share
-#: of right answers, NaN in the other direction.
-_COLUMNS = {
-    # How far down the ranking is known.
-    "depth": ColumnSchema("whole", low=0),
-    # Per right answer, in their order: how many items score above it, -1 where it was not found, ...
-    "above": ColumnSchema("wholes", low=-1),
-    # ... and how many as high, itself included.
-    "level": ColumnSchema("wholes", low=0),
-    # What was ranked first, as positions, -1 behind the end; and its scores.
-    "items": ColumnSchema("wholes", low=-1),
-    "scores": ColumnSchema("reals", nan=True),
-}
-_SHARE = ColumnSchema("real", nan=True, low=0, high=1)
+#: The columns of lists in answers, and what they hold.
 _LISTS = {"above": np.int64, "level": np.int64, "items": np.int32, "scores": np.float32}
 
 
 def _counts(search: RetrievalDirection) -> NDArray[np.int64]:
-    """How many right answers are listed per query; none where a rule says what is right."""
     positives = search.positives
     return np.zeros(len(search), np.int64) if isinstance(positives, Plausible) else positives.counts
 

@@ -199,7 +199,6 @@ class RatedEvaluation(JointEvaluation):
         Scores(answers.scores).check(benchmark, where=where)
 
     def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
-        """The candidate, the image, and a column per rater, empty where there is no rating."""
         questions = benchmark.rated
         ratings = {
             f"r{rater}": pa.array(given, pa.float64(), mask=np.isnan(given))
@@ -273,7 +272,6 @@ class RatedEvaluation(JointEvaluation):
         return super().draws(having, measures, drawn)
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
-        """Whether other ratings were given, or they are measured otherwise."""
         ours, theirs = first.rated, other.rated
         alike = (ours.raters, ours.decimals) == (theirs.raters, theirs.decimals)
         same = alike and np.array_equal(ours.ratings, theirs.ratings, equal_nan=True)

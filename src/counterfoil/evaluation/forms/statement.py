@@ -166,7 +166,6 @@ class StatementEvaluation(JointEvaluation):
             )
 
     def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
-        """The statement, the image, whether it is true, and whether it only chooses the threshold."""
         questions = benchmark.statements
         return {
             "statement": pa.array([benchmark.captions[i].text for i in questions.captions], pa.string()),
@@ -220,7 +219,6 @@ class StatementEvaluation(JointEvaluation):
         return Prepared(estimates, self._ties(benchmark, answers, settings.ties), made_with)
 
     def _ties(self, benchmark: Benchmark, answers: Answers, policy: Ties) -> dict[str, Any]:
-        """In how many statements a tie decides, and the measures under every policy."""
         if not isinstance(answers, Scores):
             return outcome_ties(answers, policy)
         questions = benchmark.statements
@@ -252,7 +250,6 @@ class StatementEvaluation(JointEvaluation):
         return {"fitted_accuracy": side * (scores - decided.thresholds)}
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
-        """Whether other statements are true, or another split chooses the threshold."""
         ours, theirs = first.statements, other.statements
         same = np.array_equal(ours.truth, theirs.truth) and np.array_equal(ours.measured, theirs.measured)
         return "" if same else "other true statements"

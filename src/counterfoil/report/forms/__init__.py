@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from counterfoil.benchmarks.records import Caption
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import of
 from counterfoil.evaluation.result import Run
+from counterfoil.metrics.measures import averaged
 from counterfoil.report import comparison_tables, figure_style, figures
 from counterfoil.report import labels as label_of
 from counterfoil.report.html import Drawing, Grouping, Section, drawn
@@ -171,12 +173,34 @@ class FormReport(ResultTable, ABC):
         return [Section("groups", "By group", groupings=tuple(group_sections))] if group_sections else []
 
     def directions(self, comparison: Comparison, anchor: str) -> Drawing | None:
-        """One direction against the other, where both are asked."""
-        return None
+        """One direction against the other, by a main measure of each, where both are asked."""
+        main = comparison_tables.main_measures(comparison)
+        i2t, t2i = (next((n for n in main if n.split("_")[0] == side), "") for side in ("i2t", "t2i"))
+        if not any({i2t, t2i} <= set(run.result.measures) for run in comparison.runs):
+            return None
+        title = f"{measure_label(i2t)} against {measure_label(t2i)}"
+        caption = "Below the dotted line, images find captions more often than captions find images."
+        return drawn(title, caption, f"{anchor}-directions", figures.directions(comparison, (i2t, t2i)))
 
     def margins(self, comparison: Comparison, anchor: str) -> Section | None:
         """How far each question is from flipping, where scores say so."""
-        return None
+        form, drawings = comparison.runs[0].benchmark.questions.form, []
+        main = comparison_tables.main_measures(comparison)
+        # Margins are those of questions, whatever these weigh; of statements those from the fitted threshold.
+        names = dict.fromkeys([*(averaged(name, form) for name in main), "fitted_accuracy"])
+        for name in (name for name in names if name != "group"):
+            title = f"Margins of {measure_label(name)}"
+            draw, known = partial(figures.margins, measure=name), partial(figures.margin_values, measure=name)
+            key, alt = f"{anchor}-m-{name}", f"{title}: {{}}"
+            svgs = small_figures(comparison, key, draw, alt, shown=known)
+            if svgs:
+                drawings.append(Drawing(title, f"{title}: {measure_meaning(name, form)}.", svgs))
+        about = (
+            "How far each question is from flipping: the smallest gap between a right and a wrong score, or "
+            "between a score and its threshold, in each scorer's own unit. Orange is wrong, grey is tied, "
+            "blue is right; the outermost bars hold what lies beyond them."
+        )
+        return Section("margins", "Margins", about, tuple(drawings)) if drawings else None
 
     def chapter(self, comparison: Comparison, anchor: str, pictures: str) -> Chapter:
         """The chapter on `comparison`."""
@@ -254,35 +278,15 @@ def small_figures(
     draw: Callable[[Run], Any],
     alt: str,
     *,
-    shown: Callable[[Run], bool] = lambda run: run.answers.has_scores,
+    shown: Callable[[Run], object] = lambda run: run.answers.has_scores or None,
 ) -> tuple[str, ...]:
     """A small figure per scorer that is `shown`, best first; `alt` says what of "{}" it shows."""
-    by_name = {run.name: run for run in comparison.runs if shown(run)}
+    by_name = {run.name: run for run in comparison.runs if shown(run) is not None}
     order = [scorer for scorer in comparison_tables.ranking(comparison) if scorer in by_name]
     return tuple(
         figure_style.svg(draw(by_name[scorer]), name=f"{name}-{number}", title=alt.format(scorer))
         for number, scorer in enumerate(order)
     )
-
-
-def margins(comparison: Comparison, name: str, measure: str) -> tuple[str, ...]:
-    """One small figure of margins per scorer that has some, best first."""
-    return small_figures(
-        comparison,
-        name,
-        lambda run: figures.margins(run, measure),
-        f"Margins of {measure_label(measure)}: {{}}",
-        shown=lambda run: figures.margin_values(run, measure) is not None,
-    )
-
-
-def versus(
-    comparison: Comparison, name: str, pair: tuple[str, str], title: str, caption: str
-) -> Drawing | None:
-    """One direction against the other, by two measures; None where no run has both."""
-    if not any(set(pair) <= set(run.result.measures) for run in comparison.runs):
-        return None
-    return drawn(title, caption, name, figures.directions(comparison, pair))
 
 
 #: The report of every form, by the form's name; browsers stand in a page in this order.

@@ -9,24 +9,16 @@ from numpy import ndarray
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
-from counterfoil.metrics.measures import averaged
 from counterfoil.metrics.ties import Ties
-from counterfoil.report import comparison_tables, figures
-from counterfoil.report.figure_style import INK, MUTED, RIGHT, WRONG, panels, plain
+from counterfoil.report import figures
 from counterfoil.report.forms import (
-    READING,
     SINGLE,
     WORST,
     BrowserSource,
     FormReport,
     NoteWriters,
-    dots,
-    margins,
-    small_figures,
-    versus,
 )
-from counterfoil.report.html import Drawing, Section
-from counterfoil.report.labels import amount, listed, measure_label, measure_meaning, short
+from counterfoil.report.labels import amount, listed
 from counterfoil.report.notes import Note, below_chance, outcomes, tied, undefined
 from counterfoil.report.result_tables import threshold_range
 from counterfoil.report.thumbnails import grouping, shown_scores, spread
@@ -40,32 +32,6 @@ class ContrastReport(FormReport):
     script = "pairs.js"
 
     noting: ClassVar[NoteWriters] = (tied, below_chance, outcomes)
-
-    def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
-        main = comparison_tables.main_measures(comparison)
-        return [dots(comparison, f"{anchor}-measures", "Main measures", READING, main)]
-
-    def margins(self, comparison: Comparison, anchor: str) -> Section | None:
-        form = comparison.runs[0].benchmark.questions.form
-        # Margins are those of questions, whatever these weigh.
-        of_items = dict.fromkeys(averaged(name, form) for name in comparison_tables.main_measures(comparison))
-        main = [
-            name
-            for name in of_items
-            if any(figures.margin_values(run, name) is not None for run in comparison.runs)
-        ]
-        if not main:
-            return None
-        drawings = []
-        for name in (name for name in main if name != "group"):
-            title, svgs = f"Margins of {measure_label(name)}", margins(comparison, f"{anchor}-m-{name}", name)
-            drawings.append(Drawing(title, f"{title}: {measure_meaning(name, form)}.", svgs))
-        about = (
-            "How far each question is from flipping: the smallest gap between a right and a wrong score, in "
-            "each scorer's own unit. Orange is wrong, grey is tied, blue is right; the outermost bars hold "
-            "what lies beyond them."
-        )
-        return Section("margins", "Margins", about, tuple(drawings))
 
     def questions_data(self, source: BrowserSource) -> dict[str, Any]:
         """All questions, as columns, so that some thousand of them stay within a megabyte or two."""
@@ -113,20 +79,6 @@ class QuadReport(ContrastReport):
         failed = [run.items.get(name, right) < 1 for name in ("i2t", "t2i")]
         return failed[0] + 2 * failed[1].astype(np.int64)
 
-    def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
-        main = comparison_tables.main_measures(comparison)
-        finer = [name for name in comparison.measures if name not in main]
-        drawn = super().measures(comparison, anchor)
-        if finer:
-            drawn.append(dots(comparison, f"{anchor}-finer", "Finer measures", "", finer))
-        return drawn
-
-    def directions(self, comparison: Comparison, anchor: str) -> Drawing | None:
-        caption = (
-            "Below the dotted line, images find their captions more often than captions find their images."
-        )
-        return versus(comparison, f"{anchor}-directions", ("i2t", "t2i"), "I2T against T2I", caption)
-
     def _model(self, run: Run) -> dict[str, Any]:
         data = super()._model(run)
         if all(name in run.items for name in SINGLE):
@@ -156,7 +108,6 @@ class ParaphraseReport(ContrastReport):
         )
 
     def questions_data(self, source: BrowserSource) -> dict[str, Any]:
-        """With pairs of captions in place of captions."""
         data = super().questions_data(source)
         first, second = source.benchmark.questions.text_pairs() or ((), ())
         sides = list(zip(np.ravel(first).tolist(), np.ravel(second).tolist(), strict=True))
@@ -191,7 +142,6 @@ def thresholds(comparison: Comparison) -> list[Note]:
 class StatementReport(ContrastReport):
     """Statements."""
 
-    measures = FormReport.measures
     noting: ClassVar[NoteWriters] = (tied, undefined, below_chance, outcomes, thresholds)
 
     def about(self, benchmark: Benchmark) -> str:
@@ -220,7 +170,6 @@ class StatementReport(ContrastReport):
         return (np.nan_to_num(column) < 1).astype(np.int64)
 
     def failures(self, run: Run) -> tuple[list[int], dict[int, str]]:
-        """Statements by how far their score is on the wrong side of the fitted threshold."""
         questions, away = run.benchmark.statements, figures.margin_values(run, "fitted_accuracy")
         truth = questions.truth.tolist()
         words = ("false", "true")
@@ -234,44 +183,10 @@ class StatementReport(ContrastReport):
             for q in order[:WORST]
         }
 
-    def margins(self, comparison: Comparison, anchor: str) -> Section | None:
-        """Histograms of the scores of true and of false statements."""
-        figures = small_figures(comparison, f"{anchor}-scores", histogram, "Scores of {} by truth")
-        if not figures:
-            return None
-        about = (
-            "The scores of true statements (blue, upwards) and of false ones (orange, downwards), on each "
-            "scorer's own scale; dashed: the threshold that other questions chose, or the mean of several."
-        )
-        return Section("margins", "Scores of true and false", about, (Drawing("", "", figures),))
-
     def questions_data(self, source: BrowserSource) -> dict[str, Any]:
-        """With the truth of each statement."""
         return {**super().questions_data(source), "truth": source.benchmark.statements.truth.tolist()}
 
     def _model(self, run: Run) -> dict[str, Any]:
         away = figures.margin_values(run, "fitted_accuracy")
         margins = None if away is None else [float(f"{value:.6g}") for value in away.tolist()]
         return {**super()._model(run), "margins": margins}
-
-
-def histogram(run: Run) -> Any:
-    """The scores of a run, of true statements upwards and of false ones downwards."""
-    from counterfoil.evaluation.forms.statement import decisions
-
-    questions = run.benchmark.statements
-    measured, scores = questions.measured, run.answers.scores
-    thresholds = decisions(run.benchmark, run.answers, Ties.STRICT).thresholds
-    low, high = float(scores[measured].min()), float(scores[measured].max())
-    edges = np.linspace(low, high if high > low else low + 1, 25)
-    with panels((2.65, 1.3), left=0.1, top=0.26) as (figure, (axes,)):
-        for side, sign, colour in ((questions.truth, 1, RIGHT), (~questions.truth, -1, WRONG)):
-            counts, _ = np.histogram(scores[measured & side], bins=edges)
-            axes.bar(edges[:-1], sign * counts, width=0.9 * np.diff(edges), align="edge", color=colour, lw=0)
-        axes.axhline(0, color=INK, lw=0.8)
-        if thresholds is not None:
-            axes.axvline(float(thresholds[measured].mean()), color=MUTED, lw=1, ls=(0, (4, 3)))
-        axes.set_yticks([])
-        plain(axes, short(run.name, 30), grid="x", left=False, size=7.5, pad=4)
-        axes.locator_params(axis="x", nbins=5)
-    return figure

@@ -204,7 +204,6 @@ def queries_data(source: BrowserSource) -> dict[str, Any]:
 def _model(
     answers: dict[str, ndarray], numbers: Callable[[ndarray], list[Any]], *, by_rule: bool
 ) -> dict[str, Any]:
-    """What `_answers` says of one scorer, with items as their `numbers` in the page."""
     # Six digits of each, for showing; None where only an order is known.
     scores = [[float(f"{v:.6g}") for v in row if np.isfinite(v)] for row in answers["scores"].tolist()]
     item, *places = answers["missed"].T
@@ -223,7 +222,6 @@ def _model(
 
 
 def _answers(run: Run, rows: Int[ndarray, "chosen"]) -> dict[str, ndarray]:
-    """One scorer's results on the queries of the sample, a row for each."""
     of_sides: dict[str, list[ndarray]] = {}
     for side, placed in directions_of(run.benchmark.gallery, run.answers.rankings):
         search = side.search

@@ -30,7 +30,6 @@ from counterfoil.report.forms import (
     NoteWriters,
     dots,
     first_items,
-    versus,
 )
 from counterfoil.report.forms.first_items import right_answers
 from counterfoil.report.html import Drawing, Section, drawn
@@ -63,7 +62,6 @@ class GalleryReport(FormReport):
     noting: ClassVar[NoteWriters] = (tied, of_galleries, below_chance)
 
     def about(self, benchmark: Benchmark) -> str:
-        """How many queries look for how many items."""
         questions = benchmark.gallery
         parts = 1 if questions.image_parts is None else len(set(questions.image_parts.tolist()))
         sentences = []
@@ -95,7 +93,6 @@ class GalleryReport(FormReport):
         }
 
     def overview(self, comparison: Comparison) -> Table:
-        """The measures that the benchmark's authors report."""
         return comparison_tables.overview(comparison, measures=_shown(comparison))
 
     def everything(self, comparison: Comparison) -> Table | None:
@@ -103,7 +100,6 @@ class GalleryReport(FormReport):
         return comparison_tables.overview(comparison) if more else None
 
     def meanings(self, comparison: Comparison) -> list[tuple[Column, str]]:
-        """Without directions."""
         bases = _bases(comparison)
         return [
             (Column(measure_label(base)), meaning) for base in bases if (meaning := measure_meaning(base))
@@ -141,17 +137,6 @@ class GalleryReport(FormReport):
             sections.append(Section("groups", "By group", tables=groups))
         return sections
 
-    def directions(self, comparison: Comparison, anchor: str) -> Drawing | None:
-        by_side = {split_direction(measure)[0]: measure for measure in main_measures(comparison)}
-        if not {"i2t", "t2i"} <= set(by_side):
-            return None
-        pair = by_side["i2t"], by_side["t2i"]
-        title = f"{measure_label(pair[0])} against {measure_label(pair[1])}"
-        caption = (
-            "Below the dotted line, images do better at finding captions than captions at finding images."
-        )
-        return versus(comparison, f"{anchor}-directions", pair, title, caption)
-
 
 def _shown(comparison: Comparison) -> Sequence[str]:
     return comparison_tables.headline(comparison) or main_measures(comparison)
@@ -169,7 +154,6 @@ def _main_bases(comparison: Comparison) -> list[str]:
 
 
 def _dots(comparison: Comparison, anchor: str, base: str, caption: str) -> Drawing:
-    """One measure in its directions, side by side."""
     shown = [measure for side in DIRECTIONS if (measure := f"{side}_{base}") in comparison.measures]
     return dots(comparison, f"{anchor}-{base}", measure_label(base), caption, shown)
 
@@ -202,7 +186,6 @@ def curves(comparison: Comparison) -> dict[str, list[Curve]]:
 
 
 def _curve(run: Run, names: Mapping[int, str]) -> Curve:
-    """The curve of a run over measures by K, as far as its rankings go."""
     ties, values = Ties(run.result.ties["policy"]), []
     for name in names.values():
         try:

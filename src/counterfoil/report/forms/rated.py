@@ -13,7 +13,7 @@ from counterfoil.benchmarks.forms import Preference, Rated
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
 from counterfoil.report.figure_style import MUTED, RIGHT, panels, plain
-from counterfoil.report.forms import WORST, BrowserSource, FormReport, NoteWriters, margins, small_figures
+from counterfoil.report.forms import WORST, BrowserSource, FormReport, NoteWriters, small_figures
 from counterfoil.report.html import Drawing, Section
 from counterfoil.report.labels import amount, listed, short
 from counterfoil.report.notes import NOTABLE, Note, below_chance, fitted_ties, percent, tied, undefined
@@ -26,8 +26,6 @@ NEAR = 0.2
 MOST_QUESTIONS, MOST_ANSWERS, MOST_REFERENCES = 2_000, 16_000, 8
 #: So many different ratings have a column each; more are put into as many columns of equal width.
 MOST_LEVELS = 9
-#: So few points are drawn one by one, behind the summary of their column.
-_FEW = 400
 
 
 def level(comparison: Comparison) -> list[Note]:
@@ -106,7 +104,6 @@ class JudgedReport(FormReport):
         }
 
     def model(self, run: Run, rows: Int[ndarray, "chosen"]) -> dict[str, Any]:
-        """A scorer's answers to the chosen questions: a score per candidate."""
         scores = None
         if run.answers.has_scores:
             values = run.answers.scores
@@ -149,7 +146,6 @@ class RatedReport(JudgedReport):
         return np.where(away > NEAR, 1, np.where(away < -NEAR, 2, 0)).astype(np.int64)
 
     def failures(self, run: Run) -> tuple[list[int], dict[int, str]]:
-        """Captions by how far their place by score is from that by rating."""
         away = distance(run)
         order = [q for q in np.argsort(-np.abs(away), kind="stable").tolist() if away[q]]
         return order, {
@@ -177,12 +173,10 @@ class RatedReport(JudgedReport):
         return [[[pair]] for pair in zip(questions.captions.tolist(), questions.images.tolist(), strict=True)]
 
     def judgements(self, benchmark: Benchmark) -> dict[str, Any]:
-        """Ratings, None where missing."""
         ratings = benchmark.rated.ratings.tolist()
         return {"ratings": [[None if np.isnan(r) else float(f"{r:.4g}") for r in of] for of in ratings]}
 
     def model(self, run: Run, rows: Int[ndarray, "chosen"]) -> dict[str, Any]:
-        """With `standing` and `away` in per cent of all questions."""
         data = super().model(run, rows)
         if run.answers.has_scores:
             data["standing"] = np.round(100 * standing(run.answers.scores)[rows], 1).tolist()
@@ -208,16 +202,6 @@ class PreferenceReport(JudgedReport):
             text += f"; in {even:,} both got as many votes, and the label was drawn"
         return text
 
-    def margins(self, comparison: Comparison, anchor: str) -> Section | None:
-        if not any(run.answers.has_scores for run in comparison.runs):
-            return None
-        about = (
-            "The score of the preferred caption less that of the other, in each scorer's own unit. Orange is "
-            "wrong, grey is tied, blue is right; the outermost bars hold what lies beyond them."
-        )
-        of_scorers = margins(comparison, f"{anchor}-margins", "accuracy")
-        return Section("margins", "How far ahead", about, (Drawing("", "", of_scorers),))
-
     def candidates(self, benchmark: Benchmark) -> list[list[list[tuple[int, int]]]]:
         questions = benchmark.preferences
         pairs = zip(questions.captions.tolist(), questions.images.tolist(), strict=True)
@@ -228,7 +212,6 @@ class PreferenceReport(JudgedReport):
         return rows
 
     def judgements(self, benchmark: Benchmark) -> dict[str, Any]:
-        """Votes, and the preferred candidate."""
         questions = benchmark.preferences
         votes = [[float(f"{vote:.4g}") for vote in of] for of in questions.votes.tolist()]
         return {"votes": votes, "label": questions.label.tolist()}
@@ -258,16 +241,10 @@ def distance(run: Run) -> Float[ndarray, "questions"]:
 def places(
     scores: Float[ndarray, "questions"], ratings: Float[ndarray, "questions"]
 ) -> Float[ndarray, "questions"]:
-    """What `distance` says, of scores and mean ratings.
+    """What `distance` says, of scores and mean ratings: 0 on the stretch of places (shares of all questions)
+    that captions of one mean rating have, else the way to its nearer end.
 
-    Places are shares of all questions, from the lowest (0) to the highest (1). Captions of one mean rating
-    share a stretch of places and a caption anywhere on it is at distance 0; else it is the way to its nearer
-    end, positive where the score puts it higher. Equal scores stand in the middle of their stretch.
-
-    >>> ratings = np.array([1.0, 1.0, 4.0, 4.0])
-    >>> places(np.array([0.2, 0.1, 0.3, 0.9]), ratings).tolist()
-    [0.0, 0.0, 0.0, 0.0]
-    >>> places(np.array([0.9, 0.1, 0.2, 0.3]), ratings).tolist()
+    >>> places(np.array([0.9, 0.1, 0.2, 0.3]), np.array([1.0, 1.0, 4.0, 4.0])).tolist()
     [0.375, 0.0, -0.125, 0.0]
     """
     low, high = _stretch(ratings)
@@ -327,9 +304,6 @@ def score_spread(run: Run) -> Any:
     crowded = max(map(len, labels)) * len(labels) > 36
     bottom = 0.52 if crowded else 0.4
     with panels((2.65, 1.3), left=0.5, bottom=bottom, top=0.26) as (figure, (axes,)):
-        if len(scores) <= _FEW:
-            aside = np.random.default_rng(0).uniform(-0.22, 0.22, len(scores))
-            axes.plot(codes + aside, scores, ".", ms=2.4, color=MUTED, alpha=0.55, mec="none")
         means = []
         for column in range(len(labels)):
             own = scores[codes == column]

@@ -245,8 +245,6 @@ def shown(case: Case) -> Recomputed:
 
 
 def _counts(case: Case, benchmark: str) -> tuple[np.ndarray, str]:
-    """How many right answers each query has, and where they lie."""
-
     def search_of(name: str) -> RetrievalDirection:
         gallery = case.evidence.questions(name)[0].gallery
         return gallery.i2t if case.need("direction") == "i2t" else gallery.t2i
@@ -260,7 +258,6 @@ def _counts(case: Case, benchmark: str) -> tuple[np.ndarray, str]:
 
 
 def _listed(search: RetrievalDirection) -> Qrels:
-    """Right answers one by one, which those by rule are not."""
     assert isinstance(search.positives, Qrels)
     return search.positives
 
@@ -332,7 +329,6 @@ def annotator_bias(case: Case) -> Recomputed:
 
 
 def _printed(case: Case, value: float, more: str = "") -> Recomputed:
-    """A number that follows from printed ones, named by their columns."""
     columns = "; ".join((*(case.spec.of or ()), *(case.spec.against or ())))
     return Recomputed(float(value), f"as printed: {columns}{more}", Basis.DERIVED)
 
