@@ -173,12 +173,6 @@ def certified(sample: Verified, precision: float, *, confidence: float = 0.95) -
     return None if lowest is None else float(scores[last[lowest]])
 
 
-def halves(n: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Two random halves of n rows: one to choose a threshold on, one to report on."""
-    order = rng.permutation(n)
-    return np.sort(order[: n // 2]), np.sort(order[n // 2 :])
-
-
 def calibrate(
     sample: Verified,
     rng: np.random.Generator,
@@ -202,9 +196,9 @@ def calibrate(
             raise InputError(
                 "too few verified rows to choose a threshold", given=len(sample), allowed="4 or more"
             )
-        first, second = halves(len(sample), rng)
-        threshold = certified(sample.take(first), precision, confidence=confidence)
-        chosen_on, here = len(first), sample.take(second)
+        order, chosen_on = rng.permutation(len(sample)), len(sample) // 2
+        threshold = certified(sample.take(np.sort(order[:chosen_on])), precision, confidence=confidence)
+        here = sample.take(np.sort(order[chosen_on:]))
     known = None if threshold is None else quality(here, threshold).to_json()
     return threshold, {
         "threshold": None if known is None else known["threshold"],

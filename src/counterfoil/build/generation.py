@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from counterfoil.benchmarks.records import Image
 from counterfoil.build.step import StepContext
 from counterfoil.engine.executor import BatchGenerator, batch_keys
 from counterfoil.engine.session import Session
@@ -18,49 +17,34 @@ from counterfoil.store import digest
 Write = Callable[[Sequence[Any], int], Sequence[str]]
 
 
-@dataclass(frozen=True)
-class TextRequest:
-    """A text wanted of a local model for an image or a conversation, with the seed of its batch."""
-
-    given: Image | tuple[str, ...]
-    seed: int | None = None
-
-    @property
-    def content(self) -> list[Any]:
-        given = list(self.given) if isinstance(self.given, tuple) else digest(self.given.read())
-        return [given, self.seed]
-
-
 @dataclass(frozen=True, eq=False)
-class CachedTextGenerator:
+class LocalTextGenerator:
     """A local model that writes."""
 
     identity: Identity
     write: Write = field(repr=False)
 
-    def make(self, batches: Sequence[Sequence[TextRequest]]) -> Iterator[list[bytes]]:
+    def make(self, batches: Sequence[Sequence[tuple[Any, int | None]]]) -> Iterator[list[bytes]]:
         for batch in batches:
-            texts = self.write([request.given for request in batch], batch[0].seed or 0)
+            texts = self.write([given for given, _ in batch], batch[0][1] or 0)
             yield [text.encode() for text in texts]
 
     def texts(
         self, given: Sequence[Any], context: StepContext, *, stage: str, size: int, seeded: bool = True
     ) -> list[tuple[str, int | None]]:
-        """The text for each of what is given, `size` of them written together, and the seed of its batch."""
-        requests = [
-            TextRequest(one, context.number("batch", at - at % size) if seeded else None)
-            for at, one in enumerate(given)
-        ]
-        content = [request.content for request in requests]
+        """The text for each image or conversation, and its seed; `size` of them are written together."""
+        seeds = [context.number("batch", at - at % size) if seeded else None for at in range(len(given))]
+        requests = list(zip(given, seeds, strict=True))
+        content = [[list(of) if isinstance(of, tuple) else digest(of.read()), seed] for of, seed in requests]
         # A process alone keeps finished batches beside the build.
         keep = context.keep
         encoded = generated_bytes(self, requests, content, context, stage=stage, size=size, keep=keep)
-        return [(text.decode(), request.seed) for text, request in zip(encoded, requests, strict=True)]
+        return [(text.decode(), seed) for text, seed in zip(encoded, seeds, strict=True)]
 
 
 def captioner(
     name: str, device: str, prompt: str | None, most: int, beams: int, temperature: float
-) -> CachedTextGenerator:
+) -> LocalTextGenerator:
     from counterfoil.models.generative.writing import load_writer
 
     writer = load_writer(name, Options(device=device), prompt=prompt)
@@ -68,7 +52,7 @@ def captioner(
     return _generator(writer, source, most=most, beams=beams, temperature=temperature)
 
 
-def continuer(name: str, device: str, most: int, temperature: float, head: str = "") -> CachedTextGenerator:
+def continuer(name: str, device: str, most: int, temperature: float, head: str = "") -> LocalTextGenerator:
     """The language model of a folder or a name of the hub; its answers all begin with `head`."""
     from counterfoil.models.text_models import load_generator
 
@@ -78,8 +62,8 @@ def continuer(name: str, device: str, most: int, temperature: float, head: str =
 
 
 def _generator(
-    model: Any, source: Callable[[], CachedTextGenerator], called: str = "", **settings: Any
-) -> CachedTextGenerator:
+    model: Any, source: Callable[[], LocalTextGenerator], called: str = "", **settings: Any
+) -> LocalTextGenerator:
     """The model as it writes under these settings; another process has it from its source."""
 
     def write(given: Sequence[Any], seed: int) -> Sequence[str]:
@@ -88,7 +72,7 @@ def _generator(
 
     known = model.identity
     options = {**known.options, **settings}
-    maker = CachedTextGenerator(replace(known, name=called + known.name, options=options), write)
+    maker = LocalTextGenerator(replace(known, name=called + known.name, options=options), write)
     remember_source(maker, source)
     return maker
 

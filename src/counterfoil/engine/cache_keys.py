@@ -4,7 +4,6 @@ import os
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -44,14 +43,6 @@ _MEMO_SCHEMA = Schema(
 Stamp = tuple[int, int, int]
 
 
-@dataclass(frozen=True)
-class _Read:
-    """What reading one source gave: its digest, and the stamp under which a later run may trust it."""
-
-    digest: str
-    stamp: Stamp | None
-
-
 def image_keys(images: Sequence[Image], *, cache: Path | None, progress: Progress) -> list[str]:
     """A name for the content of each image: the digest of its encoded bytes (or pixels), with its crop.
 
@@ -77,7 +68,7 @@ def image_keys(images: Sequence[Image], *, cache: Path | None, progress: Progres
             digests[_name(source)] = entry[1]
         else:
             unread[_name(source)] = source
-    fresh: dict[Hashable, _Read] = {}
+    fresh: dict[Hashable, tuple[str, Stamp | None]] = {}
     if unread:
         progress("reading images", 0, len(unread))
     reads = map_ahead(lambda item: _read(item[1], memo), unread.items(), threads=_READERS, ahead=4 * _READERS)
@@ -85,9 +76,9 @@ def image_keys(images: Sequence[Image], *, cache: Path | None, progress: Progres
         fresh[name] = read
         progress("reading images", len(fresh), len(unread))
     new = {
-        _path(source): (read.stamp, read.digest)
-        for source, read in ((unread[name], read) for name, read in fresh.items())
-        if isinstance(source, FileSource) and read.stamp is not None
+        _path(source): (stamp, key)
+        for source, (key, stamp) in ((unread[name], read) for name, read in fresh.items())
+        if isinstance(source, FileSource) and stamp is not None
     }
     if cache is not None and new:
         # Read again: another process may have added to the list. Where two write at once the last one wins,
@@ -97,7 +88,7 @@ def image_keys(images: Sequence[Image], *, cache: Path | None, progress: Progres
         stamps = np.asarray([entries[path][0] for path in paths], dtype=np.int64)
         columns = (paths, *stamps.T, [entries[path][1] for path in paths])
         write_parquet(cache / MEMO, pa.table(dict(zip(_MEMO_SCHEMA.columns, columns, strict=True))))
-    digests |= {name: read.digest for name, read in fresh.items()}
+    digests |= {name: key for name, (key, _) in fresh.items()}
     return [_key(image, digests) for image in images]
 
 
@@ -132,11 +123,12 @@ def _apart(source: Source) -> bool:
     return isinstance(source, FileSource) and is_distant(source.path)
 
 
-def _read(source: Source, memo: Mapping[str, tuple[Stamp, str]]) -> _Read:
+def _read(source: Source, memo: Mapping[str, tuple[Stamp, str]]) -> tuple[str, Stamp | None]:
+    """The digest of a source, and the stamp under which a later run may trust it."""
     before, apart = _stamp(source), _apart(source)
     known = memo.get(_path(source)) if isinstance(source, FileSource) and apart else None
     if known is not None and known[0] == before:
-        return _Read(known[1], before)
+        return known[1], before
     name = None
     if isinstance(source, FileSource) and before is not None and before[0] > _WHOLE:
         if isinstance(where := location(source.path), Location):
@@ -149,7 +141,7 @@ def _read(source: Source, memo: Mapping[str, tuple[Stamp, str]]) -> _Read:
     # A store changes its tag with every change of the content, however soon.
     settled = before is not None and (apart or max(before[1:]) < time.time_ns() - _UNSETTLED_NS)
     # The stamp is taken on both sides of reading: a file that changed meanwhile is not remembered.
-    return _Read(name, before if settled and _stamp(source) == before else None)
+    return name, before if settled and _stamp(source) == before else None
 
 
 def _stamp(source: Source) -> Stamp | None:

@@ -36,45 +36,34 @@ def warn(message: str) -> None:
 Asked = tuple[Int64[ndarray, "*asked"], Int64[ndarray, "*asked"]]
 
 
-@dataclass(frozen=True)
-class Answering:
-    """The name of a kind of scorer in errors, and the forms it answers: `forms`, or all but `without`."""
-
-    kind: str
-    forms: tuple[str, ...] | None = None
-    without: tuple[str, ...] = ()
-
-    def answers(self, form: str) -> bool:
-        return form not in self.without and (self.forms is None or form in self.forms)
-
-
-#: The forms that each ability answers. Of a scorer with several abilities the first that fits is used.
-ANSWERS: Mapping[Ability, Answering] = {
-    "embeds": Answering("a dual encoder"),
-    "scores_pairs": Answering("a scorer of pairs", without=("paraphrase",)),
-    "embeds_texts": Answering("a text encoder", ("paraphrase",)),
-    "picks": Answering("a scorer that picks options", ("quad", "choice")),
-    "classifies": Answering("a detector", ("quad", "choice")),
-    "reads_references": Answering("a caption metric", without=("gallery", "paraphrase")),
-    "learns": Answering("a scorer that learns from other questions", without=("gallery", "paraphrase")),
-    "given_scores": Answering("a table of answers (csv, json, parquet)", without=("gallery",)),
-    "given_embeddings": Answering("embeddings (npz)"),
-    "given_similarity": Answering("a similarity (npy)", ("gallery",)),
-    "given_rankings": Answering("rankings (json)", ("gallery",)),
+_EVERY = frozenset(FORMS)
+#: What errors call the scorers of an ability, and the forms it answers; the first ability that fits is used.
+ANSWERS: Mapping[Ability, tuple[str, frozenset[str]]] = {
+    "embeds": ("a dual encoder", _EVERY),
+    "scores_pairs": ("a scorer of pairs", _EVERY - {"paraphrase"}),
+    "embeds_texts": ("a text encoder", frozenset({"paraphrase"})),
+    "picks": ("a scorer that picks options", frozenset({"quad", "choice"})),
+    "classifies": ("a detector", frozenset({"quad", "choice"})),
+    "reads_references": ("a caption metric", _EVERY - {"gallery", "paraphrase"}),
+    "learns": ("a scorer that learns from other questions", _EVERY - {"gallery", "paraphrase"}),
+    "given_scores": ("a table of answers (csv, json, parquet)", _EVERY - {"gallery"}),
+    "given_embeddings": ("embeddings (npz)", _EVERY),
+    "given_similarity": ("a similarity (npy)", frozenset({"gallery"})),
+    "given_rankings": ("rankings (json)", frozenset({"gallery"})),
 }
 
 
 def ability_for(scorer: Any, benchmark: Benchmark) -> Ability:
     able, form = abilities(scorer), benchmark.questions.form
     for ability in able:
-        if ANSWERS[ability].answers(form):
+        if form in ANSWERS[ability][1]:
             return ability
     if not able:
         raise TypeError(f"{type(scorer).__name__} is no scorer: it declares no ability in `does`")
-    kinds = [answering.kind for answering in ANSWERS.values() if answering.answers(form)]
-    problem = f"{ANSWERS[able[0]].kind} cannot answer questions of form '{form}'"
-    allowed = [name for name in FORMS if ANSWERS[able[0]].answers(name)]
-    hint = f"this form is answered by {', '.join(kinds)}"
+    kind, forms = ANSWERS[able[0]]
+    problem = f"{kind} cannot answer questions of form '{form}'"
+    allowed = [name for name in FORMS if name in forms]
+    hint = f"this form is answered by {', '.join(kind for kind, forms in ANSWERS.values() if form in forms)}"
     raise InputError(problem, where=scorer.identity.name, given=benchmark.name, allowed=allowed, hint=hint)
 
 
@@ -176,11 +165,8 @@ def shards(rows: Sequence[int], batch_size: int, *, shard_rows: int = 256) -> li
     """
     size = batch_size * max(1, shard_rows // batch_size)
     return [
-        [
-            list(rows[b : min(b + batch_size, s + size)])
-            for b in range(s, min(s + size, len(rows)), batch_size)
-        ]
-        for s in range(0, len(rows), size)
+        [list(shard[at : at + batch_size]) for at in range(0, len(shard), batch_size)]
+        for shard in (rows[start : start + size] for start in range(0, len(rows), size))
     ]
 
 

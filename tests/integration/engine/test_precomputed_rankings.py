@@ -12,7 +12,7 @@ from counterfoil.engine.rank import rank_precomputed
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics import ranking
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
-from counterfoil.metrics.ranks import Qrels, from_places, positive_ranks
+from counterfoil.metrics.ranks import Qrels, from_places
 from counterfoil.models.base import Identity
 from counterfoil.models.precomputed_galleries import PrecomputedRankings, to_lists
 from refusals import refuses
@@ -258,15 +258,3 @@ def test_the_whole_of_ones_part_is_enough():
     found = rank_precomputed(PARTED, PrecomputedRankings(Identity("x"), to_lists(own), to_lists(other)))
     assert found.i2t.above.tolist() == [0, 0, 1, 1]
     assert found.i2t.depth.tolist() == [4, 3, 4, 3]
-
-
-def test_ranks_are_those_of_a_block_of_scores():
-    scores = np.random.default_rng(3).permutation(IMAGES * CAPTIONS).reshape(IMAGES, CAPTIONS).astype(float)
-    positives = Qrels.of([[0, 3], [1], [6, -1], []])
-    benchmark = gallery(positives, Qrels.of([[0]] * CAPTIONS))
-    ours, theirs = (
-        of(benchmark, rank_precomputed(benchmark, ranked(scores)), "i2t"),
-        positive_ranks(scores, positives),
-    )
-    for name in ("query", "wrong", "tied", "before", "gains", "depth"):
-        assert getattr(ours, name).tolist() == getattr(theirs, name).tolist(), name

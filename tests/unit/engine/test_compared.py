@@ -46,15 +46,6 @@ def test_blocks_are_the_comparison_and_equal_captions_are_equal_to_the_last_bit(
     np.testing.assert_array_equal(blocks.part(slice(None), slice(0, 9)).shape, (23, 9))
 
 
-def test_one_head_ranks_as_products_do():
-    rng = np.random.default_rng(1)
-    images, captions = (unit(rng.normal(size=(n, 12)).astype(np.float32)) for n in (20, 50))
-    benchmark = small_galleries.benchmark(rng, 20, 50)
-    one = rank([benchmark], Products(images, captions))[0]
-    other = rank([benchmark], CustomSimilarity(MostSimilarHeads(1), images, captions))[0]
-    check_places(one, (other.i2t, other.t2i), ("above", "level", "top"))
-
-
 def check_places(rankings, expected, names=("above", "level")):
     for side, places in zip((rankings.i2t, rankings.t2i), expected, strict=True):
         for name in names:
