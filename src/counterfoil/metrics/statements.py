@@ -171,6 +171,10 @@ def _check_both(truth: NDArray[np.bool_]) -> None:
 _AUROC = "of pairs of a true and a false statement, how many have the true one score higher (a tie is a half)"
 _RIGHT = "the statement is on the right side of"
 _BOTH = "the mean of the accuracies on true and on false statements, at"
+_ACCURACY = f"{_RIGHT} the threshold 0.5, of scorers that give probabilities"
+_BALANCED = f"{_BOTH} the threshold 0.5"
+_FITTED = f"{_RIGHT} a threshold that other questions chose"
+_FITTED_BALANCED = f"{_BOTH} a threshold as for accuracy, fitted"
 
 #: The measures by name, in the order of reports.
 MEASURES: Mapping[str, Measure] = by_name(
@@ -178,25 +182,10 @@ MEASURES: Mapping[str, Measure] = by_name(
         Measure(name, "statement", label, meaning, "1/2", of_all=of_all, main=main)
         for name, label, of_all, main, meaning in (
             ("auroc", "AUROC", auroc, True, _AUROC),
-            (
-                *("accuracy", "Accuracy", accuracy, True),
-                f"{_RIGHT} the threshold 0.5, of scorers that give probabilities",
-            ),
-            (
-                "balanced_accuracy",
-                "Balanced accuracy",
-                balanced_accuracy,
-                False,
-                f"{_BOTH} the threshold 0.5",
-            ),
-            (
-                *("fitted_accuracy", "Accuracy, fitted", accuracy, False),
-                f"{_RIGHT} a threshold that other questions chose",
-            ),
-            (
-                *("fitted_balanced", "Balanced, fitted", balanced_accuracy, False),
-                f"{_BOTH} a threshold as for accuracy, fitted",
-            ),
+            ("accuracy", "Accuracy", accuracy, True, _ACCURACY),
+            ("balanced_accuracy", "Balanced accuracy", balanced_accuracy, False, _BALANCED),
+            ("fitted_accuracy", "Accuracy, fitted", accuracy, False, _FITTED),
+            ("fitted_balanced", "Balanced, fitted", balanced_accuracy, False, _FITTED_BALANCED),
         )
     )
 )
