@@ -53,29 +53,17 @@ class Qrels:
     def checked(self, *, where: str = "") -> "Qrels":
         """Itself; raises `InputError` where an item is listed twice or below -1, or a gain not above 0."""
         flat, worth, query = self.items, self.gains, self.queries
-        at = f"{where}, query " if where else "query "
-        bad = ~(np.isfinite(worth) & (worth > 0))
-        if bad.any():
-            raise InputError(
-                "a positive's gain is out of range",
-                where=f"{at}{query[bad][0]}",
-                given=worth[bad][0],
-                allowed="above 0",
-            )
-        if len(flat) and flat.min() < -1:
-            raise InputError(
-                "a positive is no column",
-                where=f"{at}{query[int(flat.argmin())]}",
-                given=int(flat.min()),
-                allowed="0 and above, or -1 where absent",
-            )
         order = np.lexsort((flat, query))
         same = (np.diff(flat[order]) == 0) & (np.diff(query[order]) == 0) & (flat[order][1:] >= 0)
-        if same.any():
-            first = order[1:][same][0]
-            raise InputError(
-                "a positive is listed twice", where=f"{at}{query[first]}", given=int(flat[first])
-            )
+        unworthy = ~(np.isfinite(worth) & (worth > 0))
+        for what, rows, values, allowed in (
+            ("'s gain is out of range", np.flatnonzero(unworthy), worth, "above 0"),
+            (" is no column", np.flatnonzero(flat < -1), flat, "0 and above, or -1 where absent"),
+            (" is listed twice", order[1:][same], flat, None),
+        ):
+            if len(rows):
+                at = f"{where}, query {query[rows[0]]}" if where else f"query {query[rows[0]]}"
+                raise InputError(f"a positive{what}", where=at, given=values[rows[0]], allowed=allowed)
         return self
 
     @property

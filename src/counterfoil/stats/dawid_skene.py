@@ -30,8 +30,7 @@ from counterfoil.stats.label_models import (
 
 #: No chance is taken to be smaller, so that one surprising answer does not rule a class out.
 _LEAST = 1e-10
-#: Answers of the mean accuracy that are added to each person's about exchangeable classes: that some people
-#: are always wrong and others always right explains few answers too well.
+#: Answers of the mean accuracy that are added to each person's about exchangeable classes: few overfit.
 _POOLED = 10.0
 
 

@@ -119,8 +119,7 @@ def deviations(
     return weights @ values, moved
 
 
-# Tables such as a gallery's measures have values in some of the questions only: each column has rows and
-# groups of its own. A column's numbers have the same bits whatever other columns there are.
+# Each column has rows and groups of its own, and the same bits whatever other columns there are.
 
 
 def spread(

@@ -80,26 +80,21 @@ class Labels:
             raise InputError("classes to tell apart", given=n_classes, allowed="2 or more")
         n_items = 1 + int(items.max(initial=-1)) if n_items is None else n_items
         n_people = 1 + int(people.max(initial=-1)) if n_people is None else n_people
-        for name, column, most in (
-            ("item", items, n_items),
-            ("person", people, n_people),
-            ("label", labels, n_classes),
-        ):
-            if len(odd := column[(column < 0) | (column >= most)]):
-                raise InputError(f"{name} out of range", given=odd[0], allowed=f"0 to {most - 1}")
         known = np.full(n_items, -1) if known is None else known
+        for name, column, least, most in (
+            ("item", items, 0, n_items),
+            ("person", people, 0, n_people),
+            ("label", labels, 0, n_classes),
+            ("known label", known, -1, n_classes),
+        ):
+            if len(odd := column[(column < least) | (column >= most)]):
+                raise InputError(f"{name} out of range", given=odd[0], allowed=f"{least} to {most - 1}")
         weights = np.ones(n_items) if weights is None else weights
         if len(known) != n_items or len(weights) != n_items:
             raise InputError(
                 "known labels and weights are of all items",
                 given=f"{len(known)} and {len(weights)}",
                 allowed=f"{n_items} of each",
-            )
-        if ((known < -1) | (known >= n_classes)).any():
-            raise InputError(
-                "known label out of range",
-                given=known[(known < -1) | (known >= n_classes)][0],
-                allowed=f"0 to {n_classes - 1}, -1 where it is not known",
             )
         alike = np.full(n_items, alike) if isinstance(alike, int) else alike
         most = int(alike.max(initial=0))

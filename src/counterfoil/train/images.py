@@ -27,8 +27,7 @@ _PROPORTIONS = (3 / 4, 4 / 3)
 #: The same of a patch that is erased: timm's defaults, which PCME's released code has.
 _ERASED_AREA = (0.02, 1 / 3)
 _ERASED_PROPORTIONS = (0.3, 1 / 0.3)
-#: What is erased has the mean colour by which CLIP's pictures (and within a level ImageNet's) are normalised:
-#: it is about 0 in what the network sees.
+#: What is erased has the mean colour of CLIP's pictures, about 0 in what the network sees.
 ERASED = (123, 117, 104)
 
 

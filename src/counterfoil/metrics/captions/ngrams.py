@@ -165,8 +165,7 @@ def load(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Load
     )
 
 
-#: Which length of reference a candidate is held against: the nearest (of two the shorter), the shortest, or
-#: the mean of all.
+#: The length a candidate is held against: the nearest (of two the shorter), the shortest, or the mean of all.
 Length = Literal["closest", "shortest", "average"]
 
 # The tool kit's guards against division by zero; with them a precision of 0 does not make BLEU exactly 0.

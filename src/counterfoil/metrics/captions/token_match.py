@@ -178,13 +178,10 @@ def without_references(row: int) -> DataError:
     )
 
 
-#: Of several references: the largest of each part on its own, as released, or the one of the largest score,
-#: as in PAC-S equation 8. The first is never below the second.
+#: Of several references: the largest of each part, as released, or that of the largest score (PAC-S eq. 8).
 Best = Literal["component", "whole"]
-#: Whether padding takes part. The released code fills the videos and captions of a batch up to the longest
-#: with cosines of 0, so that no largest cosine is below 0 for all that are shorter. A row's score then
-#: depends on the rows beside it and on their order: so "none" is the default here. The two differ only where
-#: a token or a frame has negative cosines with everything; "released" repeats that code.
+#: Whether padding takes part. The released code fills a batch up to its longest with cosines of 0, so that no
+#: largest cosine is below 0 for all that are shorter: a row's score then depends on the rows beside it.
 Padding = Literal["none", "released"]
 
 #: Rows that the released code computes, and pads, together.
