@@ -137,11 +137,9 @@ def positive_ranks(scores: Real[ndarray, "queries gallery"], positives: Qrels) -
     n, gallery = scores.shape
     last = int(positives.items.max(initial=-1))
     if len(positives.starts) - 1 != n or last >= gallery:
-        raise ScoreError(
-            "scores do not fit the positives",
-            given=f"{n} queries x {gallery} items",
-            allowed=f"{len(positives.starts) - 1} queries, more than {last} items",
-        )
+        allowed = f"{len(positives.starts) - 1} queries, more than {last} items"
+        given = f"{n} queries x {gallery} items"
+        raise ScoreError("scores do not fit the positives", given=given, allowed=allowed)
     if scores.size and scores.dtype.kind == "f" and np.isnan(scores.min()):
         row, column = np.argwhere(np.isnan(scores))[0]
         raise ScoreError("a score is not a number", where=f"query {row}, item {column}", given="NaN")

@@ -161,11 +161,8 @@ def balanced_accuracy(
 
 def _check_both(truth: NDArray[np.bool_]) -> None:
     if truth.all() or not truth.any():
-        raise InputError(
-            "not both true and false statements",
-            given=f"{int(truth.sum())} true and {int((~truth).sum())} false",
-            allowed="at least one of each",
-        )
+        given = f"{int(truth.sum())} true and {int((~truth).sum())} false"
+        raise InputError("not both true and false statements", given=given, allowed="at least one of each")
 
 
 _AUROC = "of pairs of a true and a false statement, how many have the true one score higher (a tie is a half)"

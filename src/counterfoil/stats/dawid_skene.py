@@ -232,11 +232,8 @@ def drawn_so(
     """
     yes, no, counts = answered.yes, answered.no, answered.counts
     if yes.shape[1] < FEWEST:
-        raise InputError(
-            "too few annotators to tell rates without the truth",
-            given=yes.shape[1],
-            allowed=f"{FEWEST} or more who judged the same items",
-        )
+        what, allowed = "too few annotators to tell rates without the truth", f"{FEWEST} or more"
+        raise InputError(what, given=yes.shape[1], allowed=allowed)
     pattern, person = np.nonzero(yes | no)
     sizes = {"n_classes": 2, "n_items": len(yes), "n_people": yes.shape[1]}
     answers = yes[pattern, person].astype(np.int64)

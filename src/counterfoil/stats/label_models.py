@@ -71,11 +71,8 @@ class Labels:
         (2, 2, [-1, -1])
         """
         if not len(items) == len(people) == len(labels):
-            raise InputError(
-                "labels need a row per answer",
-                given=f"{len(items)} items, {len(people)} people, {len(labels)} labels",
-                allowed="columns of one length",
-            )
+            given = f"{len(items)} items, {len(people)} people, {len(labels)} labels"
+            raise InputError("labels need a row per answer", given=given, allowed="columns of one length")
         if n_classes < 2:
             raise InputError("classes to tell apart", given=n_classes, allowed="2 or more")
         n_items = 1 + int(items.max(initial=-1)) if n_items is None else n_items
@@ -91,19 +88,14 @@ class Labels:
                 raise InputError(f"{name} out of range", given=odd[0], allowed=f"{least} to {most - 1}")
         weights = np.ones(n_items) if weights is None else weights
         if len(known) != n_items or len(weights) != n_items:
-            raise InputError(
-                "known labels and weights are of all items",
-                given=f"{len(known)} and {len(weights)}",
-                allowed=f"{n_items} of each",
-            )
+            given, allowed = f"{len(known)} and {len(weights)}", f"{n_items} of each"
+            raise InputError("known labels and weights are of all items", given=given, allowed=allowed)
         alike = np.full(n_items, alike) if isinstance(alike, int) else alike
         most = int(alike.max(initial=0))
         if len(alike) != n_items or most > n_classes or (most and alike.min(initial=1) < 1):
-            raise InputError(
-                "exchangeable classes of an item",
-                given=f"{alike.min(initial=0)} to {most} of {len(alike)} items",
-                allowed=f"1 to {n_classes} of each of {n_items}, or 0 of all",
-            )
+            given = f"{alike.min(initial=0)} to {most} of {len(alike)} items"
+            allowed = f"1 to {n_classes} of each of {n_items}, or 0 of all"
+            raise InputError("exchangeable classes of an item", given=given, allowed=allowed)
         given = cls(items, people, labels, n_items, n_people, n_classes, known, weights, alike)
         if not given.possible[items, labels].all():
             raise InputError("an answer that its item does not have", allowed="its own exchangeable classes")

@@ -145,12 +145,8 @@ class Validation:
     def __post_init__(self) -> None:
         data, least = self.feed.data, self.recipe.smallest_batch
         if len(data) < least:
-            raise InputError(
-                "too few rows to validate on",
-                where=data.source or data.name,
-                given=len(data),
-                allowed=f"{least} or more",
-            )
+            where, allowed = data.source or data.name, f"{least} or more"
+            raise InputError("too few rows to validate on", where=where, given=len(data), allowed=allowed)
 
     def measure(self, fabric: Fabric, *, progress: Progress) -> dict[str, float]:
         """`accuracy` (within batches), `loss`, and where asked for `rsum`.

@@ -36,12 +36,10 @@ class Annotator:
         # Rates that were measured come back as their mean and half their difference, give or take rounding.
         chances = self.accuracy + self.bias, self.accuracy - self.bias
         if not all(-1e-9 <= chance <= 1 + 1e-9 for chance in chances):
-            raise InputError(
-                "an annotator's chances are out of range",
-                where=self.name,
-                given=f"accuracy {self.accuracy}, bias {self.bias}",
-                allowed="accuracy + bias and accuracy - bias from 0 to 1",
-            )
+            given = f"accuracy {self.accuracy}, bias {self.bias}"
+            allowed = "accuracy + bias and accuracy - bias from 0 to 1"
+            what = "an annotator's chances are out of range"
+            raise InputError(what, where=self.name, given=given, allowed=allowed)
         if not self.seconds > 0:
             raise InputError(
                 "an answer takes time", where=self.name, given=f"{self.seconds} seconds", allowed="above 0"

@@ -25,7 +25,7 @@ from jaxtyping import Bool, Float, Int64
 from numpy import ndarray
 
 from counterfoil.errors import DataError
-from counterfoil.metrics.captions.clip_score import harmonic_mean
+from counterfoil.metrics.captions.clip_score import harmonic_mean, without_references
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,15 +169,6 @@ def greedy(
     return Matched(precision, recall, harmonic_mean(precision, recall))
 
 
-def without_references(row: int) -> DataError:
-    """The error for a row without references."""
-    return DataError(
-        "a candidate has no references",
-        where=f"row {row}",
-        hint="leave such rows out, or take the metric without references",
-    )
-
-
 #: Of several references: the largest of each part, as released, or that of the largest score (PAC-S eq. 8).
 Best = Literal["component", "whole"]
 #: Whether padding takes part. The released code fills a batch up to its longest with cosines of 0, so that no
@@ -224,11 +215,9 @@ def with_videos(
         if not len(frames):
             raise DataError("a video has no frames", where=f"row {row}")
         if frames.shape[1] != caption.vectors.shape[1]:
-            raise DataError(
-                "frames and captions were embedded by different models",
-                where=f"row {row}",
-                given=f"{frames.shape[1]} and {caption.vectors.shape[1]} numbers each",
-            )
+            what = "frames and captions were embedded by different models"
+            given = f"{frames.shape[1]} and {caption.vectors.shape[1]} numbers each"
+            raise DataError(what, where=f"row {row}", given=given)
         whole = video_whole(frames)
         film = TokenizedCaption(frames, np.ones(len(frames)), whole)
         matched = greedy(caption, [film], floored=(floors[0][[row]], floors[1][[row]]))
