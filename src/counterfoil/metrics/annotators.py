@@ -110,9 +110,7 @@ def precision_recall(
 
 @dataclass(frozen=True)
 class Pool:
-    """Candidate pairs to verify: each once, with the place (from 1) at which each model proposed it, 0 for
-    none.
-    """
+    """Candidate pairs to verify, each once, and the place (from 1, 0 for none) that each model gives it."""
 
     query: Int[ndarray, "pairs"]
     item: Int[ndarray, "pairs"]

@@ -144,9 +144,7 @@ class Measure(Declared):
 
     @property
     def expected(self) -> float | None:
-        """Chance as a number; None where it is a formula (a constant scorer has it under the tie policy
-        `half`).
-        """
+        """Chance as a number; None where it is a formula."""
         return float(Fraction(self.chance)) if re.fullmatch(r"\d+(/\d+)?", self.chance) else None
 
     def toward(self, direction: str) -> "Measure":

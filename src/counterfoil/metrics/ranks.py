@@ -37,8 +37,7 @@ class Qrels:
 
     @staticmethod
     def of(items: Sequence[Sequence[int]], gains: Sequence[Sequence[float]] | None = None) -> "Qrels":
-        """From a list of columns per query, and of gains where they are not all 1; raises `InputError` as
-        `checked`.
+        """From a list of columns per query, and of gains where not all are 1; raises as `checked`.
 
         >>> Qrels.of([[3, 1], [], [0, -1]]).counts
         array([2, 0, 2])
@@ -125,8 +124,7 @@ class Ranks:
 
 
 def positive_ranks(scores: Real[ndarray, "queries gallery"], positives: Qrels) -> Ranks:
-    """The ranks of all positives in a block of scores, some queries with the *whole* gallery, higher being
-    better.
+    """The ranks of all positives in a block of scores, some queries with the *whole* gallery.
 
     Raises `ScoreError` for NaN and for a block that does not fit the positives; infinite scores are in order.
 

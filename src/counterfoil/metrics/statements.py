@@ -148,8 +148,7 @@ def balanced_accuracy(
     *,
     ties: Ties = Ties.STRICT,
 ) -> float:
-    """The mean of the accuracies on true and on false statements; `InputError` where all are true, or all
-    false.
+    """The mean of the accuracies on true and on false statements; `InputError` without one of either.
 
     >>> round(balanced_accuracy(np.array([0.9, 0.8, 0.2, 0.7]), np.array([True, True, True, False])), 4)
     0.3333
@@ -232,9 +231,7 @@ class WeightedStatements:
         return np.asarray(self.measures(np.ones((1, self.n_clusters)))[0])
 
     def influences(self) -> Float[ndarray, "n 5"]:
-        """What each statement adds to the error of each measure, to first order; columns sum to 0, or are
-        NaN.
-        """
+        """What each statement adds to the error of each measure, to first order; columns sum to 0."""
         n, sizes = len(self.truth), _two(self.truth).sum(axis=0)
         of_class = np.where(self.truth, sizes[0], sizes[1])[:, None]
         plain = (self.right - self.right.mean(axis=0)) / n

@@ -107,9 +107,7 @@ class WeightedCorrelation:
     def of(
         cls, scores: Float[ndarray, "n"], ratings: Float[ndarray, "n"], clusters: Int[ndarray, "n"]
     ) -> "WeightedCorrelation":
-        """The points; `clusters` are numbered from 0. Raises `InputError` for no points and infinite or NaN
-        numbers.
-        """
+        """The points; `clusters` are numbered from 0. Raises `InputError` for none, and NaN or infinity."""
         if not len(scores):
             raise InputError("no points to correlate")
         if not (np.isfinite(scores).all() and np.isfinite(ratings).all()):

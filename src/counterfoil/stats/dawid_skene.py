@@ -196,9 +196,7 @@ _CHAINS, _BURN = 50, 100
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """Items by how they were answered: `counts[p]` items to which person a said `yes[p, a]` or `no[p, a]`, or
-    neither.
-    """
+    """Items by how they were answered: `counts[p]` items to which a said `yes[p, a]`, `no[p, a]`, or none."""
 
     yes: Bool[ndarray, "patterns people"]
     no: Bool[ndarray, "patterns people"]

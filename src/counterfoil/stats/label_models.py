@@ -127,8 +127,7 @@ class Labels:
             return np.log(np.where(self.possible, own * shares, 0.0))
 
     def in_one_order(self) -> "tuple[Labels, Int[ndarray, 'items classes']]":
-        """The exchangeable classes of each item in an order that its answers alone give, and the place of
-        each there.
+        """Exchangeable classes in an order that answers alone give, and the place of each there.
 
         First the known label, then by the first person who chose a class.
         """

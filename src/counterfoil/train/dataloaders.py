@@ -1,6 +1,4 @@
-"""The rows of a training in an order that the recipe and their number decide: batches prepared ahead of their
-step.
-"""
+"""The rows of a training in order: batches prepared ahead of their step."""
 
 from collections.abc import Generator, Sequence
 from contextlib import closing
@@ -163,9 +161,7 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Feed:
-    """Rows of a training set made ready for a backbone; what is varied depends on seed, epoch, row and role
-    alone.
-    """
+    """Rows of a training set made ready for a backbone, varied by seed, epoch, row and role alone."""
 
     data: TrainingSet
     backbone: Backbone

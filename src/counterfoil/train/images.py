@@ -60,9 +60,7 @@ CROPPED = Variation(crops=True)
 
 @dataclass(frozen=True)
 class Varied(Image):
-    """An image that decodes to what `variation` makes of it, a crop at `size`; `key` alone decides what that
-    is.
-    """
+    """An image that decodes to what `variation` makes of it, a crop at `size`; `key` decides what that is."""
 
     key: tuple[int, ...] = ()
     size: tuple[int, int] = (224, 224)

@@ -77,9 +77,7 @@ class TrainState:
 def identity(
     backbone: Backbone, recipe: Recipe, data: TrainingSet, validation: TrainingSet | None
 ) -> dict[str, Any]:
-    """The identity of a training as plain values: recipe, data, and the model with the weights it starts
-    from.
-    """
+    """The identity of a training as plain values: recipe, data, and the model with its first weights."""
     regions = "" if "images" in backbone.needs else f" {backbone.preparation!r}"
     return {
         "recipe": json.loads(canonical_json(asdict(recipe))),
@@ -245,9 +243,7 @@ def set_random_state(state: Mapping[str, Any]) -> None:
 
 
 def put_back_random(states: Sequence[Mapping[str, Any]], fabric: Fabric, note: Note) -> None:
-    """Put the generators of this process back to its own of the `states` of all; `note` where their number
-    differs.
-    """
+    """Put this process's generators back to its own of the `states`; `note` where their number differs."""
     if len(states) != fabric.world_size:
         note(
             f"this training ran on {len(states)} processes and goes on with {fabric.world_size}: "

@@ -19,8 +19,7 @@ _WORDS = ("100% NO", "100% YES")
 
 @dataclass(frozen=True)
 class Annotator:
-    """One person, who says yes with chance `accuracy` + `bias` where it is right, no with `accuracy` -
-    `bias`.
+    """One person: yes with chance `accuracy` + `bias` where it is right, no with `accuracy` - `bias`.
 
     >>> hasty = Annotator("hasty", accuracy=0.8, bias=0.15, seconds=2.5)
     >>> round(hasty.hits, 3), round(hasty.rejections, 3)

@@ -27,9 +27,7 @@ from counterfoil.world.scenes import ATTRIBUTES, CONTAINERS, RELATIONS, SHAPES, 
 
 
 def table(meanings: Sequence[Meaning], scenes: Sequence[Scene]) -> Bool[ndarray, "captions scenes"]:
-    """Which meanings are true of which scenes: what `captions.matches` says of each pair, for all scenes at
-    once.
-    """
+    """Which meanings are true of which scenes: `captions.matches` of each pair, for all scenes at once."""
     sizes = np.asarray([len(scene.things) for scene in scenes], dtype=np.int64)
     things = [thing for scene in scenes for thing in scene.things]
     scene_of = np.repeat(np.arange(len(scenes)), sizes)

@@ -64,8 +64,7 @@ class Frequencies:
 
     @classmethod
     def of(cls, documents: Sequence[Int64[ndarray, "_"]]) -> "Frequencies":
-        """Those of a corpus; a document is all ids that the tokenizer gave, each counted once. Zhang et al.,
-        section 3.
+        """Those of a corpus; a document is all ids of a text, each counted once. Zhang et al., section 3.
 
         >>> found = Frequencies.of([np.array([1, 5, 5, 9]), np.array([1, 7, 9])])
         >>> found.ids.tolist(), found.values.round(3).tolist(), round(found.unseen, 3)
@@ -82,8 +81,7 @@ class Frequencies:
         return cls(ids, np.log((n + 1) / (held + 1)), float(np.log(n + 1)))
 
     def with_end(self) -> "Frequencies":
-        """The same, but the token of the highest id (CLIP's mark of the end) has the mean of all values, as
-        in EMScore's code.
+        """The same, but the highest id (CLIP's mark of the end) has the mean of all values, as in EMScore.
 
         >>> found = Frequencies.of([np.array([1, 5, 9]), np.array([1, 7, 9])]).with_end()
         >>> found.values.round(4).tolist()
@@ -271,8 +269,7 @@ def mean_of(first: EMScore, second: EMScore) -> EMScore:
 
 
 def video_whole(frames: Float[ndarray, "frames width"]) -> Float[ndarray, "width"]:
-    """The unit vector of a video: the mean of its frames' unit vectors; frames that cancel out have 0. PAC-S
-    3.2.
+    """The unit vector of a video: the mean of its frames; 0 where these cancel out. PAC-S section 3.2.
 
     >>> video_whole(np.array([[1.0, 0.0], [0.0, 1.0]])).round(4)
     array([0.7071, 0.7071])
@@ -285,9 +282,7 @@ def video_whole(frames: Float[ndarray, "frames width"]) -> Float[ndarray, "width
 def _floors(
     captions: Sequence[int], others: Sequence[int], padding: Padding, batch: int
 ) -> tuple[ndarray, ndarray]:
-    """For each pair whether cosines over the other side, and the caption, are not below 0: a longer one is in
-    the batch.
-    """
+    """For each pair whether the other side, and the caption, are padded: a longer one is in the batch."""
     shorter = np.zeros((2, len(captions)), dtype=bool)
     if padding == "released":
         for flags, lengths in zip(shorter, (np.asarray(others), np.asarray(captions)), strict=True):
