@@ -96,10 +96,10 @@ class Labels:
             given = f"{alike.min(initial=0)} to {most} of {len(alike)} items"
             allowed = f"1 to {n_classes} of each of {n_items}, or 0 of all"
             raise InputError("exchangeable classes of an item", given=given, allowed=allowed)
-        given = cls(items, people, labels, n_items, n_people, n_classes, known, weights, alike)
-        if not given.possible[items, labels].all():
+        checked = cls(items, people, labels, n_items, n_people, n_classes, known, weights, alike)
+        if not checked.possible[items, labels].all():
             raise InputError("an answer that its item does not have", allowed="its own exchangeable classes")
-        return given
+        return checked
 
     @cached_property
     def possible(self) -> Bool[ndarray, "items classes"]:

@@ -120,7 +120,7 @@ _meteor_of = lru_cache(maxsize=1)(java.meteor)
 
 @lru_cache(maxsize=1)
 def _bleu_of(candidates: Texts, references: Lists, length: ngrams.Length) -> ngrams.Bleu:
-    return ngrams.bleu_of_load(_load(candidates, references), length=length)
+    return ngrams.bleu(_load(candidates, references), length=length)
 
 
 def load(name: str, options: Options) -> TextMeasure:
@@ -144,7 +144,7 @@ def load(name: str, options: Options) -> TextMeasure:
     if name == "length":
         return metric_of(lambda candidates, *_: np.array([len(text.split()) for text in candidates], float))
     if name == "rouge-l":
-        return metric_of(lambda *words: ngrams.rouge_of_load(_load(*words[:2])))
+        return metric_of(lambda *words: ngrams.rouge_l(_load(*words[:2])))
     if name == "meteor":
         java.check_meteor()
         program = "METEOR 1.5, -l en -norm"
@@ -167,7 +167,7 @@ def load(name: str, options: Options) -> TextMeasure:
         words = _cut_all((), tuple(map(tuple, corpus)), settings.tokens)[1]
         frequencies, counted = cider.document_frequencies(words), digest_file(source)
     return metric_of(
-        lambda candidates, references, documents: cider.of_load(
+        lambda candidates, references, documents: cider.cider(
             _load(candidates, references),
             frequencies=frequencies,
             variant=settings.variant,
