@@ -101,8 +101,8 @@ class Scene:
         except (ValueError, TypeError, KeyError) as error:
             raise DataError("no scene of the drawn world", where=where, given=text) from error
         named = {"shape": (*SHAPES, *CONTAINERS), **ATTRIBUTES}
-        said = [(name, getattr(of, name), values) for of in scene.things for name, values in named.items()]
-        for name, value, values in (*said, ("paper", scene.paper, PAPERS)):
+        checks = [(name, getattr(of, name), values) for of in scene.things for name, values in named.items()]
+        for name, value, values in (*checks, ("paper", scene.paper, PAPERS)):
             if value not in values:
                 raise DataError(f"no {name} of the drawn world", where=where, given=value, allowed=values)
         ranges = {"x": (0, 1), "y": (0, 1), "turn": (-360, 360)}
