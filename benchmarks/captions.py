@@ -62,13 +62,13 @@ def ours(candidates: list[str], references: list[list[str]]) -> Work:
 
     def scored_bleu() -> None:
         made["load"] = load(*made["tokens"])
-        made["BLEU"] = ngrams.bleu_of_load(made["load"]).items
+        made["BLEU"] = ngrams.bleu(made["load"]).items
 
     def scored_rouge() -> None:
-        made["ROUGE-L"] = ngrams.rouge_of_load(made["load"])
+        made["ROUGE-L"] = ngrams.rouge_l(made["load"])
 
     def scored_cider() -> None:
-        made["CIDEr"] = cider.of_load(made["load"])
+        made["CIDEr"] = cider.cider(made["load"])
 
     return [tokens, scored_bleu, scored_rouge, scored_cider], made
 

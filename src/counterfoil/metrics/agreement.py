@@ -66,18 +66,12 @@ class ReliabilityData:
         """
         columns = [np.asarray(column) for column in (items, people, values)]
         if any(column.shape != (len(columns[0]),) for column in columns) or not len(columns[0]):
-            raise InputError(
-                "agreement needs a row per answer",
-                given=" and ".join(str(column.shape) for column in columns),
-                allowed="items, people and values of one length, at least 1",
-            )
+            given = " and ".join(str(column.shape) for column in columns)
+            raise InputError("agreement needs a row per answer", given=given, allowed="columns of one length")
         if columns[2].dtype.kind == "f" and np.isnan(columns[2]).any():
-            raise InputError(
-                "an answer is not a number",
-                where=f"row {int(np.argmax(np.isnan(columns[2])))}",
-                given="NaN",
-                hint="leave out the rows of missing answers",
-            )
+            row = int(np.argmax(np.isnan(columns[2])))
+            hint = "leave out the rows of missing answers"
+            raise InputError("an answer is not a number", where=f"row {row}", given="NaN", hint=hint)
         (item_names, item), (names, person), (categories, category) = (
             np.unique(column, return_inverse=True) for column in columns
         )
@@ -100,11 +94,8 @@ class ReliabilityData:
         order = np.lexsort((category, item))
         pair = np.sort(item.astype(np.int64) * len(names) + person)
         if len(twice := pair[1:][pair[1:] == pair[:-1]]):
-            raise InputError(
-                "a person answered twice about one item",
-                given=f"{names[twice[0] % len(names)]}, {item_names[twice[0] // len(names)]}",
-                allowed="one answer of each person about each item",
-            )
+            given = f"{names[twice[0] % len(names)]}, {item_names[twice[0] // len(names)]}"
+            raise InputError("a person answered twice about one item", given=given)
         item, person, category, alike = (array[order] for array in (item, person, category, alike))
         return cls(item, person, category, order, categories, len(item_names), len(names), alike)
 

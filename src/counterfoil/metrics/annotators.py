@@ -93,21 +93,14 @@ def precision_recall(
     """
     n = len(dataset.starts) - 1
     if not n == len(judged.starts) - 1 == len(positive.starts) - 1:
-        raise InputError(
-            "judgements are of other queries",
-            given=f"{n}, {len(judged.starts) - 1} and {len(positive.starts) - 1} queries",
-            allowed="the same queries in all",
-        )
+        given = f"{n}, {len(judged.starts) - 1} and {len(positive.starts) - 1} queries"
+        raise InputError("judgements are of other queries", given=given, allowed="the same queries in all")
     width = 1 + max(int(p.items.max(initial=0)) for p in (dataset, judged, positive))
     r, h, t = ((p.queries * width + p.items)[p.items >= 0] for p in (dataset, judged, positive))
     stray = np.flatnonzero(~np.isin(t, h))
     if len(stray):
-        raise InputError(
-            "an accepted pair was never judged",
-            where=f"query {t[stray[0]] // width}",
-            given=f"item {t[stray[0]] % width}",
-            allowed="items among the judged ones",
-        )
+        query, item = divmod(int(t[stray[0]]), width)
+        raise InputError("an accepted pair was never judged", where=f"query {query}", given=f"item {item}")
     judged_pairs = r[np.isin(r, h)]
     both = np.bincount(judged_pairs[np.isin(judged_pairs, t)] // width, minlength=n)
     return _share(both, np.bincount(judged_pairs // width, minlength=n)), _share(
@@ -117,9 +110,7 @@ def precision_recall(
 
 @dataclass(frozen=True)
 class Pool:
-    """Candidate pairs to verify: each once, with the place (from 1) at which each model proposed it, 0 for
-    none.
-    """
+    """Candidate pairs to verify, each once, and the place (from 1, 0 for none) that each model gives it."""
 
     query: Int[ndarray, "pairs"]
     item: Int[ndarray, "pairs"]

@@ -171,8 +171,7 @@ def quad_tied(scores: Float[ndarray, "n 2 2"]) -> Bool[ndarray, "n"]:
 
 
 def t2i_ties_to_second(scores: Float[ndarray, "n 2 2"]) -> Float[ndarray, "n"]:
-    """`t2i` where equal scores choose the second image, as in the official code of MMVP-VLM; a constant gets
-    0.
+    """`t2i` where equal scores choose the second image, as in the official code of MMVP-VLM.
 
     >>> t2i_ties_to_second(np.array([[[2.0, 1.0], [3.0, 3.0]], [[2.0, 2.0], [1.0, 3.0]]]))
     array([1., 0.])

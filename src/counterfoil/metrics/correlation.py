@@ -35,8 +35,7 @@ def pearson(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> tuple[fl
 
 
 def spearman(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> tuple[float, float]:
-    """Spearman's rank correlation and its two-sided p-value; equal numbers share the mean of their ranks. See
-    `pearson`.
+    """Spearman's rank correlation, as `pearson`; equal numbers share the mean of their ranks.
 
     >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([1.0, 4.0, 9.0]))[0]
     1.0
@@ -176,8 +175,7 @@ _BLOCK = 1 << 23
 def agreement(
     scores: Float[ndarray, "n"], ratings: Float[ndarray, "n"], *, tie: float = 0.0
 ) -> Float[ndarray, "n"]:
-    """For every item the share of the others with which scores and ratings say the same; see
-    `pairwise_accuracy`.
+    """For every item the share of the others with which both say the same; see `pairwise_accuracy`.
 
     >>> agreement(np.array([0.1, 0.2, 0.9]), np.array([1.0, 1.0, 2.0]), tie=0.1)
     array([1., 1., 1.])
@@ -206,8 +204,7 @@ def pairwise_accuracy(
 
 
 def fitted_tie(scores: Float[ndarray, "n"], ratings: Float[ndarray, "n"]) -> float:
-    """The threshold of ties at which the most pairs agree: 0 or a difference of two scores; of several the
-    smallest.
+    """The smallest threshold of ties at which the most pairs agree: 0 or a difference of two scores.
 
     Raises `InputError` for fewer than two items.
 

@@ -82,9 +82,6 @@ def by_label(values: Float[ndarray, "m"], label: Float[ndarray, "m"]) -> Float[n
     """
     natural, generated = values[label == 0], values[label == 1]
     if len(natural) != len(generated) or len(natural) + len(generated) != len(values):
-        raise InputError(
-            "detector outputs do not come in pairs",
-            given=f"{len(natural)} of label 0, {len(generated)} of label 1, {len(values)} in all",
-            allowed="as many 0 (natural) as 1 (synthetic), nothing else",
-        )
+        given = f"{len(natural)} of label 0, {len(generated)} of label 1, {len(values)} in all"
+        raise InputError("detector outputs do not come in pairs", given=given, allowed="as many 0 as 1")
     return np.stack([natural, generated], axis=1)

@@ -126,11 +126,7 @@ class Measure(Declared):
                 "a measure needs one arithmetic", where=self.name, allowed="per_item, of_all or macro_of"
             )
         if self.of_all is None and self.range != (0.0, 1.0):
-            raise InputError(
-                "values per question must be in [0, 1]: their intervals are those of shares",
-                where=self.name,
-                given=self.range,
-            )
+            raise InputError("values per question must be in [0, 1]", where=self.name, given=self.range)
 
     def __str__(self) -> str:
         return self.name
@@ -148,9 +144,7 @@ class Measure(Declared):
 
     @property
     def expected(self) -> float | None:
-        """Chance as a number; None where it is a formula (a constant scorer has it under the tie policy
-        `half`).
-        """
+        """Chance as a number; None where it is a formula."""
         return float(Fraction(self.chance)) if re.fullmatch(r"\d+(/\d+)?", self.chance) else None
 
     def toward(self, direction: str) -> "Measure":

@@ -37,8 +37,7 @@ class Qrels:
 
     @staticmethod
     def of(items: Sequence[Sequence[int]], gains: Sequence[Sequence[float]] | None = None) -> "Qrels":
-        """From a list of columns per query, and of gains where they are not all 1; raises `InputError` as
-        `checked`.
+        """From a list of columns per query, and of gains where not all are 1; raises as `checked`.
 
         >>> Qrels.of([[3, 1], [], [0, -1]]).counts
         array([2, 0, 2])
@@ -53,29 +52,17 @@ class Qrels:
     def checked(self, *, where: str = "") -> "Qrels":
         """Itself; raises `InputError` where an item is listed twice or below -1, or a gain not above 0."""
         flat, worth, query = self.items, self.gains, self.queries
-        at = f"{where}, query " if where else "query "
-        bad = ~(np.isfinite(worth) & (worth > 0))
-        if bad.any():
-            raise InputError(
-                "a positive's gain is out of range",
-                where=f"{at}{query[bad][0]}",
-                given=worth[bad][0],
-                allowed="above 0",
-            )
-        if len(flat) and flat.min() < -1:
-            raise InputError(
-                "a positive is no column",
-                where=f"{at}{query[int(flat.argmin())]}",
-                given=int(flat.min()),
-                allowed="0 and above, or -1 where absent",
-            )
         order = np.lexsort((flat, query))
         same = (np.diff(flat[order]) == 0) & (np.diff(query[order]) == 0) & (flat[order][1:] >= 0)
-        if same.any():
-            first = order[1:][same][0]
-            raise InputError(
-                "a positive is listed twice", where=f"{at}{query[first]}", given=int(flat[first])
-            )
+        unworthy = ~(np.isfinite(worth) & (worth > 0))
+        for what, rows, values, allowed in (
+            ("'s gain is out of range", np.flatnonzero(unworthy), worth, "above 0"),
+            (" is no column", np.flatnonzero(flat < -1), flat, "0 and above, or -1 where absent"),
+            (" is listed twice", order[1:][same], flat, None),
+        ):
+            if len(rows):
+                at = f"{where}, query {query[rows[0]]}" if where else f"query {query[rows[0]]}"
+                raise InputError(f"a positive{what}", where=at, given=values[rows[0]], allowed=allowed)
         return self
 
     @property
@@ -137,8 +124,7 @@ class Ranks:
 
 
 def positive_ranks(scores: Real[ndarray, "queries gallery"], positives: Qrels) -> Ranks:
-    """The ranks of all positives in a block of scores, some queries with the *whole* gallery, higher being
-    better.
+    """The ranks of all positives in a block of scores, some queries with the *whole* gallery.
 
     Raises `ScoreError` for NaN and for a block that does not fit the positives; infinite scores are in order.
 
@@ -149,11 +135,9 @@ def positive_ranks(scores: Real[ndarray, "queries gallery"], positives: Qrels) -
     n, gallery = scores.shape
     last = int(positives.items.max(initial=-1))
     if len(positives.starts) - 1 != n or last >= gallery:
-        raise ScoreError(
-            "scores do not fit the positives",
-            given=f"{n} queries x {gallery} items",
-            allowed=f"{len(positives.starts) - 1} queries, more than {last} items",
-        )
+        allowed = f"{len(positives.starts) - 1} queries, more than {last} items"
+        given = f"{n} queries x {gallery} items"
+        raise ScoreError("scores do not fit the positives", given=given, allowed=allowed)
     if scores.size and scores.dtype.kind == "f" and np.isnan(scores.min()):
         row, column = np.argwhere(np.isnan(scores))[0]
         raise ScoreError("a score is not a number", where=f"query {row}, item {column}", given="NaN")

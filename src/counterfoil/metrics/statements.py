@@ -148,8 +148,7 @@ def balanced_accuracy(
     *,
     ties: Ties = Ties.STRICT,
 ) -> float:
-    """The mean of the accuracies on true and on false statements; `InputError` where all are true, or all
-    false.
+    """The mean of the accuracies on true and on false statements; `InputError` without one of either.
 
     >>> round(balanced_accuracy(np.array([0.9, 0.8, 0.2, 0.7]), np.array([True, True, True, False])), 4)
     0.3333
@@ -161,16 +160,17 @@ def balanced_accuracy(
 
 def _check_both(truth: NDArray[np.bool_]) -> None:
     if truth.all() or not truth.any():
-        raise InputError(
-            "not both true and false statements",
-            given=f"{int(truth.sum())} true and {int((~truth).sum())} false",
-            allowed="at least one of each",
-        )
+        given = f"{int(truth.sum())} true and {int((~truth).sum())} false"
+        raise InputError("not both true and false statements", given=given, allowed="at least one of each")
 
 
 _AUROC = "of pairs of a true and a false statement, how many have the true one score higher (a tie is a half)"
 _RIGHT = "the statement is on the right side of"
 _BOTH = "the mean of the accuracies on true and on false statements, at"
+_ACCURACY = f"{_RIGHT} the threshold 0.5, of scorers that give probabilities"
+_BALANCED = f"{_BOTH} the threshold 0.5"
+_FITTED = f"{_RIGHT} a threshold that other questions chose"
+_FITTED_BALANCED = f"{_BOTH} a threshold as for accuracy, fitted"
 
 #: The measures by name, in the order of reports.
 MEASURES: Mapping[str, Measure] = by_name(
@@ -178,25 +178,10 @@ MEASURES: Mapping[str, Measure] = by_name(
         Measure(name, "statement", label, meaning, "1/2", of_all=of_all, main=main)
         for name, label, of_all, main, meaning in (
             ("auroc", "AUROC", auroc, True, _AUROC),
-            (
-                *("accuracy", "Accuracy", accuracy, True),
-                f"{_RIGHT} the threshold 0.5, of scorers that give probabilities",
-            ),
-            (
-                "balanced_accuracy",
-                "Balanced accuracy",
-                balanced_accuracy,
-                False,
-                f"{_BOTH} the threshold 0.5",
-            ),
-            (
-                *("fitted_accuracy", "Accuracy, fitted", accuracy, False),
-                f"{_RIGHT} a threshold that other questions chose",
-            ),
-            (
-                *("fitted_balanced", "Balanced, fitted", balanced_accuracy, False),
-                f"{_BOTH} a threshold as for accuracy, fitted",
-            ),
+            ("accuracy", "Accuracy", accuracy, True, _ACCURACY),
+            ("balanced_accuracy", "Balanced accuracy", balanced_accuracy, False, _BALANCED),
+            ("fitted_accuracy", "Accuracy, fitted", accuracy, False, _FITTED),
+            ("fitted_balanced", "Balanced, fitted", balanced_accuracy, False, _FITTED_BALANCED),
         )
     )
 )
@@ -246,9 +231,7 @@ class WeightedStatements:
         return np.asarray(self.measures(np.ones((1, self.n_clusters)))[0])
 
     def influences(self) -> Float[ndarray, "n 5"]:
-        """What each statement adds to the error of each measure, to first order; columns sum to 0, or are
-        NaN.
-        """
+        """What each statement adds to the error of each measure, to first order; columns sum to 0."""
         n, sizes = len(self.truth), _two(self.truth).sum(axis=0)
         of_class = np.where(self.truth, sizes[0], sizes[1])[:, None]
         plain = (self.right - self.right.mean(axis=0)) / n

@@ -107,9 +107,7 @@ class WeightedCorrelation:
     def of(
         cls, scores: Float[ndarray, "n"], ratings: Float[ndarray, "n"], clusters: Int[ndarray, "n"]
     ) -> "WeightedCorrelation":
-        """The points; `clusters` are numbered from 0. Raises `InputError` for no points and infinite or NaN
-        numbers.
-        """
+        """The points; `clusters` are numbered from 0. Raises `InputError` for none, and NaN or infinity."""
         if not len(scores):
             raise InputError("no points to correlate")
         if not (np.isfinite(scores).all() and np.isfinite(ratings).all()):
@@ -121,8 +119,7 @@ class WeightedCorrelation:
         x, y = _standardised(scores), _standardised(ratings)
         products = [np.ones(len(x)), x, y, x * x, x * y, y * y]
         sums = np.stack([np.bincount(clusters, weights=part, minlength=size) for part in products], axis=1)
-        # Rounded so that weighted sums are exact: a sample has as many clusters as there are, and may be the
-        # largest one again and again.
+        # Rounded so that weighted sums are exact, also of the largest cluster again and again.
         reach = size * float(np.abs(sums).max(initial=1.0))
         unit = 2.0 ** np.ceil(np.log2(reach) - 52)
         return cls(points, np.rint(sums / unit) * unit)
@@ -226,11 +223,9 @@ def _cosine(product: ndarray, first: ndarray, second: ndarray) -> NDArray[np.flo
     return np.divide(product, first, out=np.zeros_like(first), where=some) * np.sqrt(ratio)
 
 
-# Influences: the derivative of a correlation by the weight of a point. To first order a sample's error is the
-# sum of these over its points, so variances of correlations are those of sums, whatever the points share.
-# Kendall's numerator is S = sum w_i w_j s_ij over ordered pairs, of which the derivative is 2 q_i with q_i =
-# sum_j s_ij; what it is divided by counts ties and has derivatives of its own. Spearman's is Pearson's of
-# ranks that move with the weights: a rank is (up to constants) sum_j w_j sgn(x_i - x_j).
+# To first order a sample's error is the sum of influences over its points. Kendall's numerator is the sum of
+# w_i w_j s_ij, of which the derivative is 2 q_i with q_i = sum_j s_ij; what it is divided by counts ties and
+# moves too. Spearman's is Pearson's of ranks that move with the weights.
 
 
 def influences(scores: Float[ndarray, "n"], ratings: Float[ndarray, "n"]) -> Float[ndarray, "n 4"]:

@@ -42,11 +42,8 @@ def chao(finds: Bool[ndarray, "pairs proposers"]) -> Population:
     (70, 93.8)
     """
     if finds.ndim != 2 or finds.shape[1] < 2:
-        raise InputError(
-            "what is missing shows in what several find again",
-            given=f"{finds.shape[-1] if finds.ndim == 2 else 0} proposers",
-            allowed="2 or more",
-        )
+        given = f"{finds.shape[-1] if finds.ndim == 2 else 0} proposers"
+        raise InputError("what is missing shows in what several find again", given=given, allowed="2 or more")
     finds = finds[finds.any(axis=1)]
     n_found, times = len(finds), finds.sum(axis=1)
     alone = finds[times == 1].sum(axis=0).astype(np.float64)

@@ -30,8 +30,7 @@ from counterfoil.stats.label_models import (
 
 #: No chance is taken to be smaller, so that one surprising answer does not rule a class out.
 _LEAST = 1e-10
-#: Answers of the mean accuracy that are added to each person's about exchangeable classes: that some people
-#: are always wrong and others always right explains few answers too well.
+#: Answers of the mean accuracy that are added to each person's about exchangeable classes: few overfit.
 _POOLED = 10.0
 
 
@@ -197,9 +196,7 @@ _CHAINS, _BURN = 50, 100
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """Items by how they were answered: `counts[p]` items to which person a said `yes[p, a]` or `no[p, a]`, or
-    neither.
-    """
+    """Items by how they were answered: `counts[p]` items to which a said `yes[p, a]`, `no[p, a]`, or none."""
 
     yes: Bool[ndarray, "patterns people"]
     no: Bool[ndarray, "patterns people"]
@@ -233,11 +230,8 @@ def drawn_so(
     """
     yes, no, counts = answered.yes, answered.no, answered.counts
     if yes.shape[1] < FEWEST:
-        raise InputError(
-            "too few annotators to tell rates without the truth",
-            given=yes.shape[1],
-            allowed=f"{FEWEST} or more who judged the same items",
-        )
+        what, allowed = "too few annotators to tell rates without the truth", f"{FEWEST} or more"
+        raise InputError(what, given=yes.shape[1], allowed=allowed)
     pattern, person = np.nonzero(yes | no)
     sizes = {"n_classes": 2, "n_items": len(yes), "n_people": yes.shape[1]}
     answers = yes[pattern, person].astype(np.int64)

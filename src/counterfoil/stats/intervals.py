@@ -86,11 +86,8 @@ def t_over_folds(
     from scipy.special import stdtrit
 
     if folds < 2 or len(values) < folds:
-        raise InputError(
-            "cannot be cut into folds",
-            given=f"{folds} folds of {len(values)} questions",
-            allowed="2 folds or more, and a question for each",
-        )
+        given, allowed = f"{folds} folds of {len(values)} questions", "2 folds or more, a question for each"
+        raise InputError("cannot be cut into folds", given=given, allowed=allowed)
     order = list(range(len(values)))
     random.Random(seed).shuffle(order)
     means = np.array([part.mean() for part in np.array_split(values[order], folds)])
@@ -119,8 +116,7 @@ def deviations(
     return weights @ values, moved
 
 
-# Tables such as a gallery's measures have values in some of the questions only: each column has rows and
-# groups of its own. A column's numbers have the same bits whatever other columns there are.
+# Each column has rows and groups of its own, and the same bits whatever other columns there are.
 
 
 def spread(

@@ -71,48 +71,35 @@ class Labels:
         (2, 2, [-1, -1])
         """
         if not len(items) == len(people) == len(labels):
-            raise InputError(
-                "labels need a row per answer",
-                given=f"{len(items)} items, {len(people)} people, {len(labels)} labels",
-                allowed="columns of one length",
-            )
+            given = f"{len(items)} items, {len(people)} people, {len(labels)} labels"
+            raise InputError("labels need a row per answer", given=given, allowed="columns of one length")
         if n_classes < 2:
             raise InputError("classes to tell apart", given=n_classes, allowed="2 or more")
         n_items = 1 + int(items.max(initial=-1)) if n_items is None else n_items
         n_people = 1 + int(people.max(initial=-1)) if n_people is None else n_people
-        for name, column, most in (
-            ("item", items, n_items),
-            ("person", people, n_people),
-            ("label", labels, n_classes),
-        ):
-            if len(odd := column[(column < 0) | (column >= most)]):
-                raise InputError(f"{name} out of range", given=odd[0], allowed=f"0 to {most - 1}")
         known = np.full(n_items, -1) if known is None else known
+        for name, column, least, most in (
+            ("item", items, 0, n_items),
+            ("person", people, 0, n_people),
+            ("label", labels, 0, n_classes),
+            ("known label", known, -1, n_classes),
+        ):
+            if len(odd := column[(column < least) | (column >= most)]):
+                raise InputError(f"{name} out of range", given=odd[0], allowed=f"{least} to {most - 1}")
         weights = np.ones(n_items) if weights is None else weights
         if len(known) != n_items or len(weights) != n_items:
-            raise InputError(
-                "known labels and weights are of all items",
-                given=f"{len(known)} and {len(weights)}",
-                allowed=f"{n_items} of each",
-            )
-        if ((known < -1) | (known >= n_classes)).any():
-            raise InputError(
-                "known label out of range",
-                given=known[(known < -1) | (known >= n_classes)][0],
-                allowed=f"0 to {n_classes - 1}, -1 where it is not known",
-            )
+            given, allowed = f"{len(known)} and {len(weights)}", f"{n_items} of each"
+            raise InputError("known labels and weights are of all items", given=given, allowed=allowed)
         alike = np.full(n_items, alike) if isinstance(alike, int) else alike
         most = int(alike.max(initial=0))
         if len(alike) != n_items or most > n_classes or (most and alike.min(initial=1) < 1):
-            raise InputError(
-                "exchangeable classes of an item",
-                given=f"{alike.min(initial=0)} to {most} of {len(alike)} items",
-                allowed=f"1 to {n_classes} of each of {n_items}, or 0 of all",
-            )
-        given = cls(items, people, labels, n_items, n_people, n_classes, known, weights, alike)
-        if not given.possible[items, labels].all():
+            given = f"{alike.min(initial=0)} to {most} of {len(alike)} items"
+            allowed = f"1 to {n_classes} of each of {n_items}, or 0 of all"
+            raise InputError("exchangeable classes of an item", given=given, allowed=allowed)
+        checked = cls(items, people, labels, n_items, n_people, n_classes, known, weights, alike)
+        if not checked.possible[items, labels].all():
             raise InputError("an answer that its item does not have", allowed="its own exchangeable classes")
-        return given
+        return checked
 
     @cached_property
     def possible(self) -> Bool[ndarray, "items classes"]:
@@ -140,8 +127,7 @@ class Labels:
             return np.log(np.where(self.possible, own * shares, 0.0))
 
     def in_one_order(self) -> "tuple[Labels, Int[ndarray, 'items classes']]":
-        """The exchangeable classes of each item in an order that its answers alone give, and the place of
-        each there.
+        """Exchangeable classes in an order that answers alone give, and the place of each there.
 
         First the known label, then by the first person who chose a class.
         """

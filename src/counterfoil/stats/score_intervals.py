@@ -29,9 +29,7 @@ class Spread:
     units: Float[ndarray, "k"]
 
     def effective(self, single: Float[ndarray, "k"] | None = None) -> Float[ndarray, "k"]:
-        """How many independent questions, of variance `single` each (by default a share's), would spread as
-        much.
-        """
+        """How many independent questions, of variance `single` each (a share's), would spread as much."""
         if single is None:
             single = self.value * (1 - self.value)
         varies = self.variance > _NO_VARIANCE
@@ -153,8 +151,7 @@ def tango_score(
 
 
 def wilson(successes: float, n: float, *, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's score interval for a proportion of independent trials: (low, high) in [0, 1], never of zero
-    width.
+    """Wilson's score interval for a proportion of independent trials: (low, high) in [0, 1].
 
     `successes` may be fractional. Raises `InputError` for no trials, or more successes than trials. Source:
     E. B. Wilson, Probable inference, the law of succession, and statistical inference, 1927.

@@ -31,8 +31,7 @@ _MODELS = {"sharp": 1.1, "blunt": 0.4}
 
 
 def write_example_files(folder: Path, *, seed: int = 0) -> tuple[str, ...]:
-    """Write the files into `folder`, which is made, and return their names, the pictures' as one; same seed,
-    same bytes.
+    """Write the files into a new `folder`, and return their names; the same seed gives the same bytes.
 
     Raises `InputError` where something lies in the folder, unless the command was asked to overwrite.
 

@@ -25,8 +25,7 @@ _APART = 1e-6
 
 @dataclass(frozen=True)
 class Oracle:
-    """A pair scores 1 where the caption is true of the scene that the picture shows, else 0, and a random
-    millionth.
+    """A pair scores 1 where the caption is true of the scene, else 0, and a random millionth.
 
     Captions that are right by degrees score their degree and nothing is added: pictures of `world-rated` and
     `world-preferences` the level, 1 to 4; moving scenes 1, 1/2 or 0.
@@ -38,9 +37,7 @@ class Oracle:
     chance: Random
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
-        """One number per pair; `DataError` for pictures without a scene and captions that are not the
-        world's.
-        """
+        """One number per pair; `DataError` for what is not of the world."""
         scores = []
         lucks = self.chance.score(images, captions).tolist()
         for image, caption, luck in zip(images, captions, lucks, strict=True):

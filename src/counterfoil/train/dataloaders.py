@@ -1,6 +1,4 @@
-"""The rows of a training in an order that the recipe and their number decide: batches prepared ahead of their
-step.
-"""
+"""The rows of a training in order: batches prepared ahead of their step."""
 
 from collections.abc import Generator, Sequence
 from contextlib import closing
@@ -163,9 +161,7 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Feed:
-    """Rows of a training set made ready for a backbone; what is varied depends on seed, epoch, row and role
-    alone.
-    """
+    """Rows of a training set made ready for a backbone, varied by seed, epoch, row and role alone."""
 
     data: TrainingSet
     backbone: Backbone
@@ -176,8 +172,7 @@ class Feed:
     seed: int = 0
     #: Whether batches are pinned where they are prepared, to be copied to a GPU while it computes.
     pin: bool = False
-    #: Whether batches are prepared ahead, in a thread. Where the processor is busy with the step anyway and
-    #: pictures are in memory, there is nothing to be gained, and handing over costs more than preparing.
+    #: Whether batches are prepared ahead, in a thread; handing over pictures in memory costs more.
     works_ahead: bool = True
 
     def batches(self, parts: Sequence[BatchPart]) -> Generator[Batch, None, None]:
@@ -188,19 +183,12 @@ class Feed:
     def _prepared(self, parts: Sequence[BatchPart]) -> Generator[Batch, None, None]:
         with closing(self.pictures.batches(Mapped(self.asked, parts))) as pictures:
             for part, pixels in zip(parts, pictures, strict=True):
-                positions, share = self._positions(self.caption_roles, part), self.variation.word_drop
-                if share:
-                    # Longer than any key of a picture, so that the two are drawn apart.
-                    keys = [(*key, 1) for key in self._keys(self.caption_roles, part)]
-                    texts = [text_of(self.data.captions[at]) for at in positions]
-                    fewer = [
-                        without_words(text, key=key, share=share)
-                        for text, key in zip(texts, keys, strict=True)
-                    ]
-                    tokens = self.backbone.tokens(fewer)
-                else:
-                    tokens = self.tokens(positions)
-                tensors = self.backbone.pixels(pixels), tokens
+                texts = [text_of(self.data.captions[at]) for at in self._positions(self.caption_roles, part)]
+                if share := self.variation.word_drop:
+                    # Keys are longer than any of a picture, so that the two are drawn apart.
+                    keyed = zip(texts, self._keys(self.caption_roles, part), strict=True)
+                    texts = [without_words(text, key=(*key, 1), share=share) for text, key in keyed]
+                tensors = self.backbone.pixels(pixels), self.backbone.tokens(texts)
                 if self.pin:
                     tensors = tensors[0].pin_memory(), tensors[1].pin_memory()
                 yield Batch(part.epoch, part.rows, *tensors)

@@ -134,12 +134,8 @@ def check_chunk(chunk: int | None, batch_size: int, processes: int, *, hint: str
     share = batch_size // processes
     if chunk is not None and not 1 <= chunk <= share:
         on = f" on each process ({batch_size} on {processes})" if processes > 1 else ""
-        raise InputError(
-            "a chunk is a part of a batch",
-            given=f"{chunk} rows, of {share}{on}",
-            allowed=f"1 to {share}",
-            hint=hint,
-        )
+        given, allowed = f"{chunk} rows, of {share}{on}", f"1 to {share}"
+        raise InputError("a chunk is a part of a batch", given=given, allowed=allowed, hint=hint)
 
 
 def _of_all(fabric: Fabric, values: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -14,17 +14,11 @@ import PIL.Image
 from jaxtyping import Int
 from numpy import ndarray
 
-from counterfoil.benchmarks.records import FileSource, Image
+from counterfoil.benchmarks.records import Image
 from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.engine.deduplicate import Note, Progress, silent, warn
 from counterfoil.errors import DataError, InputError
-from counterfoil.models.images import (
-    UNTOUCHED,
-    ImageReader,
-    Preparation,
-    inputs_of,
-    prepared,
-)
+from counterfoil.models.images import UNTOUCHED, Preparation, inputs_of, prepared
 from counterfoil.train.recipes.base import Recipe
 
 #: Share of the picture's area that a crop covers, and its proportions, as torchvision's defaults have them.
@@ -33,8 +27,7 @@ _PROPORTIONS = (3 / 4, 4 / 3)
 #: The same of a patch that is erased: timm's defaults, which PCME's released code has.
 _ERASED_AREA = (0.02, 1 / 3)
 _ERASED_PROPORTIONS = (0.3, 1 / 0.3)
-#: What is erased has the mean colour by which CLIP's pictures (and within a level ImageNet's) are normalised:
-#: it is about 0 in what the network sees.
+#: What is erased has the mean colour of CLIP's pictures, about 0 in what the network sees.
 ERASED = (123, 117, 104)
 
 
@@ -67,9 +60,7 @@ CROPPED = Variation(crops=True)
 
 @dataclass(frozen=True)
 class Varied(Image):
-    """An image that decodes to what `variation` makes of it, a crop at `size`; `key` alone decides what that
-    is.
-    """
+    """An image that decodes to what `variation` makes of it, a crop at `size`; `key` decides what that is."""
 
     key: tuple[int, ...] = ()
     size: tuple[int, int] = (224, 224)
@@ -301,21 +292,13 @@ def say_unreadable(
 ) -> None:
     """One line that counts and names the images whose rows are left out, and why the first one is."""
     names = ", ".join(str(images[i].source or images[i].id) for i in positions[:3])
-    more = ", ..." if len(positions) > 3 else ""
-    first = ""
+    more, reason = ", ..." if len(positions) > 3 else "", ""
     try:
         inputs_of(preparation, images[positions[0]])
     except DataError as error:
-        first = str(error)
-    if len(positions) == 1:
-        # The reason begins with the name.
-        names, first = first or names, ""
+        reason = f" ({error})"
     many = f"{len(positions):,} image{'s' if len(positions) > 1 else ''} cannot be read"
-    sources = [] if isinstance(preparation, ImageReader) else [images[i].source for i in positions]
-    gone = sum(not of.exists() if isinstance(of, FileSource) else of is None for of in sources)
-    many += f" ({gone:,} of them {'are' if gone > 1 else 'is'} not there)" if gone else ""
-    left = f"{rows:,} row{'s are' if rows > 1 else ' is'} left out"
-    note(f"{many}, {left}: {names}{more}" + (f" ({first})" if first else ""))
+    note(f"{many}, {rows:,} row{' is' if rows == 1 else 's are'} left out: {names}{more}{reason}")
 
 
 def _tried(preparation: Preparation, image: Image, *, sent: bool) -> ndarray:

@@ -97,9 +97,7 @@ _NOTHING: Mapping[str, float] = {"steps": 0, "rows": 0, "seconds": 0.0, "waited"
 
 
 class RunningMetrics:
-    """Means over the steps since the last entry; read at once, so that a bad step is stopped before it is
-    taken.
-    """
+    """Means over the steps since the last entry."""
 
     def __init__(self, largest: Callable[[float], float] = lambda own: own) -> None:
         self._largest = largest

@@ -207,8 +207,7 @@ class _Run:
         network = saver.backbone.network
         groups = parameter_groups(network, stage)
         if stage.optimiser != "adamp":
-            # One kernel for all parameters: where they are many and small, a loop over them takes as long as
-            # the rest of the step.
+            # One kernel for all parameters: a loop over many small ones takes as long as the rest of a step.
             groups = [{**group, "fused": True} for group in groups]
         model, optimiser = fabric.setup(WrappedNetwork(network), optimiser_of(groups, stage))
         if self.resumed is not None:

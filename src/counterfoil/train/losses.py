@@ -140,11 +140,8 @@ def info_nce(
     1.0397
     """
     if len(texts) < len(images):
-        raise InputError(
-            "a caption belongs to each image, and negatives come on top",
-            given=f"{len(texts)} texts for {len(images)} images",
-            allowed=f"{len(images)} or more",
-        )
+        given = f"{len(texts)} texts for {len(images)} images"
+        raise InputError("a caption belongs to each image, and negatives come on top", given=given)
     image_scores, text_scores = both_ways(images, texts, own, scale)
     right = _right(image_scores, own)
     return (functional.cross_entropy(image_scores, right) + functional.cross_entropy(text_scores, right)) / 2

@@ -1,7 +1,8 @@
 """Objectives: the columns a recipe encodes, and the loss over the network's answer."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -136,15 +137,13 @@ _HEADS: tuple[tuple[type[Recipe], str], ...] = ((Polysemous, "pvse"), (Probabili
 def _roles(side: Encoded, roles: tuple[str, ...], gather: Gather) -> tuple[Encoded, ...]:
     """The outputs of each role, of all devices; attention is left out, since no loss uses it."""
 
-    def parts(tensor: Tensor | None) -> Sequence[Tensor | None]:
-        if tensor is None:
-            return [None] * len(roles)
+    def parts(tensor: Tensor | None) -> Any:
         # All roles of a row together, so that devices talk to each other once.
-        return gather(tensor.unflatten(0, (len(roles), -1)).transpose(0, 1)).unbind(1)
+        whole = None if tensor is None else tensor.unflatten(0, (len(roles), -1)).transpose(0, 1)
+        return [None] * len(roles) if whole is None else gather(whole).unbind(1)
 
-    points = gather(side.points.unflatten(0, (len(roles), -1)).transpose(0, 1)).unbind(1)
-    spreads, residuals = parts(side.log_variance), parts(side.residuals)
-    return tuple(Encoded(points[role], spreads[role], None, residuals[role]) for role in range(len(roles)))
+    sides = zip(parts(side.points), parts(side.log_variance), parts(side.residuals), strict=True)
+    return tuple(Encoded(points, spread, None, residuals) for points, spread, residuals in sides)
 
 
 def contrastive(recipe: Recipe) -> Objective:

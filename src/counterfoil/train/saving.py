@@ -70,9 +70,7 @@ class Saver:
     def save(
         self, now: TrainState, readings: RunningMetrics, journal: Journal, optimiser: optim.Optimizer | None
     ) -> None:
-        """Save the resume state, and a checkpoint where the last weights are selected; no optimiser between
-        two stages.
-        """
+        """Save the resume state, and a checkpoint where the last weights are selected."""
         randoms = of_all(self.fabric, state.random_state())
         now.waited = largest(self.fabric, now.waited)
         self._saved_at = perf_counter()

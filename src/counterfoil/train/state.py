@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
@@ -78,9 +77,7 @@ class TrainState:
 def identity(
     backbone: Backbone, recipe: Recipe, data: TrainingSet, validation: TrainingSet | None
 ) -> dict[str, Any]:
-    """The identity of a training as plain values: recipe, data, and the model with the weights it starts
-    from.
-    """
+    """The identity of a training as plain values: recipe, data, and the model with its first weights."""
     regions = "" if "images" in backbone.needs else f" {backbone.preparation!r}"
     return {
         "recipe": json.loads(canonical_json(asdict(recipe))),
@@ -187,14 +184,12 @@ def load(folder: Path) -> dict[str, Any] | None:
         regular(path)
         check_archive(path)
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except CounterfoilError as error:
-        state, why = None, str(error)
     # On a damaged file the unpickler raises anything from EOFError to KeyError.
     except Exception as error:
-        state, why = None, type(error).__name__
-    else:
-        why = f"version {state.get('version')}" if isinstance(state, dict) else type(state).__name__
+        why = str(error) if isinstance(error, CounterfoilError) else type(error).__name__
+        raise _no_state(path, why) from None
     if not isinstance(state, dict) or state.get("version") != _VERSION:
+        why = f"version {state.get('version')}" if isinstance(state, dict) else type(state).__name__
         raise _no_state(path, why)
     with fitting(folder):
         odd = [
@@ -230,21 +225,11 @@ def forget(folder: Path) -> None:
 
 
 def random_state() -> dict[str, Any]:
-    """The state of torch's, numpy's and Python's generators in this process, as plain values and tensors."""
-    name, keys, position, has_gauss, cached = np.random.get_state()  # noqa: NPY002
-    version, internal, gauss = random.getstate()
+    """The state of torch's generators in this process."""
     return {
         "torch": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
         "mps": torch.mps.get_rng_state() if torch.backends.mps.is_available() else None,
-        "numpy": [
-            str(name),
-            torch.from_numpy(np.asarray(keys).astype(np.int64)),
-            position,
-            has_gauss,
-            cached,
-        ],
-        "python": [version, list(internal), gauss],
     }
 
 
@@ -255,16 +240,10 @@ def set_random_state(state: Mapping[str, Any]) -> None:
         torch.cuda.set_rng_state(state["cuda"])
     if state.get("mps") is not None and torch.backends.mps.is_available():
         torch.mps.set_rng_state(state["mps"])
-    name, keys, position, has_gauss, cached = state["numpy"]
-    np.random.set_state((name, keys.numpy().astype(np.uint32), position, has_gauss, cached))  # noqa: NPY002
-    version, internal, gauss = state["python"]
-    random.setstate((version, tuple(internal), gauss))
 
 
 def put_back_random(states: Sequence[Mapping[str, Any]], fabric: Fabric, note: Note) -> None:
-    """Put the generators of this process back to its own of the `states` of all; `note` where their number
-    differs.
-    """
+    """Put this process's generators back to its own of the `states`; `note` where their number differs."""
     if len(states) != fabric.world_size:
         note(
             f"this training ran on {len(states)} processes and goes on with {fabric.world_size}: "

@@ -48,9 +48,7 @@ def evaluation_mode(backbone: Backbone) -> Iterator[None]:
 
 
 def embedder(backbone: Backbone) -> Any:
-    """The network as an `Embedder`, with the weights of the moment of each call; it is neither frozen nor
-    rounded.
-    """
+    """The network as an `Embedder`, with its weights at each call, neither frozen nor rounded."""
     towers = backbone.network.plain_towers(backbone, backbone.device(), torch.float32)
     return DualEncoder(
         identity=Identity(backbone.name, weights="in training"),
@@ -72,16 +70,12 @@ def estimate(
 
 
 def leading(benchmark: Benchmark) -> str:
-    """The measure by which a network in training is selected; of statements AUROC, since scores are no
-    probabilities.
-    """
+    """The measure by which a network in training is selected; of statements AUROC."""
     return leading_measure(benchmark) if of(benchmark).values_per_item else main_measures(benchmark)[-1]
 
 
 def accuracy(backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128) -> float:
-    """One number for a benchmark, in [0, 1]: of quads group, of choices accuracy, of galleries the mean first
-    measure.
-    """
+    """A benchmark's number in [0, 1]: of quads group, of choices accuracy, of galleries the mean R@1."""
     return estimate(backbone, benchmark, batch_size=batch_size, draws=1).value
 
 
@@ -145,12 +139,8 @@ class Validation:
     def __post_init__(self) -> None:
         data, least = self.feed.data, self.recipe.smallest_batch
         if len(data) < least:
-            raise InputError(
-                "too few rows to validate on",
-                where=data.source or data.name,
-                given=len(data),
-                allowed=f"{least} or more",
-            )
+            where, allowed = data.source or data.name, f"{least} or more"
+            raise InputError("too few rows to validate on", where=where, given=len(data), allowed=allowed)
 
     def measure(self, fabric: Fabric, *, progress: Progress) -> dict[str, float]:
         """`accuracy` (within batches), `loss`, and where asked for `rsum`.
@@ -217,8 +207,7 @@ class Validation:
 
 
 def better(measured: Mapping[str, float], measure: str, best: float | None) -> bool:
-    """Whether a validation is strictly better than the best so far by `measure`; of "loss" less is better,
-    NaN never.
+    """Whether a validation is strictly better by `measure`; of "loss" less is better, NaN never.
 
     >>> better({"loss": 0.5}, "loss", 0.6), better({"accuracy": 0.5}, "accuracy", 0.5)
     (True, False)

@@ -5,7 +5,7 @@ known.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
 from typing import Unpack
@@ -17,11 +17,11 @@ from numpy import ndarray
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Rated
 from counterfoil.benchmarks.readers.questions import gallery as from_searches
-from counterfoil.benchmarks.readers.questions import own, search
+from counterfoil.benchmarks.readers.questions import search
 from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.references import References
 from counterfoil.benchmarks.videos import Video
-from counterfoil.errors import DataError, InputError, UnknownNameError
+from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.limits import check_amount, check_room
 from counterfoil.world import ratings, sample
 from counterfoil.world.captions import OPENINGS, Meaning, describe, text
@@ -41,8 +41,6 @@ from counterfoil.world.sample import (
 from counterfoil.world.scenes import Scene, one_of, sample_scene
 from counterfoil.world.truth import positives
 
-#: Which pairs count as right: all that are true, or only those that a caption was written for.
-KNOWN = ("all", "own")
 #: Tries at another sentence for a scene before it is given up.
 _TRIES = 500
 
@@ -52,14 +50,13 @@ def gallery(
     *,
     captions_each: int = 2,
     style: str = "natural",
-    known: str = "all",
     **options: Unpack[DrawingOptions],
 ) -> Benchmark:
     """`n` images with `captions_each` captions written for each; the same seed gives the same bytes.
 
     All captions differ. Right for an image are all captions that are true of it, right for a caption all
-    images it is true of; `owners` says which image it was written for. Where only the "own" are `known`,
-    nothing else is right, as in COCO. Raises `InputError` for more captions than there is to say.
+    images it is true of; `owners` says which image it was written for. Raises `InputError` for more captions
+    than there is to say.
 
     >>> made = gallery(4, captions_each=3, size=48)
     >>> len(made.images), len(made.captions), made.gallery.owners.tolist()
@@ -68,8 +65,6 @@ def gallery(
     drawing = DrawingSettings.checked(n, "images", [style], options)
     check_number(captions_each, "captions for each image")
     check_amount("captions of each image", captions_each)
-    if known not in KNOWN:
-        raise UnknownNameError("choice of known pairs", known, KNOWN)
     scenes, meanings, items = described(n, captions_each, stream("gallery", drawing.seed), style)
     owners = np.repeat(np.arange(n, dtype=np.int64), captions_each)
     check_room(
@@ -81,7 +76,7 @@ def gallery(
     caption, image = np.nonzero(positives(meanings, scenes))
     names = [f"caption-{i:05d}" for i in range(len(meanings))]
     pictures, source = items.images(drawing), drawing.source
-    benchmark = from_searches(
+    return from_searches(
         card_of("world-gallery", n + len(meanings)).model_copy(update={"counts": {}}),
         pictures,
         items.captions(),
@@ -93,21 +88,6 @@ def gallery(
         source=source,
         path=None,
     )
-    return as_collected(benchmark) if known == "own" else benchmark
-
-
-def as_collected(benchmark: Benchmark) -> Benchmark:
-    """The same queries and items, where right is only what was written for the image; called "...-own".
-
-    >>> collected = as_collected(gallery(4, captions_each=3, size=48))
-    >>> collected.name, collected.gallery.t2i.positives.counts.tolist()
-    ('world-gallery-own', [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1])
-    """
-    i2t, t2i = own(benchmark.gallery.owners, len(benchmark.images))
-    card = benchmark.card
-    update = {"name": f"{card.name}-own", "title": f"{card.title}, own captions only"}
-    card = card.model_copy(update=update)
-    return replace(benchmark, card=card, questions=replace(benchmark.gallery, i2t=i2t, t2i=t2i))
 
 
 def described(

@@ -84,11 +84,8 @@ class Meaning:
 
     def __post_init__(self) -> None:
         if not self.phrases or (self.relation is not None and len(self.phrases) < 2):
-            raise InputError(
-                "a caption speaks of at least one thing, and a relation of at least two",
-                where=f"Meaning with relation {self.relation!r}",
-                given=f"{len(self.phrases)} phrases",
-            )
+            what = "a caption speaks of at least one thing, and a relation of at least two"
+            raise InputError(what, given=f"{len(self.phrases)} phrases")
         if self.relation is not None and self.relation not in RELATIONS:
             raise InputError("unknown relation", given=self.relation, allowed=RELATIONS)
 

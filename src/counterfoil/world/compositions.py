@@ -34,8 +34,7 @@ Cell = tuple[int, int]
 _TRIES, _SAMPLES = 300, 30
 #: How many things a picture shows where its caption leaves it open, as in scenes drawn at random.
 _FEWEST, _MOST = 2, 4
-#: How often a thing that no phrase speaks of has the shape and colour of another, is a container, and lies in
-#: one that has room for it.
+#: How often a thing that no phrase speaks of is like another, is a container, and lies in one with room.
 _TWINS, _HOLLOW, _HELD = 0.2, 0.12, 0.5
 #: Tries at a wrong picture of a lone caption, and how often it is the right one spoilt rather than another.
 _WRONG, _SPOILT = 60, 0.6

@@ -15,8 +15,7 @@ from counterfoil.world.edits import SUBSETS, edit, with_things
 from counterfoil.world.painting import draw, encode
 from counterfoil.world.scenes import Scene, one_of, place, sample_scene
 
-#: Pictures of at most so many pixels to a side are kept as they are, larger ones as JPEG: it would blur what
-#: little a small one shows.
+#: Pictures of at most so many pixels to a side are kept as they are: JPEG would blur them.
 AS_PIXELS = 96
 
 
@@ -46,8 +45,7 @@ class LazyDrawing:
         return self.where
 
 
-#: What may happen: a thing comes or goes over an edge, crosses the sheet, or the scene is another one from
-#: the middle on.
+#: A thing comes or goes over an edge, crosses the sheet, or the scene changes in the middle.
 MOTIONS = ("enters", "leaves", "left", "right", "up", "down", "changes")
 #: Frames of a clip, and per second; a quarter of them at the begin and at the end is still.
 FRAMES, RATE = 16, 8.0

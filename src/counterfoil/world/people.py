@@ -19,8 +19,7 @@ _WORDS = ("100% NO", "100% YES")
 
 @dataclass(frozen=True)
 class Annotator:
-    """One person, who says yes with chance `accuracy` + `bias` where it is right, no with `accuracy` -
-    `bias`.
+    """One person: yes with chance `accuracy` + `bias` where it is right, no with `accuracy` - `bias`.
 
     >>> hasty = Annotator("hasty", accuracy=0.8, bias=0.15, seconds=2.5)
     >>> round(hasty.hits, 3), round(hasty.rejections, 3)
@@ -36,12 +35,10 @@ class Annotator:
         # Rates that were measured come back as their mean and half their difference, give or take rounding.
         chances = self.accuracy + self.bias, self.accuracy - self.bias
         if not all(-1e-9 <= chance <= 1 + 1e-9 for chance in chances):
-            raise InputError(
-                "an annotator's chances are out of range",
-                where=self.name,
-                given=f"accuracy {self.accuracy}, bias {self.bias}",
-                allowed="accuracy + bias and accuracy - bias from 0 to 1",
-            )
+            given = f"accuracy {self.accuracy}, bias {self.bias}"
+            allowed = "accuracy + bias and accuracy - bias from 0 to 1"
+            what = "an annotator's chances are out of range"
+            raise InputError(what, where=self.name, given=given, allowed=allowed)
         if not self.seconds > 0:
             raise InputError(
                 "an answer takes time", where=self.name, given=f"{self.seconds} seconds", allowed="above 0"

@@ -1,7 +1,6 @@
-"""`world-rated` and `world-preferences`: captions of pictures that are right by degrees, judged by people.
+"""`world-rated` and `world-preferences`: captions of pictures that are right by degrees.
 
-A caption is right about a scene to one of four levels, its rating. Simulated people can rate instead, each
-claim of a caption judged by itself; preferences are always votes.
+A caption is right about a scene to one of four levels, its rating; preferences are votes of simulated people.
 """
 
 from collections.abc import Sequence
@@ -193,13 +192,10 @@ class GradedDrawing(LazyDrawing):
     """A scene drawn when it is read whose captions are right by degrees."""
 
 
-def rated(
-    n: int, *, style: str = "natural", people: Sequence[Annotator] = (), **options: Unpack[DrawingOptions]
-) -> Benchmark:
+def rated(n: int, *, style: str = "natural", **options: Unpack[DrawingOptions]) -> Benchmark:
     """`n` rated captions, four to an image, one of each level; the same seed gives the same bytes.
 
-    The rating is the level, 4 for right to 1 for wrong. With `people` there is a column per person instead:
-    each judges every claim of a caption by their own rates. Candidates of an image differ by a word or so in
+    The rating is the level, 4 for right to 1 for wrong. Candidates of an image differ by a word or so in
     length, in every order equally often. References are five other true captions. Grouping: `things`, how
     many the scene has. Where n is a multiple of 4 the levels come equally often, so that tau-c can be 1.
 
@@ -210,10 +206,6 @@ def rated(
     drawing = DrawingSettings.checked(n, "questions", [style], options)
     generated = generate_captions(-(-n // len(LEVELS)), stream("rated", drawing.seed), drawing.progress)
     rows = [(i, at) for i in range(len(generated)) for at in range(len(LEVELS), 0, -1)][:n]
-    ratings = np.asarray([[at] for _, at in rows], dtype=np.float64)
-    if people:
-        pairs = [(generated[i].candidates[at - 1], generated[i].scene) for i, at in rows]
-        ratings = judged(pairs, people, stream("rated", drawing.seed, 1))
     items = Items(drawing=GradedDrawing)
     images = items.pictured((generated[i].scene for i, _ in rows), style)
     captions = [items.caption(generated[i].sentences[at - 1]) for i, at in rows]
@@ -222,21 +214,19 @@ def rated(
         tuple(f"scene-{i:05d}-{LEVELS[at - 1]}" for i, at in rows),
         captions=np.asarray(captions, dtype=np.int64),
         images=images,
-        ratings=ratings,
+        ratings=np.asarray([[at] for _, at in rows], dtype=np.float64),
         references=References.of([references[i] for i, _ in rows]),
         groupings={"things": tuple(f"{len(generated[i].scene.things)} things" for i, _ in rows)},
     )
     return items.benchmark("world-rated", questions, drawing)
 
 
-def preferences(
-    n: int, *, style: str = "natural", people: Sequence[Annotator] = VOTERS, **options: Unpack[DrawingOptions]
-) -> Benchmark:
+def preferences(n: int, *, style: str = "natural", **options: Unpack[DrawingOptions]) -> Benchmark:
     """`n` choices between two captions of an image of different levels, three to an image.
 
-    Each of `people` says whether the first is the better one, rightly or wrongly by their rates; the label is
-    what most say, a coin where as many say both. By default that is what is so. Which caption is first is a
-    coin too. References as in `rated`. Grouping: `kind` ("right-nearly").
+    Each of `VOTERS` says whether the first is the better one, rightly or wrongly by their rates; the label is
+    what most say, which is what is so. Which caption is first is a coin. References as in `rated`. Grouping:
+    `kind` ("right-nearly").
 
     >>> made = preferences(6, size=48)
     >>> made.questions.groupings["kind"][:3], len(made.images)
@@ -247,10 +237,9 @@ def preferences(
     rng = stream("preferences", drawing.seed, 1)
     rows = [(k // _PER_IMAGE, PAIRS[k % len(PAIRS)]) for k in range(n)]
     first = rng.random(n) < 0.5
-    yes = annotate(first, list(people), rng).votes.sum(axis=0)
-    votes = np.stack([yes, len(people) - yes], axis=1).astype(np.float64)
-    coin = rng.random(n) < 0.5
-    label = np.where(votes[:, 0] == votes[:, 1], coin, votes[:, 1] > votes[:, 0]).astype(np.int64)
+    yes = annotate(first, VOTERS, rng).votes.sum(axis=0)
+    votes = np.stack([yes, len(VOTERS) - yes], axis=1).astype(np.float64)
+    label = (votes[:, 1] > votes[:, 0]).astype(np.int64)
     items = Items(drawing=GradedDrawing)
     images = items.pictured((generated[i].scene for i, _ in rows), style)
     captions = [
@@ -269,18 +258,3 @@ def preferences(
         groupings={"kind": kinds},
     )
     return items.benchmark("world-preferences", questions, drawing)
-
-
-def judged(
-    pairs: Sequence[tuple[Meaning, Scene]], people: Sequence[Annotator], rng: np.random.Generator
-) -> Float64[ndarray, "asked people"]:
-    """People's ratings of captions of scenes: each judges each claim and gives the level of the sum."""
-    claims_of = [claims(meaning) for meaning, _ in pairs]
-    counts = np.asarray([len(part) for part in claims_of])
-    truth = [
-        matches(claim, scene) for part, (_, scene) in zip(claims_of, pairs, strict=True) for claim in part
-    ]
-    answers = annotate(np.asarray(truth, dtype=bool), list(people), rng).votes
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    true = np.add.reduceat(answers.astype(np.int64), starts, axis=1).T
-    return levels(true, np.repeat(counts[:, None], len(people), axis=1)).astype(np.float64)

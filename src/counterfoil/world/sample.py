@@ -1,7 +1,7 @@
 """Benchmarks drawn from the world: every question known to have exactly one answer."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypedDict, Unpack
 
 import numpy as np
@@ -259,13 +259,6 @@ class Items:
             questions=questions,
             source=drawing.source,
         )
-
-
-def painted(benchmark: Benchmark) -> Benchmark:
-    """A benchmark of `lazy` pictures with all of them drawn now, which takes less than each by itself."""
-    drawn = [image.source for image in benchmark.images if isinstance(image.source, LazyDrawing)]
-    images = zip(benchmark.images, _painted(drawn, silent), strict=True)
-    return replace(benchmark, images=tuple(replace(image, source=source) for image, source in images))
 
 
 def _painted(drawn: Sequence[LazyDrawing], progress: Progress) -> list[Source]:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import TypeVar
 
 import numpy as np
@@ -99,21 +100,17 @@ class Scene:
             scene = cls(tuple(Thing(*values) for values in held["things"]), held["paper"])
         except (ValueError, TypeError, KeyError) as error:
             raise DataError("no scene of the drawn world", where=where, given=text) from error
-        allowed = {"shape": (*SHAPES, *CONTAINERS), **ATTRIBUTES}
+        named = {"shape": (*SHAPES, *CONTAINERS), **ATTRIBUTES}
+        checks = [(name, getattr(of, name), values) for of in scene.things for name, values in named.items()]
+        for name, value, values in (*checks, ("paper", scene.paper, PAPERS)):
+            if value not in values:
+                raise DataError(f"no {name} of the drawn world", where=where, given=value, allowed=values)
         ranges = {"x": (0, 1), "y": (0, 1), "turn": (-360, 360)}
-        for thing in scene.things:
-            for name, values in allowed.items():
-                value = getattr(thing, name)
-                if value not in values:
-                    raise DataError(f"no {name} of the drawn world", where=where, given=value, allowed=values)
-            for name, (low, high) in ranges.items():
-                value = getattr(thing, name)
-                if type(value) not in (int, float) or not low <= value <= high:
-                    raise DataError(
-                        f"no {name} of a thing", where=where, given=value, allowed=f"{low} to {high}"
-                    )
-        if scene.paper not in PAPERS:
-            raise DataError("no paper of the drawn world", where=where, given=scene.paper, allowed=PAPERS)
+        for thing, (name, (low, high)) in product(scene.things, ranges.items()):
+            value = getattr(thing, name)
+            if type(value) not in (int, float) or not low <= value <= high:
+                allowed = f"{low} to {high}"
+                raise DataError(f"no {name} of a thing", where=where, given=value, allowed=allowed)
         return scene
 
 

@@ -27,9 +27,7 @@ from counterfoil.world.scenes import ATTRIBUTES, CONTAINERS, RELATIONS, SHAPES, 
 
 
 def table(meanings: Sequence[Meaning], scenes: Sequence[Scene]) -> Bool[ndarray, "captions scenes"]:
-    """Which meanings are true of which scenes: what `captions.matches` says of each pair, for all scenes at
-    once.
-    """
+    """Which meanings are true of which scenes: `captions.matches` of each pair, for all scenes at once."""
     sizes = np.asarray([len(scene.things) for scene in scenes], dtype=np.int64)
     things = [thing for scene in scenes for thing in scene.things]
     scene_of = np.repeat(np.arange(len(scenes)), sizes)
@@ -156,12 +154,8 @@ class _Reader:
         for word in self.words:
             if word not in VOCABULARY:
                 near = get_close_matches(word, sorted(VOCABULARY), n=1, cutoff=0.6)
-                raise DataError(
-                    "no caption says this word",
-                    where=f"caption {self.text!r}",
-                    given=word,
-                    hint=f"did you mean '{near[0]}'?" if near else None,
-                )
+                where, hint = f"caption {self.text!r}", f"did you mean '{near[0]}'?" if near else None
+                raise DataError("no caption says this word", where=where, given=word, hint=hint)
         opened = any(self._take(opening) for opening in _OPENINGS)
         phrases = [self._phrase()]
         verb = not opened and (self._take(("is",)) or self._take(("are",)))
@@ -223,8 +217,5 @@ class _Reader:
 
     def _stop(self, expected: str) -> NoReturn:
         before = " ".join(self.words[: self.at])
-        raise DataError(
-            f"expected {expected}" + (f" after '{before}'" if before else ""),
-            where=f"caption {self.text!r}",
-            given=self._peek() or "the end",
-        )
+        what = f"expected {expected}" + (f" after '{before}'" if before else "")
+        raise DataError(what, where=f"caption {self.text!r}", given=self._peek() or "the end")

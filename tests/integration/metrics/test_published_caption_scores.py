@@ -20,10 +20,10 @@ def test_flickr8k_expert(shared_data):
     rows = expert(shared_data)
     assert len(rows) == 16_992
     pairs = load(tokenize_all([text for _, text, _ in rows]), [references[image] for image, _, _ in rows])
-    by_order = ngrams.bleu_of_load(pairs).items
+    by_order = ngrams.bleu(pairs).items
     scores = {
-        "bleu-1": by_order[:, 0], "bleu-4": by_order[:, 3], "rouge-l": ngrams.rouge_of_load(pairs),
-        "cider": cider.of_load(pairs),
+        "bleu-1": by_order[:, 0], "bleu-4": by_order[:, 3], "rouge-l": ngrams.rouge_l(pairs),
+        "cider": cider.cider(pairs),
     }  # fmt: skip
     ratings = [rating for _, _, rating in rows]
     for name, published in PUBLISHED.items():

@@ -228,13 +228,6 @@ def test_what_is_left_out_is_counted_and_named():
     )
 
 
-def test_what_is_not_there_is_counted_apart(tmp_path):
-    images = [image("0.png", 0, cut=True), Image("gone", FileSource(tmp_path / "gone.png")), Image("nowhere")]
-    said = []
-    say_unreadable(images, [0, 1, 2], 3, said.append)
-    assert said[0].startswith("3 images cannot be read (2 of them are not there), 3 rows are left out: ")
-
-
 def test_images_that_cannot_be_read_at_all_are_an_error():
     images = [image(f"{i}.png", 0, cut=True) for i in range(3)]
     refuses(r"0\.png: not an image file", ImageStore, images, np.arange(3), thumbnails.Shrunk())

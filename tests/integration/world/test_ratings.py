@@ -1,11 +1,10 @@
-"""`world-rated` and `world-preferences`: levels, votes, references, and people who err."""
+"""`world-rated` and `world-preferences`: levels, votes, references."""
 
 import numpy as np
 import pytest
 
 from counterfoil.world.captions import matches
-from counterfoil.world.people import Annotator
-from counterfoil.world.ratings import LEVELS, PAIRS, REFERENCES, claims, judged, level, preferences, rated
+from counterfoil.world.ratings import LEVELS, PAIRS, REFERENCES, level, preferences, rated
 from counterfoil.world.truth import read
 
 SEED = 6
@@ -89,42 +88,3 @@ def test_votes_are_those_of_people_who_err(preferred):
     expected = np.mean([(0.95, 0.9, 0.85, 0.8)[i % 4] for i in range(25)])
     assert abs((votes.max(axis=1) / 25).mean() - expected) < 0.02
     assert (votes.min(axis=1) > 0).any()
-
-
-def test_the_label_follows_the_votes_of_others_too():
-    fools = [Annotator(f"fool-{i}", accuracy=0.0) for i in range(3)]
-    wise, foolish = (
-        preferences(30, lazy=True, people=people).questions for people in ([Annotator("w")], fools)
-    )
-    assert (wise.label != foolish.label).all()
-    even = [Annotator(f"coin-{i}", accuracy=0.5) for i in range(2)]
-    drawn = preferences(120, lazy=True, people=even).questions
-    level_votes = drawn.votes[:, 0] == drawn.votes[:, 1]
-    assert level_votes.sum() > 40
-    assert 0.3 < drawn.label[level_votes].mean() < 0.7
-
-
-def test_people_rate_as_their_rates_say():
-    truth = rated(160, lazy=True).questions.ratings[:, 0]
-    people = [Annotator("sure"), Annotator("good", 0.9), Annotator("poor", 0.65), Annotator("coin", 0.5)]
-    made = rated(160, lazy=True, people=people).questions
-    assert made.ratings.shape == (160, 4)
-    assert (made.ratings[:, 0] == truth).all()
-    assert set(np.unique(made.ratings)) == {1, 2, 3, 4}
-    along = [np.corrcoef(truth, column)[0, 1] for column in made.ratings.T]
-    assert along == sorted(along, reverse=True)
-    assert along[1] > 0.7
-    assert abs(along[3]) < 0.2
-
-
-def test_a_rating_is_the_level_of_what_somebody_holds_true(made):
-    questions = made.questions
-    asked = [
-        (meaning_of(made, c), scene_of(made, i))
-        for c, i in zip(questions.captions, questions.images, strict=True)
-    ]
-    contrary = judged(asked, [Annotator("contrary", accuracy=0.0)], np.random.default_rng(0))[:, 0]
-    for (meaning, scene), rating in zip(asked, contrary, strict=True):
-        held = [not matches(claim, scene) for claim in claims(meaning)]
-        of = sum(held) / len(held)
-        assert rating == (4 if of == 1 else 3 if of >= 0.5 else 2 if of else 1)

@@ -11,11 +11,11 @@ from counterfoil.benchmarks.videos import FrameStack, Video
 from counterfoil.engine.cache_keys import image_keys
 from counterfoil.engine.deduplicate import silent
 from counterfoil.errors import UnknownNameError
-from counterfoil.world.benchmarks import as_collected, gallery
+from counterfoil.world.benchmarks import gallery
 from counterfoil.world.drawings import FRAMES, MOTIONS, RATE, Animation, moving
 from counterfoil.world.painting import draw
 from counterfoil.world.ratings import rated
-from counterfoil.world.sample import choices, painted, quads
+from counterfoil.world.sample import choices, quads
 from counterfoil.world.scenes import CONTAINERS
 from refusals import refuses
 
@@ -160,28 +160,3 @@ def test_lazy_pictures_are_those_that_are_drawn_at_once(make, size):
         assert np.array_equal(
             np.asarray(one.decode()), np.asarray(pickle.loads(pickle.dumps(other)).decode())
         )
-
-
-@pytest.mark.parametrize("size", [48, 128])
-def test_what_is_painted_is_what_would_have_been_drawn(size):
-    later = quads(14, size=size, styles=STYLES, lazy=True)
-    now = painted(later)
-    assert [image.id for image in now.images] == [image.id for image in later.images]
-    assert [image.read() for image in now.images] == [image.read() for image in later.images]
-    assert now.digest == later.digest
-    refuses("zip", painted, now, error=ValueError)
-
-
-def test_a_gallery_as_it_would_have_been_collected():
-    whole = gallery(20, size=32, captions_each=3)
-    own = gallery(20, size=32, captions_each=3, known="own")
-    assert own.name == f"{whole.name}-own"
-    assert own.questions.ids == whole.questions.ids
-    assert own.digest == as_collected(whole).digest != whole.digest
-    assert own.gallery.t2i.positives.items.tolist() == whole.gallery.owners.tolist()
-    assert own.gallery.i2t.positives.counts.tolist() == [3] * 20
-    # Everything a caption was written for is true of it.
-    for row, owner in enumerate(whole.gallery.owners.tolist()):
-        p = whole.gallery.t2i.positives
-        assert owner in p.items[p.starts[row] : p.starts[row + 1]]
-    refuses("did you mean 'own'", gallery, 4, error=UnknownNameError, size=32, known="owm")

@@ -9,7 +9,6 @@ from counterfoil.world.benchmarks import clips, gallery
 from counterfoil.world.captions import OPENINGS, matches, text
 from counterfoil.world.edits import SUBSETS
 from counterfoil.world.painting import draw_many, encode
-from counterfoil.world.people import Annotator
 from counterfoil.world.ratings import preferences, rated
 from counterfoil.world.sample import STREAMS, benchmark, choices, contrasts, quads, statements, stream
 from refusals import refuses
@@ -165,8 +164,3 @@ def test_what_cannot_be_drawn_is_refused(make):
     style = {"styles": ("natural", "syntetic")} if make is quads else {"style": "syntetic"}
     with pytest.raises(UnknownNameError, match=r"unknown style; given: syntetic.*did you mean 'synthetic'"):
         make(7, size=32, **style)
-
-
-def test_people_are_told_apart_by_name():
-    for make in (rated, preferences):
-        refuses("told apart by name", make, 3, error=InputError, people=[Annotator("a"), Annotator("a")])

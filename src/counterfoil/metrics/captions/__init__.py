@@ -6,7 +6,7 @@ Functions that give a number per caption: `ngrams.bleu`, `ngrams.rouge_l` and `c
 programs, and metrics with a model behind them are scorers: see `counterfoil.models.captions`.
 
 >>> from counterfoil.metrics.captions.ptb import tokenize_all
->>> from counterfoil.metrics.captions.ngrams import rouge_l
->>> rouge_l(tokenize_all(["A cat sleeps."]), [tokenize_all(["A cat sleeps on a sofa."])]).round(4)
+>>> from counterfoil.metrics.captions.ngrams import load, rouge_l
+>>> rouge_l(load(tokenize_all(["A cat sleeps."]), [tokenize_all(["A cat sleeps on a sofa."])])).round(4)
 array([0.6289])
 """

@@ -57,8 +57,7 @@ def document_frequencies(references: Sequence[Sequence[str]]) -> DocumentFrequen
 
 
 def cider(
-    candidates: Sequence[str],
-    references: Sequence[Sequence[str]],
+    load: Load,
     *,
     frequencies: DocumentFrequencies | None = None,
     variant: Variant = "d",
@@ -82,27 +81,9 @@ def cider(
 
     Source: R. Vedantam et al., CIDEr, 2015, sections 4 and 6; the tool kit's `cider_scorer.py`.
 
-    >>> cider(["a dog", "a cat"], [["a dog", "one dog"], ["the cat"]]).round(4).tolist()
+    >>> cider(load(["a dog", "a cat"], [["a dog", "one dog"], ["the cat"]])).round(4).tolist()
     [3.125, 1.25]
     """
-    return of_load(
-        load(candidates, references),
-        frequencies=frequencies,
-        variant=variant,
-        sigma=sigma,
-        documents=documents,
-    )
-
-
-def of_load(
-    load: Load,
-    *,
-    frequencies: DocumentFrequencies | None = None,
-    variant: Variant = "d",
-    sigma: float = SIGMA,
-    documents: Int[ndarray, "documents"] | None = None,
-) -> Float[ndarray, "items"]:
-    """`cider` of captions whose n-grams are already counted, as for several metrics of one load."""
     if variant not in get_args(Variant):
         raise InputError("unknown variant of CIDEr", given=variant, allowed=get_args(Variant))
     counted = np.arange(len(load)) if documents is None else documents

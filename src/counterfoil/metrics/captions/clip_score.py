@@ -97,17 +97,19 @@ def best_cosines(
             given=f"{len(references)} references for {len(counts)} rows, {len(candidates)} candidates",
         )
     if (counts < 1).any():
-        raise DataError(
-            "a candidate has no references",
-            where=f"row {int(np.argmax(counts < 1))}",
-            given=f"{int((counts < 1).sum())} of {len(counts)} rows have none",
-            hint="leave such rows out, or take the metric without references",
-        )
+        given = f"{int((counts < 1).sum())} of {len(counts)} rows have none"
+        raise without_references(int(np.argmax(counts < 1)), given)
     if not len(candidates):
         return np.zeros(0)
     left, right = _unit(candidates, arithmetic), _unit(references, arithmetic)
     cosines = np.sum(np.repeat(left, counts, axis=0) * right, axis=1)
     return np.maximum.reduceat(cosines, starts[:-1]).astype(np.float64)
+
+
+def without_references(row: int, given: str | None = None) -> DataError:
+    """The error for a row without references."""
+    hint = "leave such rows out, or take the metric without references"
+    return DataError("a candidate has no references", where=f"row {row}", given=given, hint=hint)
 
 
 def harmonic_mean(first: Float[ndarray, "rows"], second: Float[ndarray, "rows"]) -> Float[ndarray, "rows"]:

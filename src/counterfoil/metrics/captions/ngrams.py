@@ -165,8 +165,7 @@ def load(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Load
     )
 
 
-#: Which length of reference a candidate is held against: the nearest (of two the shorter), the shortest, or
-#: the mean of all.
+#: The length a candidate is held against: the nearest (of two the shorter), the shortest, or the mean of all.
 Length = Literal["closest", "shortest", "average"]
 
 # The tool kit's guards against division by zero; with them a precision of 0 does not make BLEU exactly 0.
@@ -181,9 +180,7 @@ class Bleu:
     corpus: Float[ndarray, "4"]
 
 
-def bleu(
-    candidates: Sequence[str], references: Sequence[Sequence[str]], *, length: Length = "closest"
-) -> Bleu:
+def bleu(load: Load, *, length: Length = "closest") -> Bleu:
     """BLEU-1 to BLEU-4 of tokenised candidates, each against its references, from 0 to 1.
 
         BLEU-N = BP * (p_1 * ... * p_N)^(1/N),  BP = min(1, exp(1 - r/c))
@@ -197,15 +194,10 @@ def bleu(
     Raises `InputError` as `load` does. Source: K. Papineni et al., BLEU, 2002, section 2; the tool kit's
     `bleu_scorer.py`.
 
-    >>> result = bleu(["a dog runs on grass"], [["a dog runs on the grass", "dogs run"]])
+    >>> result = bleu(load(["a dog runs on grass"], [["a dog runs on the grass", "dogs run"]]))
     >>> result.items.round(4).tolist()
     [[0.8187, 0.709, 0.6498, 0.5789]]
     """
-    return bleu_of_load(load(candidates, references), length=length)
-
-
-def bleu_of_load(load: Load, *, length: Length = "closest") -> Bleu:
-    """`bleu` of captions whose n-grams are already counted, as for several metrics of one load."""
     sums = bleu_counts(load, length=length)
     return Bleu(items=bleu_of_sums(sums), corpus=bleu_of_sums(sums.sum(axis=0)))
 
@@ -254,9 +246,7 @@ def bleu_of_sums(sums: Float[ndarray, "... 10"]) -> Float[ndarray, "... 4"]:
 BETA = 1.2
 
 
-def rouge_l(
-    candidates: Sequence[str], references: Sequence[Sequence[str]], *, beta: float = BETA
-) -> Float[ndarray, "items"]:
+def rouge_l(load: Load, *, beta: float = BETA) -> Float[ndarray, "items"]:
     """(items,) ROUGE-L of tokenised candidates, each against its references, from 0 to 1.
 
         P = max_j lcs(c, s_j) / |c|,  R = max_j lcs(c, s_j) / |s_j|,  F = (1 + b^2) P R / (R + b^2 P)
@@ -266,14 +256,9 @@ def rouge_l(
     the tool kit. Raises `InputError` as `load` does. Source: C.-Y. Lin, ROUGE, 2004, section 3.1; the tool
     kit's `rouge.py`.
 
-    >>> rouge_l(["a dog runs"], [["a big dog", "the dog runs fast"]]).round(4).tolist()
+    >>> rouge_l(load(["a dog runs"], [["a big dog", "the dog runs fast"]])).round(4).tolist()
     [0.6667]
     """
-    return rouge_of_load(load(candidates, references), beta=beta)
-
-
-def rouge_of_load(load: Load, *, beta: float = BETA) -> Float[ndarray, "items"]:
-    """`rouge_l` of captions that are already paired."""
     numbers: dict[str, int] = {}
     # One blank parts tokens here, where BLEU and CIDEr take any white space: so does the tool kit.
     texts = [[numbers.setdefault(token, len(numbers)) for token in text.split(" ")] for text in load.texts]

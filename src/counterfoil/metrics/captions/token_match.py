@@ -25,7 +25,7 @@ from jaxtyping import Bool, Float, Int64
 from numpy import ndarray
 
 from counterfoil.errors import DataError
-from counterfoil.metrics.captions.clip_score import harmonic_mean
+from counterfoil.metrics.captions.clip_score import harmonic_mean, without_references
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +64,7 @@ class Frequencies:
 
     @classmethod
     def of(cls, documents: Sequence[Int64[ndarray, "_"]]) -> "Frequencies":
-        """Those of a corpus; a document is all ids that the tokenizer gave, each counted once. Zhang et al.,
-        section 3.
+        """Those of a corpus; a document is all ids of a text, each counted once. Zhang et al., section 3.
 
         >>> found = Frequencies.of([np.array([1, 5, 5, 9]), np.array([1, 7, 9])])
         >>> found.ids.tolist(), found.values.round(3).tolist(), round(found.unseen, 3)
@@ -82,8 +81,7 @@ class Frequencies:
         return cls(ids, np.log((n + 1) / (held + 1)), float(np.log(n + 1)))
 
     def with_end(self) -> "Frequencies":
-        """The same, but the token of the highest id (CLIP's mark of the end) has the mean of all values, as
-        in EMScore's code.
+        """The same, but the highest id (CLIP's mark of the end) has the mean of all values, as in EMScore.
 
         >>> found = Frequencies.of([np.array([1, 5, 9]), np.array([1, 7, 9])]).with_end()
         >>> found.values.round(4).tolist()
@@ -169,22 +167,10 @@ def greedy(
     return Matched(precision, recall, harmonic_mean(precision, recall))
 
 
-def without_references(row: int) -> DataError:
-    """The error for a row without references."""
-    return DataError(
-        "a candidate has no references",
-        where=f"row {row}",
-        hint="leave such rows out, or take the metric without references",
-    )
-
-
-#: Of several references: the largest of each part on its own, as released, or the one of the largest score,
-#: as in PAC-S equation 8. The first is never below the second.
+#: Of several references: the largest of each part, as released, or that of the largest score (PAC-S eq. 8).
 Best = Literal["component", "whole"]
-#: Whether padding takes part. The released code fills the videos and captions of a batch up to the longest
-#: with cosines of 0, so that no largest cosine is below 0 for all that are shorter. A row's score then
-#: depends on the rows beside it and on their order: so "none" is the default here. The two differ only where
-#: a token or a frame has negative cosines with everything; "released" repeats that code.
+#: Whether padding takes part. The released code fills a batch up to its longest with cosines of 0, so that no
+#: largest cosine is below 0 for all that are shorter: a row's score then depends on the rows beside it.
 Padding = Literal["none", "released"]
 
 #: Rows that the released code computes, and pads, together.
@@ -227,11 +213,9 @@ def with_videos(
         if not len(frames):
             raise DataError("a video has no frames", where=f"row {row}")
         if frames.shape[1] != caption.vectors.shape[1]:
-            raise DataError(
-                "frames and captions were embedded by different models",
-                where=f"row {row}",
-                given=f"{frames.shape[1]} and {caption.vectors.shape[1]} numbers each",
-            )
+            what = "frames and captions were embedded by different models"
+            given = f"{frames.shape[1]} and {caption.vectors.shape[1]} numbers each"
+            raise DataError(what, where=f"row {row}", given=given)
         whole = video_whole(frames)
         film = TokenizedCaption(frames, np.ones(len(frames)), whole)
         matched = greedy(caption, [film], floored=(floors[0][[row]], floors[1][[row]]))
@@ -285,8 +269,7 @@ def mean_of(first: EMScore, second: EMScore) -> EMScore:
 
 
 def video_whole(frames: Float[ndarray, "frames width"]) -> Float[ndarray, "width"]:
-    """The unit vector of a video: the mean of its frames' unit vectors; frames that cancel out have 0. PAC-S
-    3.2.
+    """The unit vector of a video: the mean of its frames; 0 where these cancel out. PAC-S section 3.2.
 
     >>> video_whole(np.array([[1.0, 0.0], [0.0, 1.0]])).round(4)
     array([0.7071, 0.7071])
@@ -299,9 +282,7 @@ def video_whole(frames: Float[ndarray, "frames width"]) -> Float[ndarray, "width
 def _floors(
     captions: Sequence[int], others: Sequence[int], padding: Padding, batch: int
 ) -> tuple[ndarray, ndarray]:
-    """For each pair whether cosines over the other side, and the caption, are not below 0: a longer one is in
-    the batch.
-    """
+    """For each pair whether the other side, and the caption, are padded: a longer one is in the batch."""
     shorter = np.zeros((2, len(captions)), dtype=bool)
     if padding == "released":
         for flags, lengths in zip(shorter, (np.asarray(others), np.asarray(captions)), strict=True):

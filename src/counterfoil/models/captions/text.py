@@ -110,7 +110,7 @@ _meteor_of = lru_cache(maxsize=1)(java.meteor)
 
 @lru_cache(maxsize=1)
 def _bleu_of(candidates: Texts, references: Lists, length: ngrams.Length) -> ngrams.Bleu:
-    return ngrams.bleu_of_load(_load(candidates, references), length=length)
+    return ngrams.bleu(_load(candidates, references), length=length)
 
 
 def load(name: str, options: Options) -> TextMeasure:
@@ -128,7 +128,7 @@ def load(name: str, options: Options) -> TextMeasure:
     if name == "length":
         return metric_of(lambda candidates, *_: np.array([len(text.split()) for text in candidates], float))
     if name == "rouge-l":
-        return metric_of(lambda *words: ngrams.rouge_of_load(_load(*words[:2])))
+        return metric_of(lambda *words: ngrams.rouge_l(_load(*words[:2])))
     if name == "meteor":
         java.check_meteor()
         program, whole = "METEOR 1.5, -l en -norm", lambda *words: _meteor_of(*words).corpus
@@ -144,12 +144,16 @@ def load(name: str, options: Options) -> TextMeasure:
         corpus = documents(Path(source), where=f"{where}, df", allowed=["references"])
         words = _cut_all((), tuple(map(tuple, corpus)), settings.tokens)[1]
         frequencies, counted = cider.document_frequencies(words), digest_file(source)
-    how: Any = {"frequencies": frequencies, "variant": settings.variant}
-
-    def cider_of(candidates: Texts, references: Lists, documents: Documents) -> Float[ndarray, "n"]:
-        return cider.of_load(_load(candidates, references), documents=documents, **how)
-
-    return metric_of(cider_of, variant=settings.variant, df=counted)
+    return metric_of(
+        lambda candidates, references, documents: cider.cider(
+            _load(candidates, references),
+            frequencies=frequencies,
+            variant=settings.variant,
+            documents=documents,
+        ),
+        variant=settings.variant,
+        df=counted,
+    )
 
 
 def _measure(

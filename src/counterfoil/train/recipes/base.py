@@ -51,16 +51,14 @@ class Recipe:
     schedule: Literal["cosine", "cosine-epochs", "constant"] = "cosine"
     warmup: int = setting(50, "Steps over which the learning rate rises linearly.", low=0)
     clip_norm: float | None = setting(None, "Largest norm of the gradient; None clips nothing.", above=0)
-    #: Batches that make one step, as one large batch of so many times the rows: each is held in memory alone,
-    #: and every negative counts for all of them (GradCache: Gao et al. 2021). Takes about 4/3 of the time.
+    #: Each is held in memory alone, and every negative counts for all of them (GradCache: Gao et al. 2021).
     accumulate: int = setting(1, "Batches that make one step.", low=1, high=most("steps"))
     #: Which parameters are trained: all, the last linear map of each tower, or what stands on top of them.
     trains: Literal["all", "projections", "heads"] = "all"
     #: Whether the temperature is learnt with them.
     temperature: Literal["trained", "fixed"] = "trained"
     max_logit_scale: float | None = setting(None, "Largest inverse temperature; None clamps nothing.", low=1)
-    #: What decides which step's weights are kept: a measure of validation (higher is better), "loss" (lower
-    #: is better), or "last".
+    #: What decides which step's weights are kept: a measure of validation, "loss" (less is better) or "last".
     select: str = "accuracy"
     validate_every: int | None = setting(
         None, "Steps between validations; None validates after each epoch.", low=1, high=most("steps")

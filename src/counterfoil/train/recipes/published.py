@@ -13,7 +13,6 @@ from counterfoil.inputs.fields import setting
 from counterfoil.inputs.limits import most
 from counterfoil.train.recipes.base import Recipe
 
-_BIVLC = "the BiVLC paper, Appendix E.3; what it leaves out as in its released code"
 _BIVLC_OPEN = (
     "transform: the model's own evaluation transform, no augmentation (augment)",
     "pictures for models of transformers: resized by Pillow where that is within a grey level of the model's "
@@ -32,21 +31,17 @@ class Coco(Recipe):
     objective: ClassVar[str] = "counterfoil.train.objectives:contrastive"
     about: ClassVar[str] = "pairs only: InfoNCE on images and their captions"
     smallest_batch: ClassVar[int] = 2
-    source: ClassVar[str] = _BIVLC
+    source: ClassVar[str] = "the BiVLC paper, Appendix E.3; what it leaves out as in its released code"
     left_open: ClassVar[tuple[str, ...]] = _BIVLC_OPEN
 
     name: str = "coco"
 
 
 @dataclass(frozen=True)
-class NegativeTexts(Recipe):
+class NegativeTexts(Coco):
     """InfoNCE with one hard negative caption per pair, as CLIP_TROHN-Text of BiVLC."""
 
-    objective: ClassVar[str] = "counterfoil.train.objectives:contrastive"
     about: ClassVar[str] = "hard negative texts: images choose among 2B captions, captions among B images"
-    smallest_batch: ClassVar[int] = 2
-    source: ClassVar[str] = _BIVLC
-    left_open: ClassVar[tuple[str, ...]] = _BIVLC_OPEN
     needs: ClassVar[tuple[str, ...]] = ("negative_caption",)
 
     name: str = "trohn-text"
@@ -74,13 +69,11 @@ class NegClip(NegativeTexts):
 
 
 @dataclass(frozen=True)
-class NegativePairs(Recipe):
+class NegativePairs(Coco):
     """InfoNCE over positive and negative pairs alike, 2B x 2B, as CLIP_TROHN-Img of BiVLC."""
 
-    objective: ClassVar[str] = "counterfoil.train.objectives:contrastive"
     about: ClassVar[str] = "hard negative texts and images: InfoNCE over 2B pairs"
-    source: ClassVar[str] = _BIVLC
-    left_open: ClassVar[tuple[str, ...]] = _BIVLC_OPEN
+    smallest_batch: ClassVar[int] = 1
     needs: ClassVar[tuple[str, ...]] = ("negative_caption", "negative_image")
 
     name: str = "trohn-img"
@@ -220,8 +213,7 @@ class Triplet(Retrieval):
 
     name: str = "vse0"
     margin: float = setting(0.2, "By how much a wrong pair is to be less similar.", low=0)
-    #: Which wrong pairs count: all; of each row the hardest of those less similar than the right pair; or the
-    #: hardest (`train.losses`).
+    #: Which wrong pairs count (`train.losses`).
     mining: Literal["sum", "semi-hard", "hardest"] = "sum"
     stages: tuple[Mapping[str, Any], ...] = (
         {"trains": "projections", "lr": 2e-4, "select": "last"},

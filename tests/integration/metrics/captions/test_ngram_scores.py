@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from coco_tool_kit import same, scored
 from counterfoil.errors import InputError
-from counterfoil.metrics.captions.cider import DocumentFrequencies, cider, document_frequencies
-from counterfoil.metrics.captions.ngrams import BETA, bleu, rouge_l
+from counterfoil.metrics.captions import ngrams
+from counterfoil.metrics.captions.cider import DocumentFrequencies, document_frequencies
+from counterfoil.metrics.captions.cider import cider as cider_of
+from counterfoil.metrics.captions.ngrams import BETA, load
 from refusals import refuses
 
 CAPTION = st.lists(st.sampled_from(["a", "b", "c", "dog", "runs"]), max_size=9).map(" ".join)
@@ -21,6 +23,18 @@ SEVERAL = ITEMS.filter(lambda items: len(items) > 1)
 
 def columns(items):
     return [candidate for candidate, _ in items], [references for _, references in items]
+
+
+def bleu(candidates, references, **options):
+    return ngrams.bleu(load(candidates, references), **options)
+
+
+def rouge_l(candidates, references):
+    return ngrams.rouge_l(load(candidates, references))
+
+
+def cider(candidates, references, **options):
+    return cider_of(load(candidates, references), **options)
 
 
 def plain_cider(candidates, references):

@@ -230,9 +230,7 @@ def test_bleu_of_drawn_images_is_that_of_their_captions_written_out():
     weights = np.array([[1.0, 1, 1, 1], [2, 0, 1, 1], [0, 0, 4, 0]])
     for drawn, row in zip(scores.drawn(weights)[:, 0], weights.astype(int), strict=True):
         chosen = np.repeat(np.arange(4), row)
-        whole = ngrams.bleu_of_load(
-            ngrams.load([candidates[i] for i in chosen], [references[i] for i in chosen])
-        )
+        whole = ngrams.bleu(ngrams.load([candidates[i] for i in chosen], [references[i] for i in chosen]))
         assert drawn == pytest.approx(whole.corpus[1], abs=1e-12)
 
 
