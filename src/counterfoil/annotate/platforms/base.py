@@ -130,7 +130,7 @@ def filled(template: str, values: Mapping[str, str], *, where: object) -> str:
 
 
 def check_address(address: str, *, where: object, https: bool = False) -> str:
-    """The address of a page; raises `InputError` where it is none, or not over https where that is asked for."""
+    """Check the address of a page; raise `InputError` where it is none, or not over https if asked."""
     allowed = "https://..." if https else "https://... or http://..."
     try:
         parts = urlsplit(address)
