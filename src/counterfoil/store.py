@@ -13,9 +13,8 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from io import BufferedReader
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pyarrow as pa
 from pyarrow import csv
@@ -251,7 +250,7 @@ def digest_file(path: str | Path) -> str:
         return digest_stream(file)
 
 
-def digest_stream(file: BufferedReader) -> str:
+def digest_stream(file: Any) -> str:
     """The digest of what is left to read of an open file, read in blocks."""
     return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
