@@ -15,8 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from counterfoil import catalog
-from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.readers.questions import choices
 from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.benchmarks.tables import memory_table
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
@@ -26,11 +24,9 @@ from counterfoil.build.step import REASON, Output, Step, StepContext, check_colu
 from counterfoil.build.step_folder import DROPPED, MANIFEST, StepFolder, StepRecord, check_files, listing
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.errors import DataError, InputError
-from counterfoil.evaluation.audit import BenchmarkAudit
 from counterfoil.inputs.fields import from_text
 from counterfoil.inputs.options import with_default
 from counterfoil.jobs import arguments as shared
-from counterfoil.jobs.audit import audit
 from counterfoil.jobs.job import Feedback, documented, job, option
 from counterfoil.jobs.results import Tabular, declared
 from counterfoil.models.base import Options
@@ -287,7 +283,7 @@ def build_benchmark(
                 seeded = [] if seed is None else [f"--seed {seed}"]
                 name = recipe.name if recipe.name in pipeline.shipped() else f"{recipe.name}.toml"
                 command = " ".join(["counterfoil build", name, *set_, *seeded, "--out", out.name])
-                page = build_report(recipe, built, seen, command=command, feedback=feedback)
+                page = build_report(recipe, built, seen, command=command)
                 write_text(out / REPORT, page)
     return BuildResult(recipe, built)
 
@@ -468,8 +464,6 @@ def _work(
 
 #: Rows that are shown of each step: kept, dropped per reason, and dropped in all.
 _KEPT, _PER_REASON, _DROPPED = 4, 2, 12
-#: Questions that are audited, of larger builds.
-_AUDITED = 4000
 
 
 def build_report(
@@ -478,9 +472,8 @@ def build_report(
     work: StepContext,
     *,
     command: str,
-    feedback: Feedback,
 ) -> str:
-    """The page as HTML. Of builds of more than 4,000 rows the audits are of 4,000, evenly spread."""
+    """The page as HTML."""
     pairs = zip(build.records, build.folders, strict=True)
     steps = [_section(record, artefact, work) for record, artefact in pairs]
     last = build.folders[-1].rows()
@@ -501,7 +494,6 @@ def build_report(
         right=last["caption"].to_pylist() if paired else (),
         wrong=last["negative_caption"].to_pylist() if paired else (),
         tables=tables,
-        audits=_audits(build, last, work, feedback) if paired else (),
     )
 
 
@@ -530,35 +522,6 @@ def _section(record: StepRecord, artefact: StepFolder, work: StepContext) -> Ste
     )
 
 
-def _audits(
-    build: pipeline.Build, last: pa.Table, work: StepContext, feedback: Feedback
-) -> list[BenchmarkAudit]:
-    """What blind scorers make of the last rows, and of those before the first one was dropped."""
-    first = next(
-        rows
-        for rows in (artefact.rows() for artefact in build.folders)
-        if {"caption", "negative_caption"}.issubset(rows.column_names)
-    )
-    named = [("as assembled", last)]
-    if first["id"].to_pylist() != last["id"].to_pylist():
-        named.insert(0, ("before the first row was dropped", first))
-    audits: list[BenchmarkAudit] = []
-    # Each by itself: the tables share rows, and that is no leakage.
-    for title, rows in named:
-        audits += audit(
-            _choices(title, rows),
-            pictures=False,
-            limit=_AUDITED,
-            draws=1000,
-            seed=work.seed,
-            cache=work.session.folder,
-            batch_size=work.session.batch_size,
-            workers=0,
-            feedback=replace(feedback, remark=feedback.note),
-        ).audits
-    return audits
-
-
 def _example(rows: pa.Table, at: int, work: StepContext) -> RowExample:
     row = rows.slice(at, 1).to_pylist()[0]
     images = {}
@@ -577,25 +540,3 @@ def _example(rows: pa.Table, at: int, work: StepContext) -> RowExample:
         images,
         str(row.get(REASON) or ""),
     )
-
-
-def _choices(title: str, rows: pa.Table) -> Benchmark:
-    """Rows as choices between their captions, without any image at hand."""
-    ids = rows["id"].to_pylist()
-    shown = rows["image"].to_pylist() if "image" in rows.column_names else [None] * len(rows)
-    images = [Image(cell or name, None, photo="") for cell, name in zip(shown, ids, strict=True)]
-    groupings = {
-        name: tuple(cell or "" for cell in rows[name].to_pylist())
-        for name in ("subset",)
-        if name in rows.column_names
-    }
-    card = Card(
-        name=title.replace(" ", "-"),
-        title=title[0].upper() + title[1:],
-        form="choice",
-        size=len(rows),
-        measures=("accuracy",),
-        groupings=tuple(groupings),
-    )
-    captions = rows["caption"].to_pylist(), rows["negative_caption"].to_pylist()
-    return choices(card, ids, captions, images, groupings, source="rows of a build")
