@@ -6,19 +6,17 @@ one line for the user and a file with the traceback for the developers; 130 on C
 """
 
 import _thread
-import errno
 import os
 import platform
 import re
 import shlex
 import signal
 import sys
-import tempfile
 import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -58,25 +56,6 @@ def check_names(arguments: Sequence[str]) -> None:
             location(word.rpartition("=")[2])
 
 
-def is_first() -> bool:
-    """Whether none of the processes that torchrun started has reported an error yet: its store knows.
-
-    What goes wrong in one of them goes wrong in all, at once or because they wait for each other.
-    """
-    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
-        return True
-    try:
-        from counterfoil.models.runtime import import_torch
-
-        place = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-        store = import_torch().distributed.TCPStore(*place, is_master=False, timeout=timedelta(seconds=10))
-        count: int = store.add(f"counterfoil/reported/{os.environ.get('TORCHELASTIC_RESTART_COUNT')}", 1)
-    # Without the store, which ends with torchrun: better twice than not at all.
-    except Exception:
-        return True
-    return count == 1
-
-
 def unforeseen(error: BaseException, arguments: Sequence[str]) -> str:
     """The line about a fault of the program; writes the report that it names."""
     message = " ".join(str(error).split())
@@ -108,18 +87,9 @@ def _write_report(error: BaseException, arguments: Sequence[str]) -> Path:
     )
     # A text of lone surrogates has no bytes in UTF-8, and the report must be written whatever it holds.
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    # The user's folder of logs and, where that cannot be written, the one of temporary files. Without a home
-    # or a writable /tmp both may come out as the working folder, which is the user's own.
     logs = Path(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"), "counterfoil")
-    for folder in (logs, Path(tempfile.gettempdir())):
-        if not folder.is_absolute() or folder == Path.cwd():
-            continue
-        try:
-            write_text(folder / name, text)
-        except (OSError, CounterfoilError):
-            continue
-        return folder / name
-    raise OSError(errno.ENOSPC, "no folder for the report")
+    write_text(logs / name, text)
+    return logs / name
 
 
 def complain(text: str) -> None:

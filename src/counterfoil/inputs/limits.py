@@ -110,13 +110,7 @@ SHARE = 0.8
 
 #: Files in which Linux reports free memory, and the limit of a container.
 _MEMINFO = Path("/proc/meminfo")
-_LIMITS = (
-    (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
-    (
-        Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-        Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-    ),
-)
+_LIMIT = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current"))
 
 
 def available() -> int | None:
@@ -125,10 +119,9 @@ def available() -> int | None:
     The least of what the machine has left, what a container (cgroup) leaves and what `ulimit -v` leaves.
     """
     limits = [limit for limit in (_of_machine(), _of_process()) if limit is not None]
-    for files in _LIMITS:
-        with suppress(OSError, ValueError):  # "max" is no limit
-            limit, used = (int(file.read_text("ascii")) for file in files)
-            limits.append(max(limit - used, 0))
+    with suppress(OSError, ValueError):  # "max" is no limit
+        limit, used = (int(file.read_text("ascii")) for file in _LIMIT)
+        limits.append(max(limit - used, 0))
     return min(limits, default=None)
 
 
