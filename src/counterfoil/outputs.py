@@ -1,10 +1,7 @@
 """Outputs of a command: none is a file that it reads, and none that exists is replaced without --overwrite.
 
-A command declares what it will write and what it reads before any work is done (`Outputs.file`,
-`Outputs.folder`). While it runs, `store.writing` asks the same guard, so that a file which was not declared
-cannot take the place of one that is read either.
-
-An output is claimed as soon as it is declared (`counterfoil.claims`), until the command ends.
+They are declared before any work and claimed (`counterfoil.claims`) until the command ends; `store.writing`
+asks the same guard.
 """
 
 import os
@@ -27,11 +24,10 @@ _ANOTHER_FOLDER = "name another folder"
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder that a command writes files into.
+    """A folder that a command writes files into, whose names match the patterns `names`.
 
-    `names` are patterns of what is written there. A folder that holds some of them (where `alone`, that holds
-    anything) is written to only where a stopped command left it unfinished, or `resumes` says that the
-    command goes on with what lies there.
+    One that holds some of them (where `alone`, anything) is written to only where a stopped command left it
+    unfinished, or `resumes` says that the command goes on there.
     """
 
     path: Path
@@ -216,12 +212,7 @@ def overwriting() -> bool:
 
 
 def existing_paths(texts: Iterable[object]) -> list[Path]:
-    """The files and folders that arguments name, alone or after a kind, a key or an architecture.
-
-    >>> here = Path(__file__)
-    >>> existing_paths([f"given:{here}", f"data={here}", "bivlc-and-no-file"]) == [here]
-    True
-    """
+    """The files and folders that arguments name, alone or after a kind, a key or an architecture."""
     path_of: dict[Path, Path] = {}
     for text in texts:
         names = [str(text)]

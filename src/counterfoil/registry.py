@@ -23,20 +23,7 @@ T = TypeVar("T")
 class Registry(Mapping[str, T], Generic[T]):
     """The entries of one kind by name: counterfoil's own first, then registered ones, then other packages'.
 
-    `own` are counterfoil's entries, or what gives them when an entry is first looked up. `group` is the
-    group of entry points.
-
-    >>> from dataclasses import dataclass
-    >>> @dataclass(frozen=True)
-    ... class Colour:
-    ...     name: str
-    >>> colours = Registry("colour", Colour, "counterfoil.colours", [Colour("red")])
-    >>> _ = colours.register(Colour("blue"))
-    >>> list(colours), colours["blue"]
-    (['red', 'blue'], Colour(name='blue'))
-    >>> colours.find("blu")
-    Traceback (most recent call last):
-    counterfoil.errors.UnknownNameError: unknown colour; given: blu; allowed: blue, red; did you mean 'blue'?
+    `own` are entries, or what gives them when one is first looked up; `group` is the group of entry points.
     """
 
     def __init__(
@@ -56,10 +43,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self._points: dict[str, EntryPoint] | None = None
 
     def register(self, entry: T) -> T:
-        """Add `entry` and return it.
-
-        Raises `InputError` for an entry of another type, and where the name is taken by another entry.
-        """
+        """Add `entry` and return it; raises `InputError` for another type, and a name that is taken."""
         if not isinstance(entry, self._type):
             raise InputError(
                 f"not a {self.kind}", given=type(entry).__name__, allowed=f"a {self._type.__name__}"
@@ -80,11 +64,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return isinstance(entry, self._type)
 
     def find(self, name: str, *, where: str | None = None) -> T:
-        """The entry called `name`.
-
-        Raises `UnknownNameError`, with the nearest name, for an unknown one, and `InputError` where the
-        package that offers the name cannot be imported or offers something else.
-        """
+        """The entry called `name`; raises `UnknownNameError`, with the nearest name."""
         if name not in self:
             raise UnknownNameError(self.kind, name, list(self), where=where)
         return self[name]
@@ -147,13 +127,7 @@ _installed = cache(entry_points)
 
 
 def resolve(target: str) -> Any:
-    """The attribute that "module:attribute" names.
-
-    >>> resolve("math:tau")
-    6.283185307179586
-
-    Raises `InputError` where there is no such module or attribute.
-    """
+    """The attribute that "module:attribute" names; raises `InputError` where there is none."""
     module, _, attribute = target.partition(":")
     try:
         return getattr(import_module(module), attribute)

@@ -26,9 +26,8 @@ _OTHERS_FIRST = 3.0
 class CommandGroup(usage.Documented, click.Group):
     """Commands that are imported when they are asked for.
 
-    `rows` says of each name, of one word or two, which job it is, "jobs.module:function" of `counterfoil` or
-    "module:function" of `counterfoil.cli`, perhaps followed by what shows its result; or which group, itself
-    or as "module:app". What commands of a `private` group write is readable by its owner alone.
+    `rows` has by name "jobs.module:function" or "module:function" of `cli`, perhaps followed by what shows
+    its result; or a group, itself or as "module:app". What a `private` group writes is its owner's alone.
     """
 
     def __init__(

@@ -113,11 +113,7 @@ def _remove(entries: "Contents", shards: Sequence["Shard"], cache: Path | None) 
 
 
 def read_size(text: str) -> int:
-    """Bytes, from a number and a unit; raises `InputError`.
-
-    >>> read_size("5GB"), read_size("1.5 KiB"), read_size("0")
-    (5000000000, 1536, 0)
-    """
+    """Bytes, from a number and a unit such as 5GB or 1.5 KiB."""
     parts = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([a-z]*)", text.strip().lower())
     if parts is None or parts[2] not in _UNITS:
         raise InputError("no size", given=text, allowed="a number and KB, MB, GB, TB, KiB, MiB, GiB or TiB")
@@ -125,11 +121,7 @@ def read_size(text: str) -> int:
 
 
 def written_size(size: int) -> str:
-    """Bytes as people read them.
-
-    >>> written_size(999), written_size(1_250_000), written_size(5_000_000_000)
-    ('999 B', '1.2 MB', '5.0 GB')
-    """
+    """Bytes as people read them: 999 B, 1.2 MB."""
     for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
         if size >= factor:
             return f"{size / factor:.1f} {unit}"

@@ -28,15 +28,10 @@ def shell_script(command: click.Command, variable: str) -> str:
 
 
 def complete(kind: str, incomplete: str) -> list[str]:
-    """Names of a kind ("benchmarks", "scorers" and so on, see `_names`) that begin as what was typed.
-
-    Kinds of scorer have their colon, with caption metrics behind "metric:". A metric follows the commas of
-    those that were typed before it.
+    """Names of a kind that begin as what was typed; a metric follows the commas of those before it.
 
     >>> complete("benchmarks", "winog"), complete("scorers", "op"), complete("scorers", "metric:rou")
     (['winoground'], ['open-clip:'], ['metric:rouge-l'])
-    >>> complete("metrics", "cider,rou"), complete("recipes", "trohn"), complete("papers", "e")
-    (['cider,rouge-l'], ['trohn-text', 'trohn-img'], ['eccv-caption'])
     """
     if kind == "scorers" and incomplete.startswith("metric:"):
         return [f"metric:{name}" for name in complete("metrics", incomplete.removeprefix("metric:"))]

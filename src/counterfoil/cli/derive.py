@@ -1,8 +1,4 @@
-"""Commands made of jobs: an option per declared argument, checked as the same call from Python is checked.
-
-Click parts the words of a command; values go to the job as texts, which it converts. What writes a result has
-options too, such as `--html` and `--title` of `to_html`.
-"""
+"""Commands made of jobs: an option per declared argument, whose value the job converts and checks."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -35,10 +31,9 @@ _OUTPUTS = {
 class Command(Documented):
     """The command of a job, which also shows and writes its result.
 
-    `show` is the "module:function" of `counterfoil.cli` that prints a result on a console; its further
-    arguments are options of the command. Without it the tables and notes of the result are printed.
+    `show` is the "module:function" of `cli` that prints a result; its further arguments are options.
     `arguments` are those of a command that has others than the job, of whose values `filled` makes the job's.
-    An option of those that may be repeated takes several values at once where `listing`: `--scores a b`.
+    With `listing` an option that may be repeated takes several values at once: `--scores a b`.
     """
 
     def __init__(
@@ -225,10 +220,7 @@ def _write(results: list[Any], targets: Mapping[str, Any], page: Mapping[str, An
 
 
 def _parameters(argument: Argument) -> list[click.Parameter]:
-    """What Click makes values of: the argument of a command, or an option and perhaps what switches it off.
-
-    Each leaves None, or no values, where nothing was typed: defaults are the job's.
-    """
+    """The argument or options of Click, each None where nothing was typed: defaults are the job's."""
     option, name, flag = argument.option, argument.name, argument.flag
     if option.hidden:
         return []

@@ -29,11 +29,7 @@ INTERRUPTED = 130
 
 
 def debugging(arguments: Sequence[str]) -> tuple[bool, list[str]]:
-    """Whether `--debug` is among the arguments, and the other arguments; those after a lone `--` are kept.
-
-    >>> debugging(["list", "benchmarks", "--debug"]), debugging(["evaluate", "--", "--debug"])
-    ((True, ['list', 'benchmarks']), (False, ['evaluate', '--', '--debug']))
-    """
+    """Whether `--debug` is among the arguments, and the others; those after a lone `--` are kept."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     others = [word for word in arguments[:end] if word != "--debug"]
     return len(others) < end, [*others, *arguments[end:]]
@@ -107,8 +103,7 @@ _LATER = 0.3
 def kept_interrupts() -> Iterator[None]:
     """A block that Ctrl-C ends by `KeyboardInterrupt`, raised again until the block is being left.
 
-    Python drops an exception in a finaliser or in a callback of a library, and some libraries drop it
-    themselves. Cleanup on the way out is not disturbed. Where SIGINT is ignored, as under nohup, it stays so.
+    Finalisers, callbacks and some libraries drop the exception. Where SIGINT is ignored (nohup) it stays so.
     """
     before = signal.getsignal(signal.SIGINT)
     if before is signal.SIG_IGN:

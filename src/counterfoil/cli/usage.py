@@ -263,10 +263,7 @@ WRITTEN = frozenset(
 
 
 def check_outputs(*, folders: Sequence["Folder"] = (), **files: str | Path | None) -> None:
-    """Declare outputs by option; raises `CounterfoilError` where one of them cannot or must not be written.
-
-    `files` are named after their options. "-" is standard output.
-    """
+    """Declare the outputs of options by name; "-" is standard output."""
     from counterfoil.outputs import Outputs, active_outputs
     from counterfoil.store import check_writable
 
@@ -302,10 +299,7 @@ def main_process() -> bool:
 
 @contextmanager
 def running(command: str, arguments: Mapping[str, Any], *, private: bool) -> Iterator[None]:
-    """The run of a command: `--quiet` and `--verbose` hold, and what its arguments name is guarded.
-
-    What it writes is readable by its owner alone where it is `private`, about people.
-    """
+    """The run of a command: its levels hold, its arguments are guarded, `private` outputs are the owner's."""
     from counterfoil import terminal
     from counterfoil.benchmarks.image_files import outside_allowed
     from counterfoil.outputs import Outputs, existing_paths, guarding

@@ -250,10 +250,7 @@ def scorer_options(given: Mapping[str, Any], **others: Any) -> Options:
 
 
 def api_key(variable: str | None = None) -> str:
-    """The key of endpoints, from the environment variable named, else from COUNTERFOIL_API_KEY; or none.
-
-    Raises `InputError` for a variable that is named and not set.
-    """
+    """The key of endpoints: from the environment variable named, else from COUNTERFOIL_API_KEY, else none."""
     from counterfoil.inputs.fields import secret
 
     name = variable or "COUNTERFOIL_API_KEY"

@@ -270,12 +270,7 @@ def _verified(
     clustering: Benchmark | None,
     report: Progress,
 ) -> tuple[judged_pairs.JudgedPairs, int]:
-    """The judged pairs of a direction with each model's places, and how many proposals were not judged.
-
-    The models propose their first `k` items, or what the table says they proposed. What queries share
-    is what the benchmark `clustering` knows of it. Raises `DataError` for judged items that no
-    model ranks and judged queries that a model was not asked.
-    """
+    """The judged pairs of a direction with each model's places, and how many proposals were not judged."""
     way = one.direction
     reference = models[0].ids(way)[1]
     number = {name: at for at, name in enumerate(reference)}

@@ -399,10 +399,7 @@ def _finished(
 
 @contextmanager
 def _under_way(folder: Path) -> Iterator[None]:
-    """A block that writes into the folder; where it is stopped, another may go on there.
-
-    An error before anything was kept leaves nothing behind.
-    """
+    """A block that writes into the folder; an error before anything was kept leaves nothing behind."""
     fresh = not folder.exists()
     begin(folder, _FORMAT)
     try:

@@ -78,11 +78,7 @@ class SystemRatings:
 
     @classmethod
     def read(cls, path: Path, systems: Sequence[str]) -> "SystemRatings":
-        """The table in a file, which has a row per system, judge or image, or each of them.
-
-        Raises `DataError` where no column names systems, a number is none, a judgement is doubled, or one of
-        `systems` is missing, and `InputError` for fewer than `FEWEST` of these.
-        """
+        """Read a table with a row per system, judge or image, or each of them."""
         if len(systems) < FEWEST:
             raise InputError(
                 "too few systems to correlate with what people gave them",
@@ -125,10 +121,7 @@ class SystemRatings:
         return cls(path, called, judge, image, by_image is not None, numbers)
 
     def people(self, systems: Sequence[str], images: Sequence[str]) -> People:
-        """People's ratings of these systems; others are left out.
-
-        Raises `DataError` for an image that is none of `images`.
-        """
+        """People's ratings of these systems; others are left out."""
         place = {name: number for number, name in enumerate(images)} if self.of_images else {"": 0}
         row_of = {name: number for number, name in enumerate(systems)}
         rows = [row for row, name in enumerate(self.system) if name in row_of]

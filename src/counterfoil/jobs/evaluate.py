@@ -1,9 +1,4 @@
-"""An evaluation: benchmarks found and read, a scorer loaded, every question answered, runs saved.
-
-Everything that can be wrong with names, files and settings is found before a model is loaded. Finished work
-is kept in a cache, so an evaluation that was stopped goes on where it was. Galleries of the same items are
-ranked together, from one pass over the scores.
-"""
+"""Evaluations: all that can be wrong with names, files and settings is found before a model is loaded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -113,11 +108,7 @@ class _Part:
 
 @dataclass(eq=False)
 class _Evaluation:
-    """A scorer and benchmarks whose names, files and settings were checked.
-
-    `parts` are the benchmarks that are read; `missing` are those that could not be read, or measured so far,
-    each with its error.
-    """
+    """Benchmarks that are read (`parts`), and those that could not be read or measured, with their errors."""
 
     inputs: reading.JobInputs
     #: As it is named, or loaded before.
@@ -171,11 +162,7 @@ class _Evaluation:
         return _Part(key, questions, given, empty, benchmark if partial else None)
 
     def check(self) -> None:
-        """Load what is left to load, and check that scorer, benchmarks and outputs fit.
-
-        Raises `InputError` where they do not, where no benchmark could be read, and for outputs that would
-        replace something else.
-        """
+        """Load what is left to load; raise where scorer, benchmarks and outputs do not fit."""
         rows, inputs = self.inputs.rows, self.inputs
         if not self.parts:
             raise reading.not_measured(self.missing, len(inputs.sources.names))
@@ -386,11 +373,7 @@ def load_run(folder: Annotated[str | Path, option()]) -> EvaluationRun:
 def _named(
     scorer: Any, benchmarks: Sequence[shared.AnyBenchmark], rows: EvaluateRows, outputs: Outputs
 ) -> _Evaluation:
-    """The evaluation of `scorer` on `benchmarks`, of which nothing is read or loaded.
-
-    Raises `InputError` for unknown names, outputs that would replace something else, and settings that do not
-    fit.
-    """
+    """The evaluation of `scorer` on `benchmarks`: names and outputs checked, nothing read or loaded."""
     feedback = shared.feedback_of(rows)
     scorer, backbone, first_stage = (
         _with_kind(spec, feedback) for spec in (scorer, rows["backbone"], rows["first_stage"])
@@ -448,13 +431,7 @@ def _with_kind(scorer: Any, feedback: Feedback) -> Any:
 
 
 def _run_folder(out: Path, benchmark: str) -> Path:
-    """Where the run on a benchmark goes: a folder in `out` of its name, or of that of its own folder.
-
-    Raises `InputError` where neither is the name of a folder.
-
-    >>> _run_folder(Path("runs/clip"), "world/quads").as_posix()
-    'runs/clip/quads'
-    """
+    """Where the run on a benchmark goes: a folder in `out` of its name, or of that of its own folder."""
     name = Path(benchmark).name
     if name in ("", ".", ".."):
         name = Path(benchmark).resolve().name

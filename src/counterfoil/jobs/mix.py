@@ -172,8 +172,7 @@ def mix(
 def _values(mixture: "Mixture") -> dict[str, tuple[float, float, float]]:
     """Both tasks and their mean, each with its interval, for two tasks that share no question.
 
-    Source: Zou and Donner, Construction of confidence limits about effect measures, 2008 (the square-and-add
-    limits of a sum).
+    Square-and-add limits: Zou and Donner, Construction of confidence limits about effect measures, 2008.
     """
     (value, low, high), (other, other_low, other_high) = ends = [
         (estimate.value, estimate.low, estimate.high) for estimate in (mixture.task, mixture.held_out)

@@ -1,7 +1,4 @@
-"""Pools of candidate pairs for people to verify, from what several models put first.
-
-Lists of models to be pooled and judged: runs, embeddings, similarities in any mixture; their queries.
-"""
+"""Pools of candidate pairs for people to verify, from what several models put first."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,11 +45,7 @@ def load(
 ) -> tuple[topk.ModelLists, ...]:
     """The lists of runs, then of embeddings (npz) and similarities (npy), numbered as in the first.
 
-    Where a model has runs of several galleries one must be named, or the `widest` is taken, which answers
-    most queries.
-
-    Raises `DataError` where galleries differ, ids are missing, or a folder holds no run of a gallery, and
-    `InputError` where two have one name.
+    Where a model has runs of several galleries one must be named, or the `widest` is taken.
     """
     if ids is not None and not ids.is_file():
         raise DataError("no such file", where=ids, hint="check --ids")

@@ -1,7 +1,4 @@
-"""The tour of `counterfoil demo`: measure, build, ask, explain and compare on a small world, on one page.
-
-Every part is a job of this package, and the page prints the command that does the same in the tour's folder.
-"""
+"""The tour of `counterfoil demo`; its page prints the command of every part."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import chdir, contextmanager
@@ -181,11 +178,9 @@ def tour(
     overwrite: bool = False,
     feedback: Feedback = SILENT,
 ) -> Tour:
-    """The tour in the folder `out`: a page, and the files of every part for the user to go on with.
+    """The tour in the folder `out`; one that was stopped begins again but for its trainings, which go on.
 
-    A tour that was stopped begins again but for its trainings, which go on. `seed` is that of the networks.
-    Raises `MissingExtraError` without what the extra `demo` installs, `InputError` where `out` holds
-    something else.
+    Raises `MissingExtraError` without the extra `demo`, `InputError` where `out` holds something else.
     """
     out = Path(out)
     check_writable(out, folder=True)
@@ -338,10 +333,7 @@ class _Making:
             self.compared.to_html("compare.html", overwrite=True)
 
     def explain(self) -> None:
-        """Of the questions that the network gets wrong and people right, the one with the widest margin.
-
-        Captions that differ in words come first: where words only change places, none of them tells why.
-        """
+        """Of what the network gets wrong and people right the widest margin, first where words differ."""
         runs = {run.name: run for run in self.compared.comparisons[0].runs}
         scores = cast(Scores, runs["pairs"].answers).scores
         lead = scores[:, 1] - scores[:, 0]

@@ -142,10 +142,7 @@ class Data:
 
 
 def read_data(options: Mapping[str, Any], recipe: Recipe) -> Data:
-    """The rows to train on and those to select by: named ones, those the data have, or a share of them.
-
-    Raises `DataError` for what cannot be read, `InputError` where a column is lacking that the recipe needs.
-    """
+    """The rows to train on and those to select by: named ones, those the data have, or a share of them."""
     from counterfoil.benchmarks import training_files
 
     cache: Path | None = cache_of(options["cache"])
@@ -200,10 +197,7 @@ class Stage:
 def stages_of(
     recipe: Recipe, backbone: "Backbone", rows: int, *, processes: int = 1, chunk: int | None = None
 ) -> tuple[Stage, ...]:
-    """What each stage will do: steps, and how many numbers are trained and frozen.
-
-    Raises `InputError` where so many rows, or processes, cannot do it: before any process is started.
-    """
+    """What each stage will do; raises `InputError` where so many rows, or processes, cannot do it."""
     from counterfoil.train.dataloaders import check_batches, length
     from counterfoil.train.gradients import check_chunk
     from counterfoil.train.optim import count, trained_parameters
@@ -221,10 +215,7 @@ def stages_of(
 
 
 def read_guard(named: str | None, images: Path | None, *, note: Callable[[str], None]) -> Benchmark | None:
-    """The guard's benchmark, if one is named; raises what reading it raises.
-
-    Of its questions those whose images and captions are at hand; `note` says where they are not all.
-    """
+    """The questions at hand of the guard's benchmark, if one is named."""
     if named is None:
         return None
     name, _, path = named.partition("=")
@@ -238,11 +229,7 @@ def read_guard(named: str | None, images: Path | None, *, note: Callable[[str], 
 
 
 def load_model(spec: str, data: TrainingSet, recipe: Recipe, *, regions: Path | None = None) -> "Backbone":
-    """The network to start from: a checkpoint's folder, or what KIND:WHAT names, with the recipe's heads.
-
-    Weights that are random are those of the recipe's seed. Raises `InputError` for regions that the network
-    does not read or the recipe would crop, and where a network of regions is given none.
-    """
+    """The network to start from, with the recipe's heads; random weights are those of the recipe's seed."""
     from counterfoil.models.runtime import import_torch
 
     import_torch().manual_seed(recipe.seed)
@@ -278,10 +265,7 @@ def load_model(spec: str, data: TrainingSet, recipe: Recipe, *, regions: Path | 
 
 
 def network(spec: str, *, allowed: str) -> "Backbone":
-    """The network in a checkpoint's folder, or of a model library.
-
-    Raises `InputError` naming what is `allowed` for what is neither, and what reading it raises.
-    """
+    """The network in a checkpoint's folder, or of a model library; `allowed` is for the error."""
     if _is_folder(spec):
         return checkpoint.read(Path(spec.removeprefix("ckpt:")))
     if ":" not in spec:

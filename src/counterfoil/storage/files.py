@@ -47,10 +47,7 @@ def names_in(folder: Location) -> frozenset[str]:
 
 
 def listing(folder: Location) -> Mapping[str, bool]:
-    """What lies in a folder: whether each name is a folder itself; nothing where there is no such folder.
-
-    Raises `DataError` where it cannot be listed: no bucket, no credentials, no right, no network.
-    """
+    """What lies in a folder: whether each name is a folder itself; nothing where there is no such folder."""
     with reaching(folder, folder.scheme, DataError):
         try:
             listed = _filesystem(folder).ls(str(folder), detail=True)
@@ -64,10 +61,7 @@ def listing(folder: Location) -> Mapping[str, bool]:
 
 
 def stamp_of(where: Location) -> tuple[int, int, int] | None:
-    """Size and a digest of what the store says of a file's content, in the form of the stamp of a local file.
-
-    None where the store has neither a tag nor a checksum, so that the bytes have to be read.
-    """
+    """Size and a digest of the store's tag, as the stamp of a local file; None where it has none."""
     with reaching(where, where.scheme, DataError):
         known: dict[str, Any] = _filesystem(where).info(str(where))
     tags = [str(known[name]) for name in ("ETag", "etag", "md5Hash", "generation") if known.get(name)]
