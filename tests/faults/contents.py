@@ -65,7 +65,7 @@ CONTENTS: dict[str, tuple[str, str, str]] = {
         for at, (text, words) in enumerate(
             (
                 ("system,M1\nsystemA,1\n", "systems that people gave nothing; given: systemB, candidates"),
-                ("who,M1\nsystemA,1\n", "no column names the systems; given: who, M1"),
+                ("who,M1\nsystemA,1\n", "no column 'system'; given: who, M1"),
                 ("system\nsystemA\n", "no scores of people"),
                 (
                     "system,M1\nsystemA,1\nsystemB,x\ncandidates,1\n",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from counterfoil import terminal
 from counterfoil.cli.listings import Listing, print_words
 from counterfoil.errors import InputError
+from counterfoil.inputs.limits import size as words
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.job import job, option
 from counterfoil.report.labels import amount
@@ -33,7 +34,7 @@ def list_(*, cache: Folder = None) -> Listing:
     for shelf in entries.shelves:
         seconds = max(0.0, now - shelf.used)
         ago = next((f"{seconds // s:,.0f} {unit} ago" for unit, s in _AGES.items() if seconds >= s), "now")
-        numbers = f"{len(shelf.shards):,}", written_size(shelf.size)
+        numbers = f"{len(shelf.shards):,}", words(shelf.size)
         rows.append((shelf.scorer, shelf.key[:8], shelf.kind, *numbers, ago))
         names = {name: getattr(shelf, name) for name in ("scorer", "key", "kind")}
         sizes = {"files": len(shelf.shards), "bytes": shelf.size, "seconds_since_used": round(seconds)}
@@ -42,7 +43,7 @@ def list_(*, cache: Folder = None) -> Listing:
     def show(console: "Console") -> None:
         if rows:
             print_words(console, ("scorer", "key", "kind", "files", "size", "last needed"), rows)
-        console.print(f"{written_size(entries.size)} in {entries.place}", style="dim", soft_wrap=True)
+        console.print(f"{words(entries.size)} in {entries.place}", style="dim", soft_wrap=True)
         if entries.others:
             terminal.note(f"beside them, never touched: {amount(entries.others, 'other file')}")
 
@@ -54,7 +55,7 @@ def list_(*, cache: Folder = None) -> Listing:
 def size(*, cache: Folder = None) -> None:
     """How much room finished work takes."""
     entries = _contents(cache)
-    terminal.out().print(f"{written_size(entries.size)} in {entries.place}", soft_wrap=True)
+    terminal.out().print(f"{words(entries.size)} in {entries.place}", soft_wrap=True)
 
 
 @job(examples="Example: counterfoil cache limit 5GB")
@@ -89,7 +90,7 @@ def clear(*, scorer: str | None = None, yes: bool = False, cache: Folder = None)
     shelves = entries.shelves if scorer is None else entries.of(scorer)
     shards = [shard for shelf in shelves for shard in shelf.shards]
     shards += [] if scorer is not None else list(entries.notes)
-    room = written_size(sum(shard.size for shard in shards))
+    room = words(sum(shard.size for shard in shards))
     if not shards or yes or terminal.confirmed(f"{amount(len(shards), 'file')}, {room}, in {entries.place}"):
         _remove(entries, shards, cache)
 
@@ -108,7 +109,7 @@ def _remove(entries: "Contents", shards: Sequence["Shard"], cache: Path | None) 
     from counterfoil.engine.cache_folder import remove
 
     freed = remove(entries, shards)
-    terminal.note(f"removed: {amount(len(shards), 'file')}, {written_size(freed)}")
+    terminal.note(f"removed: {amount(len(shards), 'file')}, {words(freed)}")
     size(cache=cache)
 
 
@@ -118,11 +119,3 @@ def read_size(text: str) -> int:
     if parts is None or parts[2] not in _UNITS:
         raise InputError("no size", given=text, allowed="a number and KB, MB, GB, TB, KiB, MiB, GiB or TiB")
     return int(float(parts[1]) * _UNITS[parts[2]])
-
-
-def written_size(size: int) -> str:
-    """Bytes as people read them: 999 B, 1.2 MB."""
-    for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
-        if size >= factor:
-            return f"{size / factor:.1f} {unit}"
-    return f"{size} B"

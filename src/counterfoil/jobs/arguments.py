@@ -72,7 +72,7 @@ SCORER = Option(
 RUNS = Option("Run folders, or folders of them.")
 SCORES = Option("Run folders, embeddings (.npz) or similarities (.npy).", metavar="SCORES")
 IDS = Option("An npz file with image_ids and caption_ids, for files without.", None)
-QUERIES = Option("Ids of the queries: one per line, or a table's column query or id.", None, metavar="PATH")
+QUERIES = Option("Ids of the queries, one per line.", None, metavar="PATH")
 DIRECTION = Option("Captions ask for images (t2i), images for captions (i2t), or both.", "both")
 LIMIT = Option("Only so many questions, evenly spread over the benchmark.", None, low=1)
 SETTINGS = Option(
