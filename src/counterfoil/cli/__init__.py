@@ -161,7 +161,6 @@ COMMANDS: dict[str, str | CommandGroup] = {
     "cache": CommandGroup(
         {
             "list": "cache:list_ listings:show_entries",
-            "size": "cache:size",
             "limit": "cache:limit",
             "clear": "cache:clear",
         },

@@ -48,6 +48,7 @@ _HUB = "'hf upload OWNER/NAME FOLDER --repo-type dataset' puts a published folde
 #: Commands and options that were removed, and what to do instead.
 _REMOVED = {
     "--config": "write the command into a script",
+    "cache size": "use cache list, whose last line has it",
     "annotate plan": "create the campaign, which counts hours and pay, and run annotate simulate on it",
     "annotate study": "run a campaign of your own by simulated people: counterfoil annotate simulate",
     "annotate questions": "let people answer on the campaign's pages: counterfoil annotate serve",
@@ -98,6 +99,8 @@ _REMOVED = {
 }
 #: Options that were renamed, by command, and what they are called now: each name has one meaning everywhere.
 _RENAMED = {
+    "evaluate --protocol": "--set protocol=NAME",
+    "evaluate --question": "--set question=TEXT",
     "evaluate --scorer": "--backbone",
     "captions score --scorer": "--backbone",
     "captions systems --scorer": "--backbone",

@@ -54,8 +54,6 @@ class EvaluateRows(shared.Sources, shared.Device, shared.Work, total=False):
         backbone: The model that a caption metric looks at images with.
 
     Generative models:
-        protocol: How a generative model is asked, as --set protocol=NAME.
-        question: What it is asked, with {} for the caption, as --set question=TEXT.
         api_key_env: Environment variable with the key of a chat endpoint; default: COUNTERFOIL_API_KEY.
 
     Galleries:
@@ -83,8 +81,6 @@ class EvaluateRows(shared.Sources, shared.Device, shared.Work, total=False):
     unanswered: Annotated[Literal["refuse", "wrong", "leave-out"], option("refuse")]
     backbone: Annotated[str, option("", metavar="SCORER")]
     settings: Annotated[shared.Settings, shared.SETTINGS]
-    protocol: Annotated[str | None, option(None, metavar="NAME")]
-    question: Annotated[str | None, option(None)]
     api_key_env: Annotated[str | None, option(None, metavar="VARIABLE")]
     ids: Annotated[Path | None, option(None)]
     first_stage: Annotated[str | shared.AnyScorer | None, option(None, metavar="SCORER")]
@@ -282,7 +278,7 @@ class _Evaluation:
   counterfoil evaluate hf:./my-siglip pairs --data my.csv --images photos/ --json result.json
   counterfoil evaluate embeddings:clip.npz coco-5k coco-1k cxc eccv --out runs/clip
   counterfoil evaluate given:similarities.npy eccv --ids ids.npz --measure map_at_r
-  counterfoil evaluate chat:http://localhost:8000/v1#MODEL winoground --protocol choose --set rpm=60
+  counterfoil evaluate chat:http://localhost:8000/v1#MODEL winoground --set protocol=choose
   counterfoil evaluate metric:cider flickr8k-expert --data flickr8k/
   counterfoil evaluate metric:pac-s flickr8k-cf pascal-50s --data sets/ --backbone open-clip:ViT-B-32""",
 )
@@ -382,13 +378,11 @@ def _named(
     if rows["api_key_env"] is not None and not chat:
         raise InputError("--api-key-env is for chat endpoints", given=scorer, allowed="chat:URL#MODEL")
     reading.count_or_share(rows["limit"])
-    prompting = {name: rows[name] for name in ("protocol", "question") if rows[name]}
     inputs = reading.JobInputs.of(
         rows,
         [one if isinstance(one, Benchmark) else str(one) for one in benchmarks],
         scorer,
         backbone=backbone,
-        settings=shared.settings_of(rows["settings"]) | prompting,
         api_key=shared.api_key(rows["api_key_env"]) if chat else "",
     )
     sources, keys, out = inputs.sources, inputs.sources.names, shared.path_of(rows["out"])
