@@ -20,8 +20,8 @@ from counterfoil.benchmarks.tables import memory_table
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build import pipeline
 from counterfoil.build.rows import read_rows
-from counterfoil.build.step import REASON, Output, Step, StepContext, check_columns
-from counterfoil.build.step_folder import DROPPED, MANIFEST, StepFolder, StepRecord, check_files, listing
+from counterfoil.build.step import REASON, Output, StepContext, check_columns
+from counterfoil.build.step_folder import StepFolder, StepRecord, check_files
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import from_text
@@ -37,8 +37,6 @@ from counterfoil.store import (
     begin,
     check_table_kind,
     check_writable,
-    digest_table,
-    digest_value,
     end,
     write_table,
     write_text,
@@ -46,7 +44,7 @@ from counterfoil.store import (
 
 #: What lies in the folder of a build; other files in it are not counterfoil's.
 REPORT = "report.html"
-FILES = ("steps", "images", "benchmark", "unfinished", "sheet.csv", REPORT, DROPPED, MANIFEST)
+FILES = ("steps", "images", "benchmark", "unfinished", "sheet.csv", REPORT)
 _FORMAT = "counterfoil build"
 
 
@@ -304,18 +302,16 @@ def apply_step(
 ) -> StepResult:
     """One step of a build on rows of one's own.
 
-    `rows` are a table in a file or in memory (Arrow, pandas, dicts) with `id` and what the step reads. A
-    folder `out` gets `rows.parquet`, `dropped.parquet` and a manifest, and takes the place of `folder`; where
-    it holds this very step on these rows, finished and whole, nothing is done again. Rows are written to
-    `dropped` also where none is left, which is an error. Raises `UnknownNameError` for an unknown step,
-    `DataError` for rows without the columns that it reads, and what the step raises.
+    `rows` are a table in a file or in memory (Arrow, pandas, dicts) with `id` and what the step reads. Rows
+    are written to `dropped` also where none is left, which is an error. Raises `UnknownNameError` for an
+    unknown step, `DataError` for rows without the columns that it reads, and what the step raises.
 
     Arguments:
         step: Name of the step.
         rows: The table of rows: CSV, TSV, JSON, JSON Lines or Parquet.
-        out: The table to write (.csv or .parquet), or a folder.
+        out: The table to write (.csv or .parquet); images that the step makes go beside it.
         settings: Settings of the step.
-        folder: Where 'images' go that the step makes.
+        folder: Where 'images' go without `out`.
         images: Folder of the images that rows name.
         dropped: Write the rows that were dropped, with reasons, here.
 
@@ -329,17 +325,12 @@ def apply_step(
     check_files(the_step, where=f"step {step}")
     feedback = shared.feedback_of(options)
     with guarded("build", overwrite=overwrite) as outputs, ExitStack() as held:
-        table = out if out is not None and out.suffix else None
-        for path in (table, dropped):
+        for path in (out, dropped):
             if path is not None:
                 check_table_kind(path)
                 check_writable(path)
                 outputs.file(path)
-        if out is not None:
-            folder = out.parent if table else out
-        if out is not None and not table:
-            check_writable(out, folder=True)
-            outputs.folder(output_folder(out))
+        folder = folder if out is None else out.parent
         if folder is None:
             folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="counterfoil-")))
         progress = held.enter_context(feedback.progress())
@@ -349,13 +340,13 @@ def apply_step(
         elif not isinstance(rows, pa.Table):
             rows = pa.table(memory_table(rows).columns)
         check_columns(the_step, rows, where=f"step {step}")
-        if out is not None and not table:
-            with _under_way(folder):
-                return StepResult(step, len(rows), _finished(the_step, rows, work, feedback, dropped))
         output = pipeline.run_step(the_step, rows, work, save=partial(_save_dropped, dropped))
-        if table is not None:
-            write_table(table, output.kept)
-            _tidy(work)
+        if out is not None:
+            write_table(out, output.kept)
+            # The finished parts of a step that is done.
+            shutil.rmtree(work.keep, ignore_errors=True)
+            with suppress(OSError):
+                work.keep.parent.rmdir()
     return StepResult(step, len(rows), output)
 
 
@@ -365,36 +356,6 @@ def _save_dropped(place: Path | None, output: Output) -> str:
     if output.dropped is not None:
         write_table(place, output.dropped)
     return pipeline.said_dropped(place)
-
-
-def _tidy(work: StepContext) -> None:
-    """Remove the finished parts of a step that is done."""
-    shutil.rmtree(work.keep, ignore_errors=True)
-    with suppress(OSError):
-        work.keep.parent.rmdir()
-
-
-def _finished(
-    step: Step, rows: pa.Table, work: StepContext, feedback: Feedback, dropped: Path | None
-) -> Output:
-    """What the step gives, written to its folder; as it lies there where this very step was finished."""
-    place = StepFolder(work.folder, build=work.folder)
-    source = digest_value([digest_table(rows), None if work.photos is None else listing(work.photos)])
-    record = place.finished(step, seed=work.seed, rows_from=source)
-    if record is None or record.is_empty or not pipeline.has_images(place.rows(), work, step.produces):
-
-        def save(output: Output) -> str:
-            place.save(step, rows, output, seed=work.seed, rows_from=source)
-            message = _save_dropped(dropped, output)
-            return message if dropped else pipeline.said_dropped(place.folder / DROPPED)
-
-        output = pipeline.run_step(step, rows, work, save=save)
-        _tidy(work)
-        return output
-    feedback.note(f"{work.folder}: this step was finished there on these rows; nothing is done again")
-    output = Output(place.rows(), place.dropped(), record.facts, waits=record.waits)
-    _save_dropped(dropped, output)
-    return output
 
 
 @contextmanager
@@ -421,7 +382,7 @@ def nothing() -> pa.Table:
 def is_build(folder: Path) -> bool:
     """Whether steps of a build were finished in the folder."""
     steps = (folder / "steps").iterdir() if (folder / "steps").is_dir() else ()
-    return StepFolder(folder).is_finished or any(StepFolder(step).is_finished for step in steps)
+    return any(StepFolder(step).is_finished for step in steps)
 
 
 def output_folder(out: Path) -> Folder:
