@@ -19,7 +19,7 @@ from counterfoil.models.base import DEFAULT, Embedder, Options, prompt_of, remem
 from counterfoil.models.registry import SCORERS, TEXT_MODELS, ScorerEntry
 from counterfoil.models.runtime import CANNOT_BE_HAD
 from counterfoil.registry import resolve
-from counterfoil.storage import as_path, is_distant, local_folder
+from counterfoil.storage import is_distant, local_folder
 from counterfoil.storage.location import data_folder
 
 if TYPE_CHECKING:
@@ -129,15 +129,15 @@ def benchmark(
     if data is not None and not isinstance(data, str | Path):
         if name not in OWN_TABLES:
             raise InputError("data in memory are a table of one's own", where=name, allowed=OWN_TABLES)
-        card, folder = benchmark_card(name), None if images is None else as_path(images)
+        card, folder = benchmark_card(name), None if images is None else Path(images)
         in_memory: Benchmark = resolve(card.reader)(card, memory_table(data), folder)
         return in_memory
     places = (name, data or "") if name not in BENCHMARKS else ()
     spec = next((Path(place) for place in places if str(place).endswith(".toml")), None)
     if spec is not None:
         name, data = str(spec), spec.parent if data is None or Path(data) == spec else data
-    data = fetched_data(name) if data is None else as_path(data)
-    images = None if images is None else as_path(images)
+    data = fetched_data(name) if data is None else Path(data)
+    images = None if images is None else Path(images)
     if data is not None and is_distant(data):
         raise DataError(
             "the data of benchmarks are read from a disk",

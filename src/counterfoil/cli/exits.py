@@ -8,7 +8,6 @@ one line for the user and a file with the traceback for the developers; 130 on C
 import _thread
 import os
 import platform
-import re
 import shlex
 import signal
 import sys
@@ -36,7 +35,7 @@ def debugging(arguments: Sequence[str]) -> tuple[bool, list[str]]:
 
 
 def check_names(arguments: Sequence[str]) -> None:
-    """Raise `InputError` for an argument whose bytes are no text, or that is a file: URL with a host."""
+    """Raise `InputError` for an argument whose bytes are no text."""
     for word in arguments:
         try:
             word.encode("utf-8")
@@ -45,11 +44,6 @@ def check_names(arguments: Sequence[str]) -> None:
             raise InputError(
                 "an argument is not UTF-8 text", given=shown, hint="rename the file, or type it again"
             ) from None
-        # An option that is a path forgets the second slash: file://etc would be /etc.
-        if re.match(r"(--?[\w-]+=)?([\w-]+=)?(file|local)://(?!/|localhost/)", word, re.IGNORECASE):
-            from counterfoil.storage.location import location
-
-            location(word.rpartition("=")[2])
 
 
 def unforeseen(error: BaseException, arguments: Sequence[str]) -> str:

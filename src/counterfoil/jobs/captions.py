@@ -37,7 +37,7 @@ from counterfoil.models.captions.text import TextMeasure
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Column, Table
 from counterfoil.stats.bootstrap import FEWEST, mean_intervals
-from counterfoil.storage import as_path, located
+from counterfoil.storage import located
 
 Policy = Literal["keep", "drop-reference", "drop-item"]
 
@@ -77,9 +77,6 @@ class MediaFolder:
         return cls(shared.path_of(media["images"]), shared.path_of(media["videos"]), sampling)
 
     def __post_init__(self) -> None:
-        for name in ("images", "videos"):
-            if (path := getattr(self, name)) is not None:
-                object.__setattr__(self, name, as_path(path))
         if self.images is not None and self.videos is not None:
             raise InputError("captions are of images or of videos", given="--images and --videos")
         if self.videos is None and self.sampling != ALL:

@@ -14,7 +14,7 @@ from counterfoil.errors import CounterfoilError, DataError, InputError
 from counterfoil.jobs import arguments as shared
 from counterfoil.jobs.job import Feedback, job, option
 from counterfoil.models.base import Options, abilities
-from counterfoil.storage import as_path, is_distant
+from counterfoil.storage import is_distant
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Places:
                     raise InputError(f"{option} lacks a path", given=value, allowed=f"{name}=PATH")
                 if name in named:
                     raise InputError(f"{option} names one benchmark twice", given=value)
-                named[name] = as_path(path)
+                named[name] = Path(path)
             elif not value:
                 raise InputError(f"{option} lacks a path", allowed="PATH, or NAME=PATH")
             elif plain is not None:
@@ -54,7 +54,7 @@ class Places:
                     f"{option} is given twice", given=value, allowed=f"{option} NAME=PATH for each benchmark"
                 )
             else:
-                plain = as_path(value)
+                plain = Path(value)
         return cls(plain, named, option).check()
 
     def check(self) -> "Places":

@@ -36,7 +36,7 @@ from counterfoil.outputs import guarded as guarding
 from counterfoil.report import figures
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Cell, Column, Row, Table
-from counterfoil.storage import Location, as_path, is_distant, local_folder, located, location
+from counterfoil.storage import Location, is_distant, local_folder, located, location
 from counterfoil.storage.files import names_in
 from counterfoil.store import check_writable
 from counterfoil.train.recipes import Detection, Recipe, read_file
@@ -561,7 +561,6 @@ def train_model(
         check_key(key, RUN, where=f"{recipe}, [run]")
         if run[key] == arguments[key].default:
             run[key] = arguments[key].converted(value, f"{recipe}, [run], key '{key}'")
-    run |= {name: as_path(run[name]) for name in ("data", "images", "validation") if run[name]}
     run["device"] = run["device"] or "auto"
     values = {name: options[name] for name in CHANGED if options[name] is not None}  # type: ignore[literal-required]
     values |= changes_of(type(read.recipe), changed, "--set")

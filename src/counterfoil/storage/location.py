@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from io import BufferedIOBase
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
-from urllib.parse import unquote
 
-from counterfoil.errors import URL, InputError
+from counterfoil.errors import URL
 
 #: The schemes of places that can be read, with the extra of each.
-SCHEMES = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs", "memory": "", "file": "", "local": ""}
+SCHEMES = {"s3": "s3", "gcs": "gcs", "memory": ""}
 
 
 @dataclass(frozen=True)
@@ -26,36 +25,18 @@ class Location:
 
 
 def location(text: str | Path) -> Location | Path:
-    """What a text names: a `Location` at a distance, or a path (for `file:` URLs too).
+    """What a text names: a `Location` at a distance, or a path.
 
     A `Path` that was made of a URL is that URL still. A folder called "s3:" is named by its absolute path.
 
-    >>> location("s3://bucket/a/"), location(Path("s3://bucket/a"))
-    (Location(scheme='s3', path='bucket/a'), Location(scheme='s3', path='bucket/a'))
-    >>> location("file:///data/a%20b"), location("data/a:/b")
-    (PosixPath('/data/a b'), PosixPath('data/a:/b'))
+    >>> location("s3://bucket/a/"), location(Path("s3://bucket/a")), location("data/a:/b")
+    (Location(scheme='s3', path='bucket/a'), Location(scheme='s3', path='bucket/a'), PosixPath('data/a:/b'))
     """
     url = URL.fullmatch(str(text))
     if url is None:
         return Path(text)
-    scheme, rest = url[1].lower(), url[3]
-    if scheme in ("file", "local"):
-        host, slash, below = rest.partition("/")
-        # Of two slashes a path of pathlib has kept one, which names no host.
-        if url[2] == "//" and host and isinstance(text, str):
-            if host.lower() != "localhost":
-                raise InputError(
-                    "a file: URL of another machine", given=text, allowed="file:///PATH on this machine"
-                )
-            rest = slash + below
-        return Path("/" + unquote(rest).lstrip("/"))
-    return Location({"s3a": "s3", "gs": "gcs"}.get(scheme, scheme), rest.strip("/"))
-
-
-def as_path(text: str | Path) -> Path:
-    """A path, that of a `file:` URL, or any other URL as a `Path`, which `location` knows as that URL."""
-    where = location(text)
-    return where if isinstance(where, Path) else Path(text)
+    scheme = url[1].lower()
+    return Location("gcs" if scheme == "gs" else scheme, url[3].strip("/"))
 
 
 def is_distant(text: str | Path) -> bool:
