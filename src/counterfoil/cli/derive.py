@@ -11,7 +11,7 @@ import click
 from counterfoil import terminal
 from counterfoil.cli import usage
 from counterfoil.cli.usage import Documented, described
-from counterfoil.errors import CounterfoilError, InputError
+from counterfoil.errors import InputError
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
 from counterfoil.jobs.arguments import OVERWRITE
 from counterfoil.jobs.job import Job, closing_at_end, ignore, prose, terminal_feedback
@@ -151,12 +151,7 @@ class Command(Documented):
                 )
             checked = self.job.checked(given, _called)
             page = _converted(self.of_page, typed)
-            try:
-                result = self.job.function(**checked)
-            except CounterfoilError:
-                # What was measured before one of several could not be is written all the same.
-                _write(shown, targets, page)
-                raise
+            result = self.job.function(**checked)
             if first and not shown:
                 print_result(result)
             _write(shown, targets, page)

@@ -30,7 +30,7 @@ def show_demo(demo: "Tour | ExampleFiles", console: Console) -> None:
         console.print(f"{demo.folder}: {', '.join(demo.names)}", soft_wrap=True)
         return
     show(console, demo.comparison.tables)
-    terminal.note(f"{demo.seconds:.0f} s in all ({demo.processor:.0f} s of processor time)")
+    terminal.note(f"{demo.seconds:.0f} s in all")
     console.print(f"The page is in {demo.path.resolve()}", soft_wrap=True)
 
 

@@ -12,7 +12,7 @@ from counterfoil import catalog
 from counterfoil.benchmarks.answers import Answers, Outcomes, Scores, about
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.run import run as answer_benchmark
-from counterfoil.errors import CounterfoilError, InputError, ScoreError
+from counterfoil.errors import InputError, ScoreError
 from counterfoil.evaluation.evaluate import IntervalMethod, measured_run, of
 from counterfoil.evaluation.evaluate import evaluate as measure
 from counterfoil.evaluation.run import FILES, is_run_of, save_run
@@ -104,7 +104,7 @@ class _Part:
 
 @dataclass(eq=False)
 class _Evaluation:
-    """Benchmarks that are read (`parts`), and those that could not be read or measured, with their errors."""
+    """A scorer and benchmarks whose names, files and settings were checked; `parts` are those read."""
 
     inputs: reading.JobInputs
     #: As it is named, or loaded before.
@@ -116,7 +116,6 @@ class _Evaluation:
     #: The scorer, once it is loaded.
     scorer: Any = None
     parts: list[_Part] = field(default_factory=list)
-    missing: list[tuple[str, CounterfoilError]] = field(default_factory=list)
     _ranked: dict[str, Answers] = field(default_factory=dict)
 
     @property
@@ -160,10 +159,6 @@ class _Evaluation:
     def check(self) -> None:
         """Load what is left to load; raise where scorer, benchmarks and outputs do not fit."""
         rows, inputs = self.inputs.rows, self.inputs
-        if not self.parts:
-            raise reading.not_measured(self.missing, len(inputs.sources.names))
-        for key, _ in self.missing:
-            inputs.feedback.warn(f"{key} is not at hand; the others are measured")
         self.outputs.read(*(part.benchmark.path for part in self.parts if part.benchmark.path is not None))
         if self.scorer is None:
             self.load()
@@ -293,9 +288,7 @@ def evaluate_all(
     same items (coco-5k, coco-1k, cxc, eccv) are ranked together, from one pass over the scores.
 
     The runs come in the order of the benchmarks. Everything that can be wrong with names, files and settings
-    is found before a model is loaded. Where one of several benchmarks cannot be read or measured the others
-    are measured first, and then an `InputError` names it; their work is in the cache and in `out`. All else
-    is as in `evaluate`.
+    is found before a model is loaded. All else is as in `evaluate`.
     """
     with guarded("evaluate", overwrite=options["overwrite"]) as outputs:
         evaluation = _named(scorer, benchmarks, options, outputs)
@@ -304,23 +297,12 @@ def evaluate_all(
         if not isinstance(evaluation.named, str) or not catalog.has_model(evaluation.named):
             evaluation.load()
         for key, benchmark in zip(sources.names, sources.benchmarks, strict=True):
-            try:
-                whole = sources.read(benchmark, feedback, evaluation.scorer, counts=options["counts"])
-                evaluation.parts.append(evaluation.narrowed(key, whole))
-            except CounterfoilError as error:
-                if len(benchmarks) == 1:
-                    raise
-                evaluation.missing.append((key, error))
+            whole = sources.read(benchmark, feedback, evaluation.scorer, counts=options["counts"])
+            evaluation.parts.append(evaluation.narrowed(key, whole))
         evaluation.check()
     runs = []
     for part in evaluation.parts:
-        try:
-            answers, whole_time = evaluation.answers(part)
-        except CounterfoilError as error:
-            if len(benchmarks) == 1:
-                raise
-            evaluation.missing.append((part.key, error))
-            continue
+        answers, whole_time = evaluation.answers(part)
         if (spent := getattr(evaluation.scorer, "spent", None)) is not None:
             feedback.note(f"{evaluation.called}: {spent()}")
         run = evaluation.measured(*evaluation.counted(part, answers))
@@ -328,8 +310,6 @@ def evaluate_all(
         runs.append(run)
         if whole_time is not None:
             feedback.note(whole_time)
-    if evaluation.missing:
-        raise reading.not_measured(evaluation.missing, len(benchmarks))
     return runs
 
 

@@ -10,7 +10,7 @@ from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import BENCHMARKS, Benchmark
 from counterfoil.benchmarks.forms import FORMS, Form
 from counterfoil.engine.session import Session
-from counterfoil.errors import CounterfoilError, DataError, InputError
+from counterfoil.errors import DataError, InputError
 from counterfoil.jobs import arguments as shared
 from counterfoil.jobs.job import Feedback, job, option
 from counterfoil.models.base import Options, abilities
@@ -251,15 +251,6 @@ def measures(benchmarks: Sequence[Benchmark], named: Sequence[str]) -> list[list
         if len(errors) == len(set(named)):
             raise errors[named[0]]
     return [[name for name in named if name not in errors] for errors in lacking]
-
-
-def not_measured(missing: Sequence[tuple[str, CounterfoilError]], total: int) -> CounterfoilError:
-    """The error that names the benchmarks which could not be measured, of `total`."""
-    one = len(missing) == 1
-    return InputError(
-        f"{len(missing)} of {total} benchmarks {'was' if one else 'were'} not measured: "
-        + ", ".join(f"{name} ({error})" for name, error in missing)
-    )
 
 
 def whole_benchmark(name: str, place: Path | None, images: Path | None) -> Benchmark | None:

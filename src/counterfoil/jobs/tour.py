@@ -5,7 +5,7 @@ from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
-from time import perf_counter, process_time
+from time import perf_counter
 from typing import Annotated, Any, NamedTuple, Unpack, cast
 
 import numpy as np
@@ -80,9 +80,7 @@ class Tour:
     comparison: RunComparison
     #: By part, in order.
     parts: Mapping[str, float]
-    #: Of all of it by the clock, and of this process.
     seconds: float
-    processor: float
 
 
 class ExampleFiles(NamedTuple):
@@ -196,7 +194,7 @@ def tour(
         raise InputError(f"the folder holds {what}", where=out, hint="name a new folder with --out")
     write_json(mark, ours)
     parts = _Making(SIZES, seed, feedback)
-    began, worked = perf_counter(), process_time()
+    began = perf_counter()
     # As the commands that the page prints are run: names in runs and manifests are the same.
     with chdir(out), each_guarded():
         for part in ("world", "ask", "learn", "measure", "build", "compare", "explain"):
@@ -204,7 +202,7 @@ def tour(
         with feedback.busy("writing the page"):
             path = Path(REPORT)
             write_text(path, parts.page())
-    return Tour(out / REPORT, parts.compared, parts.seconds, perf_counter() - began, process_time() - worked)
+    return Tour(out / REPORT, parts.compared, parts.seconds, perf_counter() - began)
 
 
 @dataclass(eq=False)

@@ -303,11 +303,6 @@ class Outcome:
     #: The loss and what was validated, from step (or epoch) to value.
     curves: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
 
-    @property
-    def measures(self) -> tuple[str, ...]:
-        """What was measured at any of the moments, in the order it came up."""
-        return tuple(dict.fromkeys(name for point in self.points.values() for name in point))
-
     def to_json(self) -> dict[str, Any]:
         """The same as plain values, without the curves: the checkpoint's journal has them."""
         return {name: value for name, value in asdict(self).items() if name != "curves"}
@@ -356,24 +351,12 @@ class TrainingPlan(Tabular):
             for number, stage in enumerate(self.recipe.stages, start=1)
         ]
         left_open = [f"left open there, and what is done: {line}" for line in self.recipe.left_open]
-        return [self.recipe.source, *stages, *left_open, *self._plan()]
-
-    @property
-    def lines(self) -> list[str]:
-        """The same in short: the recipe, what was changed in it, and what is trained on what."""
-        changed = ", ".join(
-            f"{row['field']} {row['value']} ({row['changed']})"
-            for row in self.to_arrow().to_pylist()
-            if row["changed"]
-        )
-        lines = [f"{self.recipe.name}: {self.recipe.about}; {self.recipe.source}"]
-        lines += [f"changed (and what the recipe says): {changed}"] if changed else []
-        return [*lines, *self._plan()]
+        return [self.recipe.source, *stages, *left_open, *self.ahead()]
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self.recipe)
 
-    def _plan(self) -> Iterator[str]:
+    def ahead(self) -> Iterator[str]:
         """What will be trained on what, stage by stage."""
         if self.rows is None or self.backbone is None:
             return
@@ -459,7 +442,7 @@ class TrainedModel(Tabular):
         points = self.outcome.points
         rows = tuple(
             Row(name, tuple(Cell(values.get(name)) for values in points.values()))
-            for name in self.outcome.measures
+            for name in dict.fromkeys(name for values in points.values() for name in values)
         )
         columns = tuple(Column(moment.partition(" (")[0], style="score") for moment in points)
         return (Table(f"{self.recipe}, {self.checkpoint}", columns, rows, "validation"),)
@@ -585,7 +568,7 @@ def train_model(
         plan = TrainingPlan(wanted, read.base, run, rows, backbone, stages, guarded)
         if dry_run:
             return plan
-        for line in plan.lines:
+        for line in (f"{wanted.name}: {wanted.about}; {wanted.source}", *plan.ahead()):
             feedback.note(line)
         with feedback.progress() as progress:
             outcome = _train(plan, resume=resume, progress=progress, note=feedback.remark)
