@@ -275,11 +275,10 @@ class SystemComparison(TextTables, SavedTable):
     def to_html(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write one self-contained page."""
         page = html.render(
-            "systems.html",
+            "tables.html",
             title="Captioning systems, metrics and people",
-            systems=self.systems,
-            agreement=() if self.agreement is None else agreements(self.agreement),
-            differences=() if self.agreement is None else differences(self.agreement),
+            standfirst="Metrics of each system, and how far they put systems in the order in which people do.",
+            tables=self.tables,
             notes=self.notes,
         )
         write(path, page, command="captions systems", overwrite=overwrite)
