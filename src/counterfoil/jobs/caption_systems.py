@@ -277,7 +277,7 @@ class SystemComparison(TextTables, SavedTable):
         page = html.render(
             "tables.html",
             title="Captioning systems, metrics and people",
-            standfirst="Metrics of each system, and how far they put systems in the order in which people do.",
+            standfirst="Metrics of systems, and how far they put systems in the order in which people do.",
             tables=self.tables,
             notes=self.notes,
         )
