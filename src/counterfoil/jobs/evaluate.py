@@ -33,8 +33,8 @@ class EvaluateRows(shared.Sources, shared.Device, shared.Work, total=False):
     """Options of an evaluation.
 
     Data:
-        limit: Evaluate N evenly spaced questions, or such a share (0.1); results are marked as partial, and a
-            note says what all of them would take.
+        limit: Evaluate N evenly spaced questions; results are marked as partial, and a note says what all of
+            them would take.
 
     Results:
         out: Write a run folder per benchmark here, for 'compare'.
@@ -65,7 +65,7 @@ class EvaluateRows(shared.Sources, shared.Device, shared.Work, total=False):
             numbers from truncated lists do.
     """
 
-    limit: Annotated[float | None, option(None, low=0, metavar="N|SHARE")]
+    limit: Annotated[int | None, option(None, low=1)]
     counts: Annotated[bool, shared.COUNTS]
     available: Annotated[bool, shared.AVAILABLE]
     out: Annotated[str | Path | None, option(None)]
@@ -145,9 +145,7 @@ class _Evaluation:
         if any(words in (benchmark.source or "") for words in ("left out", "taken out")):
             # Which rows the protocol left out, and which were not sound, changes what the numbers are of.
             feedback.note(f"{benchmark.name}: {benchmark.source}")
-        limit: float | None = rows["limit"]
-        if limit is not None:
-            limit = max(1, round(limit * len(benchmark))) if limit < 1 else int(limit)
+        limit: int | None = rows["limit"]
         given, questions, empty = reading.narrowed(
             self.scorer, benchmark, limit, options.unanswered, feedback=feedback
         )
@@ -168,11 +166,9 @@ class _Evaluation:
         for part in self.parts:
             reading.check(self.scorer, part.benchmark)
             if self.out is not None and rows["name"] is not None:
-                scorer, folder = (
-                    reading.scorer_for(self.scorer, part.benchmark),
-                    _run_folder(self.out, part.key),
-                )
-                known = (scorer.identity.name, scorer.identity.key)
+                folder = _run_folder(self.out, part.key)
+                identity = reading.scorer_for(self.scorer, part.benchmark).identity
+                known = identity.name, identity.key
                 other = (folder / "manifest.json").exists() and not overwriting()
                 if other and not is_run_of(folder, scorer=self.run_name, identity=known):
                     raise InputError(
@@ -234,8 +230,8 @@ class _Evaluation:
     def measured(self, part: _Part, answers: Answers) -> EvaluationRun:
         rows = self.inputs.rows
         facts: dict[str, Any] = about(part.benchmark, images=self.inputs.sources.images.images_of(part.key))
-        if (limit := reading.count_or_share(rows["limit"])) is not None:
-            facts["limit"] = limit
+        if rows["limit"] is not None:
+            facts["limit"] = rows["limit"]
         if part.unanswered:
             policy = getattr(self.scorer, "unanswered", None)
             facts["unanswered"] = {
@@ -354,7 +350,6 @@ def _named(
     chat = isinstance(scorer, str) and scorer.startswith("chat:")
     if rows["api_key_env"] is not None and not chat:
         raise InputError("--api-key-env is for chat endpoints", given=scorer, allowed="chat:URL#MODEL")
-    reading.count_or_share(rows["limit"])
     inputs = reading.JobInputs.of(
         rows,
         [one if isinstance(one, Benchmark) else str(one) for one in benchmarks],

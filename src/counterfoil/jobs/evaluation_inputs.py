@@ -223,15 +223,6 @@ def title_of(scorer: Any) -> str:
     return scorer if isinstance(scorer, str) else str(getattr(scorer, "title", "") or scorer.identity.name)
 
 
-def count_or_share(number: float | None) -> float | None:
-    """A number of questions from 1, or a share of them between 0 and 1; raises `InputError` for others."""
-    if number is None:
-        return None
-    if not (0 < number < 1 or (float(number).is_integer() and number >= 1)):
-        raise InputError("no number of questions", where="--limit", given=number, allowed="1, 2, ..., or 0.1")
-    return int(number) if number >= 1 else number
-
-
 def measures(benchmarks: Sequence[Benchmark], named: Sequence[str]) -> list[list[str] | None]:
     """The named measures that each benchmark has, None for all; raises where one has none of them."""
     from counterfoil.evaluation.evaluate import of
