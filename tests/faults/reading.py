@@ -105,11 +105,11 @@ READERS: dict[str, tuple[str, ...]] = {
     "recipe.toml": ("train recipe.toml --steps 1 --workers 0 --device cpu --out new",),
     "first/card.json": (
         f"evaluate ckpt:first quads {EVALUATE} --workers 0",
-        "train mix first second --task quads --held-out rated --points 2",
+        "train mix first second --alpha 0.5 --out new",
     ),
     "first/model.safetensors": (
         f"evaluate first quads {EVALUATE} --workers 0",
-        "train mix first second --task quads --held-out rated --points 2",
+        "train mix first second --alpha 0.5 --out new",
     ),
     "pairs.arrow": (f"evaluate blind:length pairs --data pairs.arrow {PAIRS}",),
     "photos/j0.jpg": (f"evaluate pixels:colours pairs --data jpegs.csv {PAIRS}",),

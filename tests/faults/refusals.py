@@ -137,16 +137,14 @@ REFUSALS: dict[str, dict[str, str]] = {
     "train mix first second --alpha 0.5": {
         "--out clip": "the folder holds other files (",
         "--out second": READ,
-        "--out new --json second/card.json": READ,
     },
     DETECTOR: {
         "--devices 2": "--devices: a detector is trained by one process",
         "--chunk-size 2": "--chunk-size: a detector is trained by one process",
     },
     "train mix first second": {
-        "": "nothing to do",
-        "--alpha 0.5": "options come in pairs",
-        "--task world-quads": "options come in pairs",
+        "--alpha 0.5": "missing option '--out'",
+        "--task world-quads": "removed; given: --task; write mixtures with --alpha and evaluate each",
     },
     "world build --out new": {
         "choices --style mixed": "unknown style; given: mixed; allowed: natural, synthetic",
@@ -235,10 +233,6 @@ benchmarks publish quads
     --guard nothing
     --device gpu cuda:99
     --out rows.csv rows.csv/new {LONG}
-train mix first second --task quads --held-out rated --points 2
-    --task nothing
-    --held-out nothing
-    --out rows.csv
 train mix --alpha 0.5 --out new first | nowhere quads rows.csv
 {TEXTS}
     --metrics '' cidr clip-s

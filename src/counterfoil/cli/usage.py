@@ -43,12 +43,14 @@ def with_lists(args: Iterable[str], lists: Collection[str]) -> list[str]:
 
 _ON_PROLIFIC = "on the study's page at app.prolific.com"
 _ROUNDS = "use build positives, or pool with a larger --k and judge the new pairs"
+_MIXTURES = "write mixtures with --alpha and evaluate each"
 _COST = "multiply the numbers of rows and answers, which are reported, by the price"
 _HUB = "'hf upload OWNER/NAME FOLDER --repo-type dataset' puts a published folder on the hub"
 #: Commands and options that were removed, and what to do instead.
 _REMOVED = {
     "--config": "write the command into a script",
     "cache size": "use cache list, whose last line has it",
+    **{f"train mix {name}": _MIXTURES for name in ("--task", "--held-out", "--points", "--json")},
     "annotate plan": "create the campaign, which counts hours and pay, and run annotate simulate on it",
     "annotate study": "run a campaign of your own by simulated people: counterfoil annotate simulate",
     "annotate questions": "let people answer on the campaign's pages: counterfoil annotate serve",

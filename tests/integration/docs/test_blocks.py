@@ -48,7 +48,6 @@ SMALLER = {
     ("compare", "--baseline"): {"--pictures": "never"},
     ("compare", "rankings"): {"--draws": "100", "--k": "10"},
     ("pool", "bias"): {"--draws": "100"},
-    ("train", "mix", "--task"): {"--points": "3"},
     ("train",): {"--steps": "2", "--batch-size": "40"},
     ("explain",): {"--limit": "1"},
     ("world", "build"): {"--n": "28"},
@@ -119,7 +118,7 @@ def prepared(command, folder):
     if "--guard" in words:
         guard = words.index("--guard") + 1
         words[guard] = f"{words[guard]}={NOT_HERE[words[guard]]}"
-    takes_data = {*words[1:3]} & {"evaluate", "mix", "explain"} and not words[2].startswith("given:")
+    takes_data = {*words[1:3]} & {"evaluate", "explain"} and not words[2].startswith("given:")
     if takes_data and all("=" in value for value in named):
         known = {value.partition("=")[0] for value in named}
         words += [
