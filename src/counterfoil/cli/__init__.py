@@ -223,7 +223,6 @@ def main() -> NoReturn:
                 from click.shell_completion import shell_complete
 
                 sys.exit(shell_complete(app, {}, "counterfoil", _COMPLETE, asked_for))
-            exits.check_names(arguments)
             with app.make_context("counterfoil", arguments) as context:
                 app.invoke(context)
     except click.exceptions.Exit as stop:

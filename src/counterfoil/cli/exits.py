@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from counterfoil.errors import CounterfoilError, InputError, doing_what
+from counterfoil.errors import CounterfoilError, doing_what
 
 #: The exit code of a fault of the program.
 SOFTWARE = 70
@@ -32,18 +32,6 @@ def debugging(arguments: Sequence[str]) -> tuple[bool, list[str]]:
     end = arguments.index("--") if "--" in arguments else len(arguments)
     others = [word for word in arguments[:end] if word != "--debug"]
     return len(others) < end, [*others, *arguments[end:]]
-
-
-def check_names(arguments: Sequence[str]) -> None:
-    """Raise `InputError` for an argument whose bytes are no text."""
-    for word in arguments:
-        try:
-            word.encode("utf-8")
-        except UnicodeEncodeError:
-            shown = os.fsencode(word).decode("utf-8", "backslashreplace")
-            raise InputError(
-                "an argument is not UTF-8 text", given=shown, hint="rename the file, or type it again"
-            ) from None
 
 
 def unforeseen(error: BaseException, arguments: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -67,5 +68,5 @@ def lengths(runs: Annotated[Sequence[Path], RUNS], *, data: Path | None = None) 
     loaded = [run for run in find_runs(runs) if not run.benchmark.questions.directed]
     if not loaded:
         raise InputError("galleries alone: their queries have no captions of their own", given=runs[0])
-    found = [of for run in loaded for of in length_correlations(run, words=mean_words(run.benchmark, data))]
-    return Lengths(tuple(found))
+    correlations = (length_correlations(run, words=mean_words(run.benchmark, data)) for run in loaded)
+    return Lengths(tuple(chain.from_iterable(correlations)))

@@ -29,7 +29,7 @@ def mix(
 ) -> None:
     """Mix the weights of a network before and after training (WiSE-FT): often both tasks are kept.
 
-    'counterfoil evaluate' measures the mixture on either task. Raises what reading the networks raises.
+    'counterfoil evaluate' measures the mixture on either task.
 
     Arguments:
         start: Where training began: a checkpoint's folder or KIND:WHAT.
