@@ -184,18 +184,25 @@ def _named(
             given=f"{len(either):,} of them, such as {either[0]}",
             hint=f"choose a --direction, or write i2t/{either[0]} or t2i/{either[0]}",
         )
-    for m in models:
-        for way, names in queries.items():
-            answered = set(m.query_ids[way])
-            lacking = [name for name in names if name not in answered]
-            if lacking:
-                raise DataError(
-                    "queries that a model was not asked",
-                    where=f"{file}, {m.name}, {way}",
-                    given=f"{len(lacking):,} of {len(names):,}, such as {', '.join(lacking[:3])}",
-                    hint="give a run over a benchmark that asks them, such as coco-5k, or embeddings",
-                )
+    for way, names in queries.items():
+        check_asked(models, way, tuple(names), where=f"{file}, ")
     return {way: tuple(names) for way, names in queries.items()}
+
+
+def check_asked(
+    models: Sequence[topk.ModelLists], way: Direction, names: Sequence[str], *, where: str = ""
+) -> None:
+    """Raise `DataError` for queries that a model was not asked."""
+    for m in models:
+        answered = set(m.query_ids[way])
+        lacking = [name for name in names if name not in answered]
+        if lacking:
+            raise DataError(
+                "queries that a model was not asked",
+                where=f"{where}{m.name}, {way}",
+                given=f"{len(lacking):,} of {len(names):,}, such as {', '.join(lacking[:3])}",
+                hint="give a run over a benchmark that asks them, such as coco-5k, or embeddings",
+            )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
