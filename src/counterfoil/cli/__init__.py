@@ -214,7 +214,7 @@ def main() -> NoReturn:
             stream.reconfigure(errors="backslashreplace")
     debug, arguments = exits.debugging(sys.argv[1:])
     try:
-        with exits.kept_interrupts(), warnings.catch_warnings():
+        with warnings.catch_warnings():
             # Numbers that overflow are an error; what else libraries warn of is for those who develop.
             warnings.filterwarnings("error", "(overflow|invalid value|divide by zero)", RuntimeWarning)
             if not debug:

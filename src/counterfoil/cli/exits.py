@@ -5,19 +5,14 @@ room, no memory left), which is one line; 70 on a fault of the program (`EX_SOFT
 one line for the user and a file with the traceback for the developers; 130 on Ctrl-C.
 """
 
-import _thread
 import os
 import platform
 import shlex
-import signal
 import sys
-import threading
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from counterfoil.errors import CounterfoilError, doing_what
 
@@ -75,60 +70,3 @@ def complain(text: str) -> None:
     from counterfoil.terminal import clean
 
     print(f"counterfoil: {' '.join(clean(text).split())}", file=sys.stderr)
-
-
-#: Seconds after which it is looked whether Ctrl-C is being obeyed.
-_LATER = 0.3
-
-
-@contextmanager
-def kept_interrupts() -> Iterator[None]:
-    """A block that Ctrl-C ends by `KeyboardInterrupt`, raised again until the block is being left.
-
-    Finalisers, callbacks and some libraries drop the exception. Where SIGINT is ignored (nohup) it stays so.
-    """
-    before = signal.getsignal(signal.SIGINT)
-    if before is signal.SIG_IGN:
-        yield
-        return
-    pressed, over, process = threading.Event(), threading.Event(), os.getpid()
-    # Once the block is over nothing is interrupted any more.
-    one_at_a_time = threading.Lock()
-
-    def raised(*_: Any) -> None:
-        # A forked worker stops with its parent.
-        if not pressed.is_set() and os.getpid() == process:
-            pressed.set()
-            threading.Thread(target=again, daemon=True).start()
-        raise KeyboardInterrupt
-
-    def again() -> None:
-        while not over.wait(_LATER):
-            with one_at_a_time:
-                if not over.is_set() and not _leaving():
-                    _thread.interrupt_main()
-
-    hook = sys.unraisablehook
-    sys.unraisablehook = lambda unraisable: (
-        None if unraisable.exc_type is KeyboardInterrupt else hook(unraisable)
-    )
-    signal.signal(signal.SIGINT, raised)
-    try:
-        yield
-        if pressed.is_set():
-            raise KeyboardInterrupt
-    finally:
-        with one_at_a_time:
-            over.set()
-        signal.signal(signal.SIGINT, before)
-        sys.unraisablehook = hook
-
-
-def _leaving() -> bool:
-    """Whether the main thread runs an `except` or a `finally` because of Ctrl-C."""
-    current: Any = sys._current_exceptions().get(threading.main_thread().ident or 0)
-    # A triple before Python 3.12.
-    error = current[1] if isinstance(current, tuple) else current
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__context__
-    return error is not None
