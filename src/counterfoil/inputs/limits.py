@@ -96,12 +96,12 @@ _LIMIT = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current
 
 
 def available() -> int | None:
-    """Bytes that a process can still get, of the machine, its container and `ulimit -v`; None if unknown."""
-    limits = [limit for limit in (_of_machine(), _of_process()) if limit is not None]
+    """Bytes that a process can still get, of the machine and its container; None where that is unknown."""
+    free = _of_machine()
     with suppress(OSError, ValueError):  # "max" is no limit
         limit, used = (int(file.read_text("ascii")) for file in _LIMIT)
-        limits.append(max(limit - used, 0))
-    return min(limits, default=None)
+        free = max(limit - used, 0) if free is None else min(free, max(limit - used, 0))
+    return free
 
 
 def check_room(needed: int, *, where: object, what: str, hint: str | None = None) -> None:
@@ -134,17 +134,4 @@ def _of_machine() -> int | None:
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, AttributeError):
-        return None
-
-
-def _of_process() -> int | None:
-    try:
-        import resource
-
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if limit in (resource.RLIM_INFINITY, -1):
-            return None
-        pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
-        return max(limit - pages * os.sysconf("SC_PAGE_SIZE"), 0)
-    except (ImportError, OSError, ValueError, IndexError):
         return None
