@@ -188,7 +188,7 @@ def run_command(command, shell):
     done = shell.run(words)
     assert done.code == 0, f"{command.where}\n{done.err}"
     shell.done.add(tuple(words))
-    if command.words[1] == "pool" and command.words[2] not in ("bias", "rounds"):
+    if command.words[1] == "pool" and command.words[2] != "bias":
         stage.judge_pool(shell.folder)
     if command.printed is not None:
         assert agrees(command.printed, done.out), f"{command.where} prints\n{done.out}"
