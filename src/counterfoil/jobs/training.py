@@ -29,7 +29,7 @@ from counterfoil.jobs.arguments import (
     processes,
 )
 from counterfoil.jobs.job import documented, job, job_of, option
-from counterfoil.jobs.results import Tabular, declared
+from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.models import checkpoint
 from counterfoil.outputs import Folder
 from counterfoil.outputs import guarded as guarding
@@ -568,7 +568,10 @@ def train_model(
         plan = TrainingPlan(wanted, read.base, run, rows, backbone, stages, guarded)
         if dry_run:
             return plan
-        for line in (f"{wanted.name}: {wanted.about}; {wanted.source}", *plan.ahead()):
+        rows_changed = (row for row in plan.to_arrow().to_pylist() if row["changed"])
+        changes = [f"{row['field']} {row['value']} ({row['changed']})" for row in rows_changed]
+        said = changes and f"changed (and what the recipe says): {', '.join(changes)}"
+        for line in lines(f"{wanted.name}: {wanted.about}; {wanted.source}", said, *plan.ahead()):
             feedback.note(line)
         with feedback.progress() as progress:
             outcome = _train(plan, resume=resume, progress=progress, note=feedback.remark)
