@@ -11,13 +11,17 @@ import sys
 _INTERRUPTED = 130
 
 # Not in a worker that multiprocessing starts, which imports this module too and stops with its parent.
-if (
+_EARLY = (
     "multiprocessing.process" not in sys.modules
     and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-):
+)
+if _EARLY:
     signal.signal(signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
 
 from counterfoil.cli import main  # noqa: E402
+
+if _EARLY:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 __all__ = ["main"]
 

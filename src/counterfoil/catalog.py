@@ -19,7 +19,7 @@ from counterfoil.models.base import DEFAULT, Embedder, Options, prompt_of, remem
 from counterfoil.models.registry import SCORERS, TEXT_MODELS, ScorerEntry
 from counterfoil.models.runtime import CANNOT_BE_HAD
 from counterfoil.registry import resolve
-from counterfoil.storage import as_path, is_distant, local_folder
+from counterfoil.storage import is_distant, local_folder
 from counterfoil.storage.location import data_folder
 
 if TYPE_CHECKING:
@@ -61,15 +61,6 @@ def benchmarks() -> Mapping[str, Card]:
     return BENCHMARKS
 
 
-def benchmark_name(name: str) -> str:
-    """The name of a benchmark that was written with other separators or capitals; any other name as it is.
-
-    >>> benchmark_name("Sugar_Crepe"), benchmark_name("mscoco"), benchmark_name("./mine")
-    ('sugarcrepe', 'coco-5k', './mine')
-    """
-    return BENCHMARKS.spelt(name)
-
-
 def scorers() -> Mapping[str, ScorerEntry]:
     """All kinds of scorer, by prefix."""
     return SCORERS
@@ -104,9 +95,7 @@ def recipe(name: str) -> "Recipe":
 def register(entry: Any) -> None:
     """Add a benchmark (`Card`), scorer, measure, metric, recipe, step or form of question to those known.
 
-    What another package adds for all its users it declares as an entry point (`counterfoil.registry`).
-    Raises `InputError` for other values, where the name is taken by another entry, and for a measure of an
-    unknown form.
+    Raises `InputError` for other values, a name that is taken, and a measure of an unknown form.
     """
     if isinstance(entry, Declared) and entry.form not in FORMS:
         raise InputError("no such form of question", where=entry.name, given=entry.form, allowed=list(FORMS))
@@ -129,31 +118,26 @@ def benchmark(
     images: str | Path | None = None,
     counts: bool = True,
 ) -> Benchmark:
-    """The benchmark called `name`, read from `data`; where that is None, from what was fetched.
-
-    `data` is a path, or of a table of one's own (`OWN_TABLES`) the table itself (`memory_table`).
+    """The benchmark called `name`, read from `data` (a path or a table in memory), else as fetched.
 
     `name` may also be a folder in counterfoil's own format (./NAME where a benchmark is called so), or a TOML
-    file that describes a benchmark of one's own, whose data lie beside it unless `data` says where. With
-    `counts` False, data of the same layout may hold another number of questions than the release. Raises
-    `UnknownNameError` for an unknown name and `DataError` for data that does not fit the benchmark's card.
+    file. Without `counts` the data may hold another number of questions than the release.
     """
     # Evaluation loads SciPy, which names alone (a shell that completes them) do not wait for.
     from counterfoil.evaluation.run import is_run_folder
 
-    name = benchmark_name(name)
     if data is not None and not isinstance(data, str | Path):
         if name not in OWN_TABLES:
             raise InputError("data in memory are a table of one's own", where=name, allowed=OWN_TABLES)
-        card, folder = benchmark_card(name), None if images is None else as_path(images)
+        card, folder = benchmark_card(name), None if images is None else Path(images)
         in_memory: Benchmark = resolve(card.reader)(card, memory_table(data), folder)
         return in_memory
     places = (name, data or "") if name not in BENCHMARKS else ()
     spec = next((Path(place) for place in places if str(place).endswith(".toml")), None)
     if spec is not None:
         name, data = str(spec), spec.parent if data is None or Path(data) == spec else data
-    data = fetched_data(name) if data is None else as_path(data)
-    images = None if images is None else as_path(images)
+    data = fetched_data(name) if data is None else Path(data)
+    images = None if images is None else Path(images)
     if data is not None and is_distant(data):
         raise DataError(
             "the data of benchmarks are read from a disk",
@@ -240,11 +224,7 @@ def benchmark_from_answers(name: str, table: DataTable) -> Benchmark | None:
 def scorer(spec: str, options: Options = DEFAULT, *, memory: Path | None = None) -> Any:
     """The scorer that `spec` names, such as `open-clip:ViT-B-32-quickgelu/openai` or `given:scores.csv`.
 
-    Returns a `Scorer`, an `Embedder`, a `Classifier` or a caption metric, or numbers that are already there:
-    `PrecomputedTable`, `PrecomputedEmbeddings`, `PrecomputedSimilarity` or `PrecomputedRankings`. The name
-    `ckpt:FOLDER` is the folder of a checkpoint; of `metric:NAME`, `options.backbone` is the model behind it,
-    where it has one. With a folder `memory`, a model in local files whose identity is remembered there is
-    loaded only once something is left to compute. Raises `UnknownNameError` for an unknown kind.
+    With a folder `memory`, a local model whose identity is remembered there is loaded once it is needed.
     """
     if spec.partition(":")[0] in TEXT_MODELS:
         raise InputError(
@@ -314,23 +294,24 @@ def _check_settings(spec: str, entry: ScorerEntry, options: Options) -> None:
 
 
 def scorer_name(spec: str) -> tuple[str, str]:
-    """The kind of scorer that `spec` names, and what stands behind the colon; nothing is loaded.
-
-    A model may be named without its kind where one alone would load it (`scorers.bare_names`). Raises
-    `InputError` for what is no KIND:WHAT, and `UnknownNameError` for an unknown kind or metric.
-
-    >>> scorer_name("blind:length")
-    ('blind', 'length')
-    """
+    """The kind of scorer that `spec` names, and what stands behind the colon; nothing is loaded."""
     prefix, colon, argument = spec.partition(":")
-    prefix = SCORERS.spelt(prefix)
     if spec and not (colon and prefix in SCORERS) and Path(spec).is_dir():
         from counterfoil.models.checkpoint import is_checkpoint
 
         if is_checkpoint(Path(spec)):
             prefix, colon, argument = "ckpt", ":", spec
     if not colon:
-        prefix, argument = _bare(spec)
+        suffix = Path(spec).suffix.lower()
+        likely = ["embeddings"] if suffix == ".npz" else ["given"] if suffix in (*EXTENSIONS, ".npy") else []
+        likely = likely or (["open-clip", "hf"] if "/" in spec else [])
+        hint = " or ".join(f"'{kind}:{spec}'" for kind in likely)
+        raise InputError(
+            "a scorer is written KIND:WHAT",
+            given=spec or "(empty)",
+            allowed="open-clip:ARCH/TAG, hf:NAME_OR_FOLDER, given:PATH, blind:length, ...",
+            hint=f"did you mean {hint}?" if hint else "'counterfoil list scorers' lists all kinds",
+        )
     entry = SCORERS.find(prefix, where=spec)
     if not argument:
         raise InputError("the scorer lacks its argument", given=spec, allowed=f"{prefix}:{entry.argument}")
@@ -341,35 +322,8 @@ def scorer_name(spec: str) -> tuple[str, str]:
     return prefix, argument
 
 
-def full_name(spec: str) -> str:
-    """`spec` with the kind of scorer that it leaves out; raises as `scorer_name`."""
-    return ":".join(scorer_name(spec)) if spec and ":" not in spec else spec
-
-
-def _bare(spec: str) -> tuple[str, str]:
-    """What a name without a kind means; raises `InputError` where that is nothing, or several things."""
-    from counterfoil.models.registry import scorers_called
-
-    specs = scorers_called(spec) if spec else ()
-    if len(specs) > 1:
-        raise InputError("several kinds of scorer could be meant", given=spec, allowed=specs)
-    if specs:
-        prefix, _, argument = specs[0].partition(":")
-        return prefix, argument
-    suffix = Path(spec).suffix.lower()
-    likely = "embeddings" if suffix == ".npz" else "given" if suffix in (*EXTENSIONS, ".npy") else ""
-    raise InputError(
-        "a scorer is written KIND:WHAT",
-        given=spec or "(empty)",
-        allowed="open-clip:ARCH/TAG, hf:NAME_OR_FOLDER, given:PATH, blind:length, ...",
-        hint=f"did you mean '{likely}:{spec}'?" if likely else "'counterfoil list scorers' lists all kinds",
-    )
-
-
 def check_metric(spec: str, backbone: str) -> None:
-    """Raise `InputError` where a caption metric lacks the model behind it, has one too many, or one that
-    embeds nothing; nothing is loaded, and other scorers pass.
-    """
+    """Raise `InputError` where a caption metric lacks a model, or has one too many; nothing is loaded."""
     prefix, name = scorer_name(spec)
     if prefix == "metric":
         from counterfoil.models.captions.registry import check
@@ -380,20 +334,13 @@ def check_metric(spec: str, backbone: str) -> None:
 
 
 def _may_embed(spec: str) -> bool:
-    """Whether a model to look with may embed items one by one, as far as its kind says; none is loaded.
-
-    Names of no kind are for loading to refuse.
-    """
+    """Whether a model may embed items one by one, as far as its kind says; none is loaded."""
     entry = scorers().get(spec.partition(":")[0])
     return entry is None or entry.embeds is not False
 
 
 def has_model(spec: str) -> bool:
-    """Whether the scorer that `spec` names is a model, or a metric, which may have one behind it.
-
-    >>> has_model("blind:length"), has_model("open-clip:ViT-B-32/openai")
-    (False, True)
-    """
+    """Whether the scorer that `spec` names is a model, or a metric, which may have one behind it."""
     prefix, _ = scorer_name(spec)
     return prefix == "metric" or scorers()[prefix].extra == "models"
 
@@ -408,8 +355,6 @@ def caption_metrics(
     """Caption metrics by name; those that look with the same model, asked in the same way, share it.
 
     `settings` are those of each metric, in place of those in `options`, which all get.
-    Raises `UnknownNameError` for an unknown metric, and `InputError` where a model is missing, or
-    what is named as one embeds nothing.
     """
     from counterfoil.models.captions.base import LocalEmbedder
     from counterfoil.models.captions.registry import METRICS, load
@@ -467,10 +412,7 @@ _NO_NETWORK = (
 
 
 def _load(entry: ScorerEntry, argument: str, options: Options) -> Any:
-    """The scorer of a kind; raises `MissingExtraError` without the library it imports.
-
-    A model that has to come from a hub which does not answer is an error at once.
-    """
+    """The scorer of a kind; a model of a hub that does not answer is an error at once."""
     where = f"{entry.prefix}:{argument}"
     distant = entry.extra == "models" and entry.prefix != "ckpt" and not Path(argument).exists()
     if distant and entry.prefix != "open-clip":

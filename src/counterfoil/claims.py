@@ -5,7 +5,6 @@ done, and one that a killed process left behind is taken over, with the unfinish
 """
 
 import fcntl
-import hashlib
 import os
 import re
 import socket
@@ -20,8 +19,6 @@ from counterfoil.errors import InputError
 
 #: What `store.writing` calls a file until it is whole, and `publish` a folder.
 _UNFINISHED = re.compile(r"\.(?P<name>.+)\.[a-z0-9_]{8}\.part", re.DOTALL)
-#: Names of this many bytes leave room for what is added to them: most systems allow 255 in all.
-_LONGEST = 240
 
 
 @dataclass(frozen=True)
@@ -41,47 +38,26 @@ class OutputLock:
 
 
 def claim(path: Path, command: str) -> OutputLock | None:
-    """The lock on the file or folder `path`; None where there can be none (another rank, no right to write).
-
-    Of the processes that torchrun or Fabric started for one command the first claims for all. Raises
-    `InputError` where another command holds it.
-
-    >>> import tempfile; out = Path(tempfile.mkdtemp()) / "out"
-    >>> held = claim(out, "build")
-    >>> claim(out, "build")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    counterfoil.errors.InputError: ...out: another command is writing there; given: ...
-    >>> if held: held.release()
-    >>> list(out.parent.iterdir())
-    []
-    """
+    """Lock a file or folder; None where it may not be written, and in all processes of a training but one."""
     if any(os.environ.get(name, "0") != "0" for name in ("RANK", "LOCAL_RANK")):
         return None
     path = Path(os.path.realpath(path))
-    name = path.name
-    if len(os.fsencode(name)) > _LONGEST:
-        name = hashlib.blake2b(os.fsencode(name), digest_size=16).hexdigest()
+    lock = path.parent / f".{path.name}.lock"
     new_folders: list[Path] = []
-    # A folder may be writable where the one around it is not, as one that is mounted.
-    for lock in (path.parent / f".{name}.lock", path / ".counterfoil.lock"):
-        try:
-            if lock.parent != path:
-                missing = [folder for folder in (lock.parent, *lock.parent.parents) if not folder.exists()]
-                for folder in reversed(missing):
-                    folder.mkdir(exist_ok=True)
-                    new_folders.insert(0, folder)
-            handle = _locked(lock, path)
-        except OSError:
-            # Whether anything can be written there is for the writing to say.
-            _remove(new_folders)
-            new_folders = []
-            continue
-        holder = f"counterfoil {command}, process {os.getpid()} on {socket.gethostname()}"
-        with suppress(OSError):
-            os.ftruncate(handle, 0)
-            os.pwrite(handle, holder.encode(), 0)
-        return OutputLock(lock, handle, new_folders)
-    return None
+    try:
+        for folder in reversed([one for one in path.parents if not one.exists()]):
+            folder.mkdir(exist_ok=True)
+            new_folders.insert(0, folder)
+        handle = _locked(lock, path)
+    except OSError:
+        # Whether anything can be written there is for the writing to say.
+        _remove(new_folders)
+        return None
+    holder = f"counterfoil {command}, process {os.getpid()} on {socket.gethostname()}"
+    with suppress(OSError):
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, holder.encode(), 0)
+    return OutputLock(lock, handle, new_folders)
 
 
 @contextmanager
@@ -98,14 +74,7 @@ def claimed(path: Path, command: str, names: Sequence[str] = ()) -> Iterator[Non
 
 
 def sweep(path: Path, names: Sequence[str] = ()) -> None:
-    """Remove unfinished files that no process writes: of `path`, and of `names` (patterns) in and below it.
-
-    >>> import tempfile; folder = Path(tempfile.mkdtemp())
-    >>> for name in (".a.png.abcdefgh.part", ".mine.abcdefgh.part", "a.part"):
-    ...     (folder / name).touch()
-    >>> sweep(folder, ["*.png"]); sorted(each.name for each in folder.iterdir())
-    ['.mine.abcdefgh.part', 'a.part']
-    """
+    """Remove files of `path`, and of `names` (patterns) in and below it, that a killed process left."""
     _sweep(path.parent, [re.sub(r"([*?[])", r"[\1]", path.name)])
     if names and path.is_dir():
         _sweep(path, names)

@@ -1,17 +1,4 @@
-"""The error tree: every error is one line for the user.
-
-* `CounterfoilError` -- everything this package raises on purpose
-
-  * `InputError` -- what the user handed in cannot be used (exit code 2)
-
-    * `DataError` -- a file, row or field of a benchmark or table
-    * `ScoreError` -- scores that are missing, doubled, not finite or of the wrong shape
-    * `ModelError` -- a checkpoint or model that cannot be loaded as asked
-    * `UnknownNameError` -- an unknown name, with the nearest known one
-    * `MissingExtraError` -- an optional dependency is not installed
-
-  * `StorageError` -- the disk is full or a folder cannot be written (exit code 2)
-"""
+"""The error tree: every error is one line for the user, and ends a command with code 2."""
 
 import copyreg
 import errno
@@ -210,10 +197,7 @@ _LOST = ("Connection closed by peer", "Connection reset by peer", "Broken pipe",
 
 
 def expected_error(error: BaseException) -> CounterfoilError | None:
-    """The error of ours for one of Python's, the system's or PyTorch's that the user can do something about.
-
-    None for what is a fault of the program.
-    """
+    """The error of ours for one of Python's, the system's or PyTorch's; None for a fault of the program."""
     doing = doing_what(error)
     if isinstance(error, CounterfoilError):
         return error

@@ -1,16 +1,11 @@
 """Outputs of a command: none is a file that it reads, and none that exists is replaced without --overwrite.
 
-A command declares what it will write and what it reads before any work is done (`Outputs.file`,
-`Outputs.folder`). While it runs, `store.writing` asks the same guard, so that a file which was not declared
-cannot take the place of one that is read either. Two paths are one file where the system says so (links,
-other spellings, case where the disk ignores it) or where they resolve to the same path.
-
-An output is claimed as soon as it is declared (`counterfoil.claims`), until the command ends.
+They are declared before any work and claimed (`counterfoil.claims`) until the command ends; `store.writing`
+asks the same guard.
 """
 
 import os
 import stat
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -29,11 +24,10 @@ _ANOTHER_FOLDER = "name another folder"
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder that a command writes files into.
+    """A folder that a command writes files into, whose names match the patterns `names`.
 
-    `names` are patterns of what is written there. A folder that holds some of them (where `alone`, that holds
-    anything) is written to only where a stopped command left it unfinished, or `resumes` says that the
-    command goes on with what lies there.
+    One that holds some of them (where `alone`, anything) is written to only where a stopped command left it
+    unfinished, or `resumes` says that the command goes on there.
     """
 
     path: Path
@@ -54,10 +48,7 @@ class Outputs:
     _claims: dict[Path, OutputLock | None] = field(default_factory=dict)
 
     def read(self, *paths: Path) -> None:
-        """Add files and folders that the command reads, those that exist, and check all outputs again.
-
-        Raises `InputError` where one of the outputs would replace one of them.
-        """
+        """Add what the command reads; raises `InputError` where an output would replace some of it."""
         self.reads += [path for path in paths if path.exists()]
         for path in self._files:
             self._check_input(path, path)
@@ -65,11 +56,7 @@ class Outputs:
             self._check_folder_input(folder)
 
     def file(self, path: Path) -> None:
-        """Declare a file.
-
-        Raises `InputError` where the file exists, is read by the command, is another output too, is no
-        regular file, or is being written by another process.
-        """
+        """Declare a file; raises `InputError` where it is in the way, is read, or is another output too."""
         real = _real(path)
         if os.path.lexists(real) and not stat.S_ISREG(os.lstat(real).st_mode):
             raise InputError(
@@ -77,7 +64,7 @@ class Outputs:
                 where=path,
                 hint="name a file, or - for standard output where the option allows it",
             )
-        if any(_alike(real, other) for other in self._files):
+        if any(_same(real, other) for other in self._files):
             raise InputError("two results would be written to one file", given=str(path), hint="name another")
         for folder in self._folders:
             self._check_apart(real, path, folder)
@@ -90,14 +77,9 @@ class Outputs:
             )
 
     def folder(self, folder: Folder) -> None:
-        """Declare a folder.
-
-        Raises `InputError` where the command reads it or files in it that would be replaced, where it holds
-        files that are in the way, where two outputs would be one file, and where another process is writing
-        there.
-        """
+        """Declare a folder; raises `InputError` where files in it are in the way, or are read."""
         path, real = folder.path, _real(folder.path)
-        if any(_alike(real, _real(other.path)) for other in self._folders):
+        if any(_same(real, other.path) for other in self._folders):
             raise InputError("two results would be written to one folder", given=str(path))
         self._folders.append(folder)
         for file in self._files:
@@ -168,7 +150,7 @@ class Outputs:
         """Raise where a file is one of those that are written into the folder, or the folder itself."""
         place = _real(folder.path)
         inside = real.parent == place and any(fnmatch(real.name, pattern) for pattern in folder.names)
-        if inside or _alike(real, place):
+        if inside or _same(real, place):
             raise InputError("two results would be written to one file", given=str(path), hint="name another")
 
 
@@ -202,10 +184,7 @@ def each_guarded() -> Iterator[None]:
 
 @contextmanager
 def guarded(command: str, *, overwrite: bool = False, reads: Iterable[object] = ()) -> Iterator[Outputs]:
-    """The guard of the command that runs; where there is none, one for the length of the block.
-
-    `reads` are names and paths of what the task reads.
-    """
+    """The guard of the command that runs, else one for the block; `reads` are names and paths it reads."""
     outputs = active_outputs() or Outputs(command, overwrite=overwrite)
     with guarding(outputs):
         outputs.read(*existing_paths(reads))
@@ -214,10 +193,7 @@ def guarded(command: str, *, overwrite: bool = False, reads: Iterable[object] = 
 
 @contextmanager
 def guarded_file(path: str | Path, *, command: str, overwrite: bool) -> Iterator[None]:
-    """A block in which `command` writes one file; a command line has declared its outputs before.
-
-    Raises `InputError` where the file exists, unless `overwrite`.
-    """
+    """A block in which `command` writes one file; a command line has declared its outputs before."""
     declared = active_outputs() is not None
     with guarded(command, overwrite=overwrite) as outputs:
         if not declared:
@@ -236,12 +212,7 @@ def overwriting() -> bool:
 
 
 def existing_paths(texts: Iterable[object]) -> list[Path]:
-    """The files and folders that arguments name, alone or after a kind, a key or an architecture.
-
-    >>> here = Path(__file__)
-    >>> existing_paths([f"given:{here}", f"data={here}", "bivlc-and-no-file"]) == [here]
-    True
-    """
+    """The files and folders that arguments name, alone or after a kind, a key or an architecture."""
     path_of: dict[Path, Path] = {}
     for text in texts:
         names = [str(text)]
@@ -287,15 +258,6 @@ def _same(path: Path, other: Path) -> bool:
         return os.path.samefile(path, other)
     except (OSError, ValueError):
         return _real(path) == _real(other)
-
-
-def _alike(path: Path, other: Path) -> bool:
-    """Whether two resolved paths are one file, or would be on a disk that ignores case."""
-    return _same(path, other) or _folded(path) == _folded(other)
-
-
-def _folded(path: Path) -> str:
-    return unicodedata.normalize("NFC", str(path)).casefold()
 
 
 def _within(path: Path, folder: Path) -> bool:

@@ -23,20 +23,7 @@ T = TypeVar("T")
 class Registry(Mapping[str, T], Generic[T]):
     """The entries of one kind by name: counterfoil's own first, then registered ones, then other packages'.
 
-    `own` are counterfoil's entries, or what gives them when an entry is first looked up. `group` is the
-    group of entry points, `synonyms` what else an entry is called.
-
-    >>> from dataclasses import dataclass
-    >>> @dataclass(frozen=True)
-    ... class Colour:
-    ...     name: str
-    >>> colours = Registry("colour", Colour, "counterfoil.colours", [Colour("red")])
-    >>> _ = colours.register(Colour("blue"))
-    >>> list(colours), colours["blue"]
-    (['red', 'blue'], Colour(name='blue'))
-    >>> colours.find("blu")
-    Traceback (most recent call last):
-    counterfoil.errors.UnknownNameError: unknown colour; given: blu; allowed: blue, red; did you mean 'blue'?
+    `own` are entries, or what gives them when one is first looked up; `group` is the group of entry points.
     """
 
     def __init__(
@@ -47,21 +34,16 @@ class Registry(Mapping[str, T], Generic[T]):
         own: Sequence[T] | Callable[[], Iterable[T]],
         *,
         name: str = "name",
-        synonyms: Mapping[str, str] = {},
     ) -> None:
         self.kind, self.group = kind, group
         self._type, self._name = type_of_entry, name
-        self._synonyms = synonyms
         self._sources: list[Sequence[T] | Callable[[], Iterable[T]]] = [own]
         self._known: dict[str, T] = {}
         self._loaded = False
         self._points: dict[str, EntryPoint] | None = None
 
     def register(self, entry: T) -> T:
-        """Add `entry` and return it.
-
-        Raises `InputError` for an entry of another type, and where the name is taken by another entry.
-        """
+        """Add `entry` and return it; raises `InputError` for another type, and a name that is taken."""
         if not isinstance(entry, self._type):
             raise InputError(
                 f"not a {self.kind}", given=type(entry).__name__, allowed=f"a {self._type.__name__}"
@@ -81,33 +63,11 @@ class Registry(Mapping[str, T], Generic[T]):
         """Whether `entry` is of this registry's type."""
         return isinstance(entry, self._type)
 
-    def spelt(self, name: str) -> str:
-        """The entry's own name for one with other separators or capitals; any other name as it is.
-
-        >>> from dataclasses import dataclass
-        >>> @dataclass(frozen=True)
-        ... class Colour:
-        ...     name: str
-        >>> colours = Registry("colour", Colour, "counterfoil.colours", [Colour("light-red")])
-        >>> colours.spelt("Light_Red"), colours.spelt("lightred"), colours.spelt("pink")
-        ('light-red', 'light-red', 'pink')
-        """
-        if name in self:
-            return name
-        plain = _plain(name)
-        names = self._synonyms.get(plain) or [entry for entry in self if _plain(entry) == plain]
-        return names if isinstance(names, str) else names[0] if len(names) == 1 else name
-
     def find(self, name: str, *, where: str | None = None) -> T:
-        """The entry called `name`, as `spelt` takes it.
-
-        Raises `UnknownNameError`, with the nearest name, for an unknown one, and `InputError` where the
-        package that offers the name cannot be imported or offers something else.
-        """
-        own = self.spelt(name)
-        if own not in self:
+        """The entry called `name`; raises `UnknownNameError`, with the nearest name."""
+        if name not in self:
             raise UnknownNameError(self.kind, name, list(self), where=where)
-        return self[own]
+        return self[name]
 
     def __getitem__(self, name: str) -> T:
         known = self._entries()
@@ -166,18 +126,8 @@ class Registry(Mapping[str, T], Generic[T]):
 _installed = cache(entry_points)
 
 
-def _plain(name: str) -> str:
-    return name.lower().translate(str.maketrans("", "", "-_ "))
-
-
 def resolve(target: str) -> Any:
-    """The attribute that "module:attribute" names.
-
-    >>> resolve("math:tau")
-    6.283185307179586
-
-    Raises `InputError` where there is no such module or attribute.
-    """
+    """The attribute that "module:attribute" names; raises `InputError` where there is none."""
     module, _, attribute = target.partition(":")
     try:
         return getattr(import_module(module), attribute)

@@ -1,8 +1,6 @@
 """Files written whole or not at all, and digests of what is in them.
 
-Every file that counterfoil writes goes through `writing`: a temporary file beside the target, flushed to
-the disk, then renamed over it. A reader sees the old file or the new one, never half of either, whatever
-moment the machine stops at. No file that the running command reads is replaced (`counterfoil.outputs`).
+Every file goes through `writing`: a temporary file beside the target, flushed, then renamed over it.
 """
 
 import errno
@@ -13,9 +11,8 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from io import BufferedReader
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pyarrow as pa
 from pyarrow import csv
@@ -36,15 +33,7 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 def writing(path: str | Path, *, private: bool = False) -> Iterator[IO[bytes]]:
     """Open `path` for writing in one piece: it appears when the block ends, and not if the block fails.
 
-    What lies behind a link is written, and the link stays. A `private` file is its owner's alone. Raises
-    `StorageError` where the disk is full or the folder may not be written, and `InputError` where the running
-    command reads `path`.
-
-    >>> import tempfile; folder = Path(tempfile.mkdtemp())
-    >>> with writing(folder / "a.txt") as file:
-    ...     _ = file.write(b"whole")
-    >>> (folder / "a.txt").read_bytes(), len(list(folder.iterdir()))
-    (b'whole', 1)
+    What lies behind a link is written, and the link stays. A `private` file is its owner's alone.
     """
     _check_no_url(Path(path))
     path = Path(os.path.realpath(path))
@@ -83,14 +72,7 @@ def writing(path: str | Path, *, private: bool = False) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def owner_only() -> Iterator[None]:
-    """Files and folders that are made in the block are their owner's alone, whatever makes them.
-
-    >>> import tempfile; folder = Path(tempfile.mkdtemp()) / "new"
-    >>> with owner_only():
-    ...     write_text(folder / "a.txt", "secret")
-    >>> [oct(path.stat().st_mode & 0o777) for path in (folder, folder / "a.txt")]
-    ['0o700', '0o600']
-    """
+    """Files and folders that are made in the block are their owner's alone, whatever makes them."""
     before = os.umask(0o077)
     try:
         yield
@@ -99,14 +81,7 @@ def owner_only() -> Iterator[None]:
 
 
 def check_writable(path: str | Path, *, folder: bool = False) -> None:
-    """Raise `StorageError` where a file (or files in a `folder`) cannot be written, before any work is done.
-
-    Results go to a disk: a URL is refused.
-
-    >>> check_writable(Path(__file__) / "a.txt")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    counterfoil.errors.StorageError: ...store.py/a.txt: cannot be written: ...store.py is a file; choose ...
-    """
+    """Raise `StorageError` where a file, or files in a `folder`, cannot be written, before any work."""
     path = Path(path)
     _check_no_url(path)
     if path.is_dir() and not folder:
@@ -134,13 +109,7 @@ def _check_no_url(path: Path) -> None:
 
 
 def begin(folder: Path, what: str) -> None:
-    """Note in a folder that `what` is being written there, so that a later attempt knows what a stop left.
-
-    >>> import tempfile; folder = Path(tempfile.mkdtemp())
-    >>> begin(folder, "a run of clip"); begun(folder)
-    'a run of clip'
-    >>> end(folder); begun(folder)
-    """
+    """Note in a folder that `what` is being written there, so that a later attempt knows what a stop left."""
     write_text(folder / UNFINISHED, what + "\n")
 
 
@@ -189,9 +158,7 @@ def write_parquet(path: str | Path, table: pa.Table) -> None:
 def csv_cell(text: str) -> str:
     """The text as a cell of a CSV file that no spreadsheet computes: an apostrophe before what it would take.
 
-    A spreadsheet runs what begins with one of = + - @, a tab or the end of a line as a formula, quoted or
-    not. A text that has such an apostrophe already gets one more, so that `csv_text` gives back every text.
-    Of cells with numbers neither is needed.
+    A text that has such an apostrophe already gets one more, so that `csv_text` gives back every text.
 
     >>> csv_cell("=1+1"), csv_cell("a cat"), csv_cell("'-"), csv_text(csv_cell("'-"))
     ("'=1+1", 'a cat', "''-", "'-")
@@ -251,7 +218,7 @@ def digest_file(path: str | Path) -> str:
         return digest_stream(file)
 
 
-def digest_stream(file: BufferedReader) -> str:
+def digest_stream(file: Any) -> str:
     """The digest of what is left to read of an open file, read in blocks."""
     return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
@@ -263,12 +230,7 @@ def sha256_file(path: str | Path) -> str:
 
 
 def digest_table(table: pa.Table) -> str:
-    """The digest of a table's columns, whatever its chunks.
-
-    >>> table = pa.table({"id": ["a", "b"]})
-    >>> digest_table(table) == digest_table(pa.concat_tables([table.slice(0, 1), table.slice(1)]))
-    True
-    """
+    """The digest of a table's columns, whatever its chunks."""
     whole = table.combine_chunks()
     stream = pa.BufferOutputStream()
     with pa.ipc.new_stream(stream, whole.schema) as out:
@@ -277,11 +239,7 @@ def digest_table(table: pa.Table) -> str:
 
 
 def digest_value(value: object) -> str:
-    """The digest of a JSON-able value, whatever the order of its keys.
-
-    >>> digest_value({"a": 1, "b": [2]}) == digest_value({"b": [2], "a": 1})
-    True
-    """
+    """The digest of a JSON-able value, whatever the order of its keys."""
     return digest(canonical_json(value).encode("utf-8"))
 
 

@@ -58,11 +58,7 @@ def clean(text: str) -> str:
 
 
 def escaped(written: str) -> str:
-    r"""JSON in which such characters, which can stand in its strings only, are written as escapes.
-
-    >>> escaped('"a\x9b1m \u202eb"')
-    '"a\\u009b1m \\u202eb"'
-    """
+    """JSON in which such characters, which can stand in its strings only, are written as escapes."""
     return written.translate(_ESCAPES)
 
 
@@ -158,10 +154,7 @@ def write_result(target: str, value: Any) -> None:
 
 @contextmanager
 def busy(text: str, *, silent: bool = False) -> Iterator[None]:
-    """A line that says what is being waited for, gone when it is over; only on a terminal.
-
-    An error that comes up is given a note of it, which `faults` shows.
-    """
+    """A line on a terminal that says what is being waited for; an error gets it as a note."""
     console = err()
     shown = nullcontext() if silent or quiet or not console.is_terminal else console.status(Text(text))
     try:
@@ -174,10 +167,10 @@ def busy(text: str, *, silent: bool = False) -> Iterator[None]:
 
 @contextmanager
 def progress(*, silent: bool = False) -> Iterator[Report]:
-    """A function (stage, done, total) that shows a bar with rate and time left.
+    """A function (stage, done, total) that shows a bar, after two seconds of a stage.
 
-    Nothing is shown for the first two seconds of a stage, or when quiet. Where stderr is no terminal a line
-    says every half minute how far it is, in a notebook and with --verbose more often.
+    Where stderr is no terminal a line is written every half minute, with --verbose and in a notebook more
+    often.
     """
     console = err()
     if silent or quiet:

@@ -6,7 +6,6 @@ from faults.command_lines import (
     EVALUATE,
     FILTER,
     PAIRS,
-    ROUNDS,
     SCORE,
     SCORES,
     TRAIN,
@@ -73,7 +72,6 @@ READERS: dict[str, tuple[str, ...]] = {
     "galleries/g1/album/answers.parquet": ("compare galleries/g1 galleries/g2 --draws 100",),
     "judged.csv": (
         "pool bias galleries/g1 galleries/g2 --judgements judged.csv --draws 100 --html new.html",
-        f"{ROUNDS} --judge judged.csv",
     ),
     "judgements.csv": ("annotate agreement judgements.csv --scale ordinal --draws 100 --json new.json",),
     "hits.csv": ("annotate import hits.csv --format mturk --out new.csv",),
@@ -107,11 +105,11 @@ READERS: dict[str, tuple[str, ...]] = {
     "recipe.toml": ("train recipe.toml --steps 1 --workers 0 --device cpu --out new",),
     "first/card.json": (
         f"evaluate ckpt:first quads {EVALUATE} --workers 0",
-        "train mix first second --task quads --held-out rated --points 2",
+        "train mix first second --alpha 0.5 --out new",
     ),
     "first/model.safetensors": (
         f"evaluate first quads {EVALUATE} --workers 0",
-        "train mix first second --task quads --held-out rated --points 2",
+        "train mix first second --alpha 0.5 --out new",
     ),
     "pairs.arrow": (f"evaluate blind:length pairs --data pairs.arrow {PAIRS}",),
     "photos/j0.jpg": (f"evaluate pixels:colours pairs --data jpegs.csv {PAIRS}",),

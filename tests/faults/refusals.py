@@ -25,7 +25,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "build merge x.csv": "given: build merge; concatenate the tables of pairs",
         "world sheet": "given: world sheet; run examples/draw_a_world.py",
         "train coco --tensorboard": "given: --tensorboard; read journal.csv",
-        "pool rounds x --out y --retrain=coco": "removed; given: --retrain; train on positives.csv with",
+        "pool rounds x --out y": "removed; given: pool rounds; use build positives",
         "world build quads --n x": "see 'counterfoil world build --help'",
         "world build quads more --out x": "unexpected extra argument",
         "benchmarks fetch bivlcc": "did you mean 'bivlc'?",
@@ -137,16 +137,14 @@ REFUSALS: dict[str, dict[str, str]] = {
     "train mix first second --alpha 0.5": {
         "--out clip": "the folder holds other files (",
         "--out second": READ,
-        "--out new --json second/card.json": READ,
     },
     DETECTOR: {
         "--devices 2": "--devices: a detector is trained by one process",
         "--chunk-size 2": "--chunk-size: a detector is trained by one process",
     },
     "train mix first second": {
-        "": "nothing to do",
-        "--alpha 0.5": "options come in pairs",
-        "--task world-quads": "options come in pairs",
+        "--alpha 0.5": "missing option '--out'",
+        "--task world-quads": "removed; given: --task; write mixtures with --alpha and evaluate each",
     },
     "world build --out new": {
         "choices --style mixed": "unknown style; given: mixed; allowed: natural, synthetic",
@@ -232,10 +230,6 @@ benchmarks publish quads
     --guard nothing
     --device gpu cuda:99
     --out rows.csv rows.csv/new {LONG}
-train mix first second --task quads --held-out rated --points 2
-    --task nothing
-    --held-out nothing
-    --out rows.csv
 train mix --alpha 0.5 --out new first | nowhere quads rows.csv
 {TEXTS}
     --metrics '' cidr clip-s
@@ -321,13 +315,6 @@ build clean rows.csv --out new.csv
     --caption image nothing
     --against image
     --out photos {LONG} x.gif
-{ROUNDS}
-    --judge nowhere.csv votes.csv nothing photos/p0.png quads pixels:colours
-    --queries nowhere.txt photos g1.npz
-    --ids nowhere.npz
-    --json photos new/rounds.json
-    --out pairs.csv {LONG}
-    nowhere pairs.csv runs/a
 annotate forms nothing | nothing
 annotate status nowhere | nothing
 annotate status photos | nothing

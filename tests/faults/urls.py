@@ -62,8 +62,7 @@ BAD_URLS: tuple[BadUrl, ...] = (
     ),
     BadUrl("unreachable", f"{_DATA} memory://none/a.tar", "memory://none/a.tar: no such file"),
     BadUrl("unreachable", f"{_IMAGES} memory://none/a", "memory://none/a: no such folder"),
-    BadUrl("unreachable", f"{_DATA} file:///none/a.tar", "/none/a.tar: no such file or folder"),
-    BadUrl("unreachable", f"{_IMAGES} file:///none/a", "/none/a: no such file or folder"),
+    BadUrl("unreachable", f"{_IMAGES} file:///none/a", "given: file; allowed: a folder, s3"),
     # What is read from a disk alone.
     BadUrl(
         "unreachable",

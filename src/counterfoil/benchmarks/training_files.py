@@ -33,7 +33,7 @@ from counterfoil.benchmarks.training_rows import (
 )
 from counterfoil.benchmarks.training_shards import is_shards, read_shards
 from counterfoil.errors import DataError, InputError
-from counterfoil.storage import Location, as_path, location
+from counterfoil.storage import Location, location
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "image": ("image", "image_id", "file_name", "filename", "filepath", "image_path"),
@@ -332,7 +332,7 @@ def read(
     shards behind a URL hold, are kept for the next process. With `missing` "keep" an image whose file is not
     there stays, and raises when it is decoded.
     """
-    path, images = as_path(path), None if images is None else as_path(images)
+    path, images = Path(path), None if images is None else Path(images)
     if isinstance(location(path), Location):
         if is_shards(path):
             return _of_shards(read_shards(path, split=split, shelf=shelf), path)

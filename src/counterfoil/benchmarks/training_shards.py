@@ -19,7 +19,6 @@ import re
 import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from io import BufferedReader
 from itertools import groupby, product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,6 +33,7 @@ from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
 from counterfoil.inputs.files import decoded, parse_json
 from counterfoil.inputs.limits import check_amount
 from counterfoil.storage import Location, located, location
+from counterfoil.storage.buckets import reaching
 from counterfoil.storage.files import names_in, open_file, stamp_of
 from counterfoil.store import digest_value, write_parquet
 
@@ -177,7 +177,7 @@ def _members_of(shard: Path, where: Path | Location, shelf: Path | None) -> Iter
                 yield from map(ShardMember, *(columns[name] for name in ShardMember._fields))
                 return
     members = []
-    with open_file(where) as stream:
+    with reaching(where, where.scheme, DataError), open_file(where) as stream:
         size = stream.seek(0, os.SEEK_END)
         stream.seek(0)
         for member in _members(shard, stream, size):
@@ -190,7 +190,7 @@ def _members_of(shard: Path, where: Path | Location, shelf: Path | None) -> Iter
             write_parquet(cache_file, pa.Table.from_pylist(rows, schema=_KEPT.arrow))
 
 
-def _members(shard: Path, file: BufferedReader, size: int) -> Iterator[ShardMember]:
+def _members(shard: Path, file: Any, size: int) -> Iterator[ShardMember]:
     """The members of an open tar file, texts read; raises `DataError` where it is broken or cut off."""
     end = 0
     try:

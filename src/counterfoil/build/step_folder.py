@@ -52,10 +52,9 @@ class StepRecord(Stored):
 
 @dataclass(frozen=True)
 class StepFolder:
-    """The folder of a step, in the folder `steps` of its build, or itself that of a `build` of one step."""
+    """The folder of a step, in the folder `steps` of its build; `label` is the step's place and name."""
 
     folder: Path
-    build: Path | None = None
 
     @property
     def label(self) -> str:
@@ -63,7 +62,7 @@ class StepFolder:
 
     @property
     def _build(self) -> Path:
-        return self.folder.parent.parent if self.build is None else self.build
+        return self.folder.parent.parent
 
     @property
     def is_own(self) -> bool:

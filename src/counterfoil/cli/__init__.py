@@ -26,9 +26,8 @@ _OTHERS_FIRST = 3.0
 class CommandGroup(usage.Documented, click.Group):
     """Commands that are imported when they are asked for.
 
-    `rows` says of each name, of one word or two, which job it is, "jobs.module:function" of `counterfoil` or
-    "module:function" of `counterfoil.cli`, perhaps followed by what shows its result; or which group, itself
-    or as "module:app". What commands of a `private` group write is readable by its owner alone.
+    `rows` has by name "jobs.module:function" or "module:function" of `cli`, perhaps followed by what shows
+    its result; or a group, itself or as "module:app". What a `private` group writes is its owner's alone.
     """
 
     def __init__(
@@ -70,8 +69,8 @@ class CommandGroup(usage.Documented, click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """The command that is asked for; of one that was removed or moved what to use instead."""
-        usage.check_former(ctx, args[:1])
         words = " ".join(args[:2])
+        usage.check_former(ctx, (args[0], words))
         name, rest = (words, args[2:]) if words in self.rows else (args[0], args[1:])
         command = self.get_command(ctx, name)
         if command is None and not ctx.resilient_parsing:
@@ -140,7 +139,6 @@ COMMANDS: dict[str, str | CommandGroup] = {
     ),
     "build": "build:app",
     "pool": "jobs.pool:pool",
-    "pool rounds": "jobs.pool_rounds:pool_rounds",
     "pool bias": "jobs.bias:bias",
     "annotate": "annotate:app",
     "train": "jobs.training:train_model",
@@ -163,7 +161,6 @@ COMMANDS: dict[str, str | CommandGroup] = {
     "cache": CommandGroup(
         {
             "list": "cache:list_ listings:show_entries",
-            "size": "cache:size",
             "limit": "cache:limit",
             "clear": "cache:clear",
         },
@@ -187,7 +184,7 @@ def _print(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
     else:
         from counterfoil.cli.completion import shell_script
 
-        print(shell_script(ctx.command, _COMPLETE, install=param.name == "install_completion"))
+        print(shell_script(ctx.command, _COMPLETE))
     ctx.exit()
 
 
@@ -203,8 +200,7 @@ app = CommandGroup(
             ("version", "Print the version and leave."),
             # `main` takes it from wherever it stands.
             ("debug", "Print the traceback of an error; also after the command."),
-            ("install-completion", "Install completion for the current shell."),
-            ("show-completion", "Show completion for the current shell, to copy it."),
+            ("show-completion", 'Print completion for the current shell: eval "$(counterfoil ...)".'),
         )
     ],
 )
@@ -218,7 +214,7 @@ def main() -> NoReturn:
             stream.reconfigure(errors="backslashreplace")
     debug, arguments = exits.debugging(sys.argv[1:])
     try:
-        with exits.kept_interrupts(), warnings.catch_warnings():
+        with warnings.catch_warnings():
             # Numbers that overflow are an error; what else libraries warn of is for those who develop.
             warnings.filterwarnings("error", "(overflow|invalid value|divide by zero)", RuntimeWarning)
             if not debug:
@@ -227,7 +223,6 @@ def main() -> NoReturn:
                 from click.shell_completion import shell_complete
 
                 sys.exit(shell_complete(app, {}, "counterfoil", _COMPLETE, asked_for))
-            exits.check_names(arguments)
             with app.make_context("counterfoil", arguments) as context:
                 app.invoke(context)
     except click.exceptions.Exit as stop:
@@ -257,7 +252,6 @@ def main() -> NoReturn:
         known = expected_error(error)
         if isinstance(error, click.UsageError):
             known = usage.in_one_line(error)
-        if exits.is_first():
-            exits.complain(exits.unforeseen(error, arguments) if known is None else str(known))
+        exits.complain(exits.unforeseen(error, arguments) if known is None else str(known))
         sys.exit(exits.SOFTWARE if known is None else 2)
     sys.exit(0)

@@ -1,4 +1,4 @@
-"""`counterfoil cache list | size | limit | clear`: finished work on disk, and what of it may go."""
+"""`counterfoil cache list | limit | clear`: finished work on disk, and what of it may go."""
 
 import re
 import time
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from counterfoil import terminal
 from counterfoil.cli.listings import Listing, print_words
 from counterfoil.errors import InputError
+from counterfoil.inputs.limits import size
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.job import job, option
 from counterfoil.report.labels import amount
@@ -33,7 +34,7 @@ def list_(*, cache: Folder = None) -> Listing:
     for shelf in entries.shelves:
         seconds = max(0.0, now - shelf.used)
         ago = next((f"{seconds // s:,.0f} {unit} ago" for unit, s in _AGES.items() if seconds >= s), "now")
-        numbers = f"{len(shelf.shards):,}", written_size(shelf.size)
+        numbers = f"{len(shelf.shards):,}", size(shelf.size)
         rows.append((shelf.scorer, shelf.key[:8], shelf.kind, *numbers, ago))
         names = {name: getattr(shelf, name) for name in ("scorer", "key", "kind")}
         sizes = {"files": len(shelf.shards), "bytes": shelf.size, "seconds_since_used": round(seconds)}
@@ -42,19 +43,12 @@ def list_(*, cache: Folder = None) -> Listing:
     def show(console: "Console") -> None:
         if rows:
             print_words(console, ("scorer", "key", "kind", "files", "size", "last needed"), rows)
-        console.print(f"{written_size(entries.size)} in {entries.place}", style="dim", soft_wrap=True)
+        console.print(f"{size(entries.size)} in {entries.place}", style="dim", soft_wrap=True)
         if entries.others:
             terminal.note(f"beside them, never touched: {amount(entries.others, 'other file')}")
 
     about = {"folder": str(entries.place), "bytes": entries.size, "files_of_others": entries.others}
     return Listing({**about, "shelves": shelves}, show=show)
-
-
-@job(examples="Example: counterfoil cache size")
-def size(*, cache: Folder = None) -> None:
-    """Show the size of the cache."""
-    entries = _contents(cache)
-    terminal.out().print(f"{written_size(entries.size)} in {entries.place}", soft_wrap=True)
 
 
 @job(examples="Example: counterfoil cache limit 5GB")
@@ -89,7 +83,7 @@ def clear(*, scorer: str | None = None, yes: bool = False, cache: Folder = None)
     shelves = entries.shelves if scorer is None else entries.of(scorer)
     shards = [shard for shelf in shelves for shard in shelf.shards]
     shards += [] if scorer is not None else list(entries.notes)
-    room = written_size(sum(shard.size for shard in shards))
+    room = size(sum(shard.size for shard in shards))
     if not shards or yes or terminal.confirmed(f"{amount(len(shards), 'file')}, {room}, in {entries.place}"):
         _remove(entries, shards, cache)
 
@@ -108,29 +102,14 @@ def _remove(entries: "Contents", shards: Sequence["Shard"], cache: Path | None) 
     from counterfoil.engine.cache_folder import remove
 
     freed = remove(entries, shards)
-    terminal.note(f"removed: {amount(len(shards), 'file')}, {written_size(freed)}")
-    size(cache=cache)
+    terminal.note(f"removed: {amount(len(shards), 'file')}, {size(freed)}")
+    entries = _contents(cache)
+    terminal.out().print(f"{size(entries.size)} in {entries.place}", soft_wrap=True)
 
 
 def read_size(text: str) -> int:
-    """Bytes, from a number and a unit; raises `InputError`.
-
-    >>> read_size("5GB"), read_size("1.5 KiB"), read_size("0")
-    (5000000000, 1536, 0)
-    """
+    """Bytes, from a number and a unit such as 5GB or 1.5 KiB."""
     parts = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([a-z]*)", text.strip().lower())
     if parts is None or parts[2] not in _UNITS:
         raise InputError("no size", given=text, allowed="a number and KB, MB, GB, TB, KiB, MiB, GiB or TiB")
     return int(float(parts[1]) * _UNITS[parts[2]])
-
-
-def written_size(size: int) -> str:
-    """Bytes as people read them.
-
-    >>> written_size(999), written_size(1_250_000), written_size(5_000_000_000)
-    ('999 B', '1.2 MB', '5.0 GB')
-    """
-    for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
-        if size >= factor:
-            return f"{size / factor:.1f} {unit}"
-    return f"{size} B"

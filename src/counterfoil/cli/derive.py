@@ -1,8 +1,4 @@
-"""Commands made of jobs: an option per declared argument, checked as the same call from Python is checked.
-
-Click parts the words of a command; values go to the job as texts, which it converts. What writes a result has
-options too, such as `--html` and `--title` of `to_html`.
-"""
+"""Commands made of jobs: an option per declared argument, whose value the job converts and checks."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -15,16 +11,11 @@ import click
 from counterfoil import terminal
 from counterfoil.cli import usage
 from counterfoil.cli.usage import Documented, described
-from counterfoil.errors import CounterfoilError, InputError, UnknownNameError
+from counterfoil.errors import InputError
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
 from counterfoil.jobs.arguments import OVERWRITE
 from counterfoil.jobs.job import Job, closing_at_end, ignore, prose, terminal_feedback
 
-_CONFIG = Option(
-    "Read arguments from this command's table in a TOML file; the command line overrides them.",
-    None,
-    flag="--config",
-)
 #: The options of outputs, and what notes call them.
 _OUTPUTS = {
     "json": ("result", Option("Write the machine-readable result here.", None, metavar="PATH|-")),
@@ -40,10 +31,9 @@ _OUTPUTS = {
 class Command(Documented):
     """The command of a job, which also shows and writes its result.
 
-    `show` is the "module:function" of `counterfoil.cli` that prints a result on a console; its further
-    arguments are options of the command. Without it the tables and notes of the result are printed.
+    `show` is the "module:function" of `cli` that prints a result; its further arguments are options.
     `arguments` are those of a command that has others than the job, of whose values `filled` makes the job's.
-    An option of those that may be repeated takes several values at once where `listing`: `--scores a b`.
+    With `listing` an option that may be repeated takes several values at once: `--scores a b`.
     """
 
     def __init__(
@@ -99,29 +89,26 @@ class Command(Documented):
         written = {name for name, argument in options.items() if bool not in argument.members}
         if usage.WRITTEN & written - {"cache"}:
             options.setdefault("overwrite", Argument("overwrite", bool, OVERWRITE))
-        if self.job.reports:
-            options["config_file"] = Argument("config_file", Path | None, _CONFIG)
         for name, option in usage.LEVELS.items():
             if name != "allow_outside" or usage.IMAGES & set(options):
                 options.setdefault(name, Argument(name, bool, option))
         return options
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As Click does it, with options as people type them; one that was removed names its replacement."""
+        """As Click does it, with lists of values; an option that was removed names its replacement."""
         usage.check_former(ctx, (arg for arg in args if arg.startswith("-")))
-        options = {name for param in self.get_params(ctx) for name in (*param.opts, *param.secondary_opts)}
-        return super().parse_args(ctx, usage.as_meant(args, options, self.lists))
+        return super().parse_args(ctx, usage.with_lists(args, self.lists))
 
     def invoke(self, ctx: click.Context) -> None:
         """Run the job with what was typed, print its result, and write what was asked for."""
-        from counterfoil.catalog import benchmark_name, benchmarks
+        from counterfoil.catalog import benchmarks
 
         typed: dict[str, Any] = {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in ctx.params.items()
             if value not in (None, ())
         }
-        places = self._configured(ctx, typed)
+        self._check_typed(ctx, typed)
         command = ctx.command_path.partition(" ")[2]
         with usage.running(command, {**ctx.params, **typed}, private=self.private), closing_at_end():
             outputs = {name: self.options[name] for name in self.job.outputs}
@@ -137,12 +124,12 @@ class Command(Documented):
                 check()
             if "save" in targets:
                 self.kind.check_kind(targets["save"])
-            # Choices, and names of benchmarks, are not taken for files of such names that the command reads.
+            # Choices and names of benchmarks are no files of such names.
             for name, argument in {**self.of_show, **self.of_page, **self.of_job}.items():
                 value = typed.get(name)
                 if argument.option.complete == "benchmarks":
                     for text in value if isinstance(value, list) else [value] if value else []:
-                        if benchmark_name(text) in benchmarks():
+                        if text in benchmarks():
                             usage.not_read(text)
                 elif argument.choices and isinstance(value, str):
                     usage.not_read(value)
@@ -162,46 +149,16 @@ class Command(Documented):
                 given["feedback"] = replace(
                     terminal_feedback(quiet=not first), result=print_result if first else ignore
                 )
-            checked = self.job.checked(given, lambda argument: places.get(argument.name, _called(argument)))
+            checked = self.job.checked(given, _called)
             page = _converted(self.of_page, typed)
-            try:
-                result = self.job.function(**checked)
-            except CounterfoilError:
-                # What was measured before one of several could not be is written all the same.
-                _write(shown, targets, page)
-                raise
+            result = self.job.function(**checked)
             if first and not shown:
                 print_result(result)
             _write(shown, targets, page)
 
-    def _configured(self, ctx: click.Context, typed: dict[str, Any]) -> dict[str, str]:
-        """Add what the file of `--config` says to what was typed, which comes first; where each value stands.
-
-        Raises `InputError` for a table or a key that it does not have, and for arguments that are missing.
-        """
-        command = ctx.command_path.partition(" ")[2].replace(" ", ".")
-        options, places = self.options, dict[str, str]()
-        if (file := typed.get("config_file")) is not None:
-            from counterfoil.inputs.files import read_toml
-
-            table: Any = read_toml(file)
-            for name in command.split("."):
-                table = table.get(name) if isinstance(table, dict) else None
-            if not isinstance(table, dict):
-                raise InputError("no table of this command", where=file, allowed=f"[{command}]")
-            names = {argument.flag[2:].replace("-", "_"): name for name, argument in options.items()}
-            for key, value in table.items():
-                plain = key.replace("-", "_")
-                name = plain if plain in options else names.get(plain, plain.removeprefix("no_"))
-                if name not in options or name == "config_file":
-                    raise UnknownNameError("argument", key, options, where=f"{file}, [{command}]")
-                if name in typed or value == []:
-                    continue
-                places[name] = f"{file}, {command}.{key}"
-                if plain in options or not plain.startswith("no_"):
-                    typed[name] = value
-                elif value:
-                    typed[name] = False
+    def _check_typed(self, ctx: click.Context, typed: dict[str, Any]) -> None:
+        """Raise `InputError` for arguments that are missing, and for an option that was taken as a value."""
+        options = self.options
         flags = {
             flag
             for param in self.params
@@ -219,7 +176,6 @@ class Command(Documented):
                 called = _called(argument)
                 missing = f"missing {'option' if called == argument.flag else 'argument'} '{called}'"
                 raise InputError(missing, hint=f"see '{ctx.command_path} --help'")
-        return places
 
 
 def _called(argument: Argument) -> str:
@@ -259,10 +215,7 @@ def _write(results: list[Any], targets: Mapping[str, Any], page: Mapping[str, An
 
 
 def _parameters(argument: Argument) -> list[click.Parameter]:
-    """What Click makes values of: the argument of a command, or an option and perhaps what switches it off.
-
-    Each leaves None, or no values, where nothing was typed: defaults are the job's.
-    """
+    """The argument or options of Click, each None where nothing was typed: defaults are the job's."""
     option, name, flag = argument.option, argument.name, argument.flag
     if option.hidden:
         return []

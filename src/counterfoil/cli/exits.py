@@ -5,24 +5,16 @@ room, no memory left), which is one line; 70 on a fault of the program (`EX_SOFT
 one line for the user and a file with the traceback for the developers; 130 on Ctrl-C.
 """
 
-import _thread
-import errno
 import os
 import platform
-import re
 import shlex
-import signal
 import sys
-import tempfile
-import threading
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from counterfoil.errors import CounterfoilError, InputError, doing_what
+from counterfoil.errors import CounterfoilError, doing_what
 
 #: The exit code of a fault of the program.
 SOFTWARE = 70
@@ -31,50 +23,10 @@ INTERRUPTED = 130
 
 
 def debugging(arguments: Sequence[str]) -> tuple[bool, list[str]]:
-    """Whether `--debug` is among the arguments, and the other arguments; those after a lone `--` are kept.
-
-    >>> debugging(["list", "benchmarks", "--debug"]), debugging(["evaluate", "--", "--debug"])
-    ((True, ['list', 'benchmarks']), (False, ['evaluate', '--', '--debug']))
-    """
+    """Whether `--debug` is among the arguments, and the others; those after a lone `--` are kept."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     others = [word for word in arguments[:end] if word != "--debug"]
     return len(others) < end, [*others, *arguments[end:]]
-
-
-def check_names(arguments: Sequence[str]) -> None:
-    """Raise `InputError` for an argument whose bytes are no text, or that is a file: URL with a host."""
-    for word in arguments:
-        try:
-            word.encode("utf-8")
-        except UnicodeEncodeError:
-            shown = os.fsencode(word).decode("utf-8", "backslashreplace")
-            raise InputError(
-                "an argument is not UTF-8 text", given=shown, hint="rename the file, or type it again"
-            ) from None
-        # An option that is a path forgets the second slash: file://etc would be /etc.
-        if re.match(r"(--?[\w-]+=)?([\w-]+=)?(file|local)://(?!/|localhost/)", word, re.IGNORECASE):
-            from counterfoil.storage.location import location
-
-            location(word.rpartition("=")[2])
-
-
-def is_first() -> bool:
-    """Whether none of the processes that torchrun started has reported an error yet: its store knows.
-
-    What goes wrong in one of them goes wrong in all, at once or because they wait for each other.
-    """
-    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
-        return True
-    try:
-        from counterfoil.models.runtime import import_torch
-
-        place = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-        store = import_torch().distributed.TCPStore(*place, is_master=False, timeout=timedelta(seconds=10))
-        count: int = store.add(f"counterfoil/reported/{os.environ.get('TORCHELASTIC_RESTART_COUNT')}", 1)
-    # Without the store, which ends with torchrun: better twice than not at all.
-    except Exception:
-        return True
-    return count == 1
 
 
 def unforeseen(error: BaseException, arguments: Sequence[str]) -> str:
@@ -108,18 +60,9 @@ def _write_report(error: BaseException, arguments: Sequence[str]) -> Path:
     )
     # A text of lone surrogates has no bytes in UTF-8, and the report must be written whatever it holds.
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    # The user's folder of logs and, where that cannot be written, the one of temporary files. Without a home
-    # or a writable /tmp both may come out as the working folder, which is the user's own.
     logs = Path(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"), "counterfoil")
-    for folder in (logs, Path(tempfile.gettempdir())):
-        if not folder.is_absolute() or folder == Path.cwd():
-            continue
-        try:
-            write_text(folder / name, text)
-        except (OSError, CounterfoilError):
-            continue
-        return folder / name
-    raise OSError(errno.ENOSPC, "no folder for the report")
+    write_text(logs / name, text)
+    return logs / name
 
 
 def complain(text: str) -> None:
@@ -127,61 +70,3 @@ def complain(text: str) -> None:
     from counterfoil.terminal import clean
 
     print(f"counterfoil: {' '.join(clean(text).split())}", file=sys.stderr)
-
-
-#: Seconds after which it is looked whether Ctrl-C is being obeyed.
-_LATER = 0.3
-
-
-@contextmanager
-def kept_interrupts() -> Iterator[None]:
-    """A block that Ctrl-C ends by `KeyboardInterrupt`, raised again until the block is being left.
-
-    Python drops an exception in a finaliser or in a callback of a library, and some libraries drop it
-    themselves. Cleanup on the way out is not disturbed. Where SIGINT is ignored, as under nohup, it stays so.
-    """
-    before = signal.getsignal(signal.SIGINT)
-    if before is signal.SIG_IGN:
-        yield
-        return
-    pressed, over, process = threading.Event(), threading.Event(), os.getpid()
-    # Once the block is over nothing is interrupted any more.
-    one_at_a_time = threading.Lock()
-
-    def raised(*_: Any) -> None:
-        # A forked worker stops with its parent.
-        if not pressed.is_set() and os.getpid() == process:
-            pressed.set()
-            threading.Thread(target=again, daemon=True).start()
-        raise KeyboardInterrupt
-
-    def again() -> None:
-        while not over.wait(_LATER):
-            with one_at_a_time:
-                if not over.is_set() and not _leaving():
-                    _thread.interrupt_main()
-
-    hook = sys.unraisablehook
-    sys.unraisablehook = lambda unraisable: (
-        None if unraisable.exc_type is KeyboardInterrupt else hook(unraisable)
-    )
-    signal.signal(signal.SIGINT, raised)
-    try:
-        yield
-        if pressed.is_set():
-            raise KeyboardInterrupt
-    finally:
-        with one_at_a_time:
-            over.set()
-        signal.signal(signal.SIGINT, before)
-        sys.unraisablehook = hook
-
-
-def _leaving() -> bool:
-    """Whether the main thread runs an `except` or a `finally` because of Ctrl-C."""
-    current: Any = sys._current_exceptions().get(threading.main_thread().ident or 0)
-    # A triple before Python 3.12.
-    error = current[1] if isinstance(current, tuple) else current
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__context__
-    return error is not None

@@ -30,7 +30,7 @@ def show_demo(demo: "Tour | ExampleFiles", console: Console) -> None:
         console.print(f"{demo.folder}: {', '.join(demo.names)}", soft_wrap=True)
         return
     show(console, demo.comparison.tables)
-    terminal.note(f"{demo.seconds:.0f} s in all ({demo.processor:.0f} s of processor time)")
+    terminal.note(f"{demo.seconds:.0f} s in all")
     console.print(f"The page is in {demo.path.resolve()}", soft_wrap=True)
 
 
@@ -41,10 +41,7 @@ def show_drawn(drawn: "Drawn", console: Console) -> None:
 
 
 def show_ledger(ledger: "Ledger", console: Console) -> None:
-    """Paper by paper, table by table: one paragraph per row, then what differs and why, then the count.
-
-    Or the files that are looked for, where these are listed.
-    """
+    """Paper by paper a paragraph per row, then what differs and why, then counts; or the files looked for."""
     from counterfoil.cli.listings import print_words
     from counterfoil.jobs.reproduce import BASES
     from counterfoil.report.reproduction import Basis, Verdict, by_basis

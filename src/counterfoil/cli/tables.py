@@ -36,11 +36,9 @@ def printed(
     label: Callable[[Column], str] | None = None,
     names: int | None = None,
 ) -> list[Any]:
-    """A table for the terminal, every value with its interval.
+    """A table for the terminal: intervals beside values where they fit in `width`, else below; else split.
 
-    Intervals stand beside their values where the whole table fits in `width` columns, else below them; where
-    that is still too wide the columns go into several tables under one another. `label` says what stands over
-    a column; names of rows are shortened to `names` letters.
+    `label` says what stands over a column; names of rows are shortened to `names` letters.
     """
     room = names or max(24, 2 * width // 5)
     called = ["\n".join(short(line, room) for line in row.name.split("\n")) for row in table.rows]
@@ -155,10 +153,7 @@ def comparison_table(comparison: Comparison, *, width: int) -> Group:
 
 
 def differences_table(comparison: Comparison, *, width: int = 80) -> Group | None:
-    """The tested differences: to the baseline where there is one, else of all pairs.
-
-    In a narrow terminal the two names of a pair stand under one another.
-    """
+    """The tested differences, to the baseline where there is one, else of all pairs."""
     differences = comparison.against_baseline() if comparison.baseline else comparison.differences
     if not differences:
         return None

@@ -15,6 +15,7 @@ from counterfoil.engine.deduplicate import Progress, id_key
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
 from counterfoil.storage import Location, is_distant, local_folder, location
+from counterfoil.storage.buckets import reaching
 from counterfoil.storage.files import open_file, stamp_of
 from counterfoil.storage.parallel import map_ahead
 from counterfoil.store import digest, digest_file, digest_stream, write_parquet
@@ -132,7 +133,7 @@ def _read(source: Source, memo: Mapping[str, tuple[Stamp, str]]) -> tuple[str, S
     name = None
     if isinstance(source, FileSource) and before is not None and before[0] > _WHOLE:
         if isinstance(where := location(source.path), Location):
-            with open_file(where) as file:
+            with reaching(where, where.scheme, DataError), open_file(where) as file:
                 name = digest_stream(file)
         else:
             with suppress(OSError):  # reading it whole says what is wrong, in a line

@@ -1,7 +1,6 @@
 """Arrays in npy and npz files: numbers and strings, never objects, and never more than the file holds.
 
-NumPy makes room for what a header claims before it reads, and hands objects to pickle. Here the header is
-read first, and compared with the size of the file, the memory that is free and the types that are data.
+NumPy makes room for what a header claims and hands objects to pickle, so the header is checked before.
 """
 
 import io
@@ -34,10 +33,7 @@ _CUT = "is the file cut off?"
 
 
 def read_npy(path: str | Path, *, mapped: bool = False, hint: str = "check the path") -> ndarray:
-    """The array in an npy file; with `mapped` it stays on the disk until it is looked at.
-
-    Raises `DataError` for a file that is no npy file, is cut off, holds objects, or does not fit in memory.
-    """
+    """The array in an npy file; with `mapped` it stays on the disk until it is looked at."""
     known = regular(path, hint=hint)
     try:
         with open(path, "rb") as file:
@@ -69,11 +65,7 @@ def read_npy(path: str | Path, *, mapped: bool = False, hint: str = "check the p
 
 
 def read_npz(path: str | Path, *, names: str = "", hint: str = "check the path") -> dict[str, ndarray]:
-    """All arrays of an npz file, by name; `names` says in errors which ones belong there.
-
-    Raises `DataError` for a file that is no npz file, is cut off, encrypted, holds members that are no
-    arrays, or objects, or more than fits in memory.
-    """
+    """All arrays of an npz file, by name; `names` says in errors which ones belong there."""
     regular(path, hint=hint)
     save = f"save them with numpy.savez(path{''.join(f', {name}=...' for name in names.split())})"
     try:

@@ -1,8 +1,4 @@
-"""Parquet tables: those that counterfoil wrote against a schema that is data, and those of any origin.
-
-A schema says of every column what it holds, whether a cell may be empty, the range, and whether values may
-occur twice. `read_columns` reads a table, or says in one line which file, column and row is not so.
-"""
+"""Parquet tables: those that counterfoil wrote, checked by a schema, and those of any origin."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,10 +21,7 @@ _CELL = 4
 
 @dataclass(frozen=True)
 class ColumnSchema:
-    """What a column holds: `kind`; whether a cell may be null, or not a number; the range of its numbers.
-
-    Of lists `low` and `high` are the range of what is in them, and `null` is about the lists themselves.
-    """
+    """What a column, or its lists, hold: kind, range, and whether a cell may be null or not a number."""
 
     kind: Kind
     null: bool = False
@@ -41,10 +34,7 @@ class ColumnSchema:
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table by name, and those by prefix ("group:"), of which there may be any number.
-
-    Columns that are neither are kept and not looked at: a newer version may have written them.
-    """
+    """The columns of a table by name, and by prefix ("group:"); others, of newer versions, are kept."""
 
     columns: Mapping[str, ColumnSchema]
     prefixes: Mapping[str, ColumnSchema] = field(default_factory=dict)
@@ -62,11 +52,7 @@ class Schema:
 
 
 def read_columns(path: Path, schema: Schema) -> pa.Table:
-    """The table in a Parquet file of ours, its columns of the types that the schema names.
-
-    Texts are `string`, whole numbers `int64`, numbers `float64`. Raises `DataError` naming file, column and
-    row for a column that is missing or of another type, a cell that is empty, out of range or doubled.
-    """
+    """The table in a Parquet file of ours, checked by its schema: `string`, `int64`, `float64`."""
     return check_columns(read_parquet(path), schema, where=path)
 
 
@@ -98,10 +84,7 @@ def check_columns(table: pa.Table, schema: Schema, *, where: object) -> pa.Table
 
 
 def read_parquet(path: str | Path) -> pa.Table:
-    """The table in a Parquet file of any origin; raises `DataError` where there is none that can be read.
-
-    What the file says that it unpacks to is compared with the memory that is free, before it is read.
-    """
+    """The table in a Parquet file of any origin, if what it unpacks to fits into memory."""
     regular(path)
     try:
         with _opened(path) as opened:
@@ -119,8 +102,7 @@ def read_parquet(path: str | Path) -> pa.Table:
 def read_batches(path: Path, column: str, *, rows: int = 1 << 16) -> Iterator[pa.Array]:
     """A column of a Parquet file of any origin, some rows at a time, from the file mapped into memory.
 
-    Raises `DataError` naming the file where it is damaged, also where that shows only as rows are read. The
-    file is opened for this alone: two threads that use one `ParquetFile` end the process.
+    The file is opened for this alone: two threads that use one `ParquetFile` end the process.
     """
     try:
         with _opened(path, memory_map=True) as opened:
@@ -147,10 +129,7 @@ def broken(path: object, error: Exception, kind: str = "Parquet") -> DataError:
 
 
 def check_size(facts: Any, *, where: object, columns: Sequence[str] | None = None) -> None:
-    """Raise `DataError` where a Parquet file holds more than fits into memory, going by its own metadata.
-
-    `columns` are those that are going to be read, all by default.
-    """
+    """Raise `DataError` where `columns` (all by default) hold more than fits into memory."""
     rows, leaves = facts.num_rows, facts.num_columns if columns is None else len(columns)
     # A value that repeats a billion times takes a few bytes in the file, however it is packed.
     needed = rows * _CELL * leaves
@@ -161,10 +140,7 @@ def check_size(facts: Any, *, where: object, columns: Sequence[str] | None = Non
 
 
 def values(table: pa.Table, name: str, *, where: object) -> list[Any]:
-    """A column as Python's own values; raises `DataError` for one that Python has no value for.
-
-    Such are dates after the year 9999, times between microseconds, and texts that are no UTF-8.
-    """
+    """A column as Python's values; raises for dates after 9999, nanoseconds, and texts that are no UTF-8."""
     column = table.column(name)
     try:
         cells: list[Any] = column.to_pylist()

@@ -1,7 +1,4 @@
-"""Fields of dataclasses from what files and command lines hold: every key known, every value of its type.
-
-Keys of endpoints too: without the line break that a file adds, and in no message or representation.
-"""
+"""Fields of dataclasses from files and command lines, and keys of endpoints."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,11 +36,7 @@ def check_key(key: str, known: Iterable[str], *, where: object) -> None:
 
 
 def field_value(kind: type, key: str, value: Any, *, where: object) -> Any:
-    """The value of a field as the dataclass holds it, from TOML's or the caller's.
-
-    Raises `InputError` for a key that the dataclass does not have, with the nearest name, and for a value of
-    another type or out of range.
-    """
+    """The value of a field as the dataclass holds it, from TOML's or the caller's."""
     known = fields_of(kind)
     check_key(key, known, where=where)
     place = f"{where}, key '{key}'"
@@ -90,11 +83,7 @@ def values_of(kind: type, values: Mapping[str, Any], *, where: object) -> dict[s
 
 
 def made_of(kind: type[Made], settings: Mapping[str, Any], *, where: object) -> Made:
-    """An instance of the class `kind` with these settings, as TOML has them.
-
-    Raises `InputError`, which names `where`, for a key that it does not have and a value that it does not
-    allow.
-    """
+    """An instance of the class `kind` with these settings, as TOML has them."""
     values = values_of(kind, settings, where=where)
     try:
         return kind(**values)
@@ -103,11 +92,7 @@ def made_of(kind: type[Made], settings: Mapping[str, Any], *, where: object) -> 
 
 
 class Secret(str):
-    """A text that is sent and never shown: its representation hides it.
-
-    >>> Secret("sk-1")
-    (hidden)
-    """
+    """A text that is sent and never shown: its representation hides it."""
 
     __slots__ = ()
 
@@ -116,14 +101,7 @@ class Secret(str):
 
 
 def secret(text: str, *, where: str) -> Secret:
-    """The key without blanks and line breaks around it; raises `InputError` for one that no header can hold.
-
-    >>> secret("sk-1\\n", where="the key") == "sk-1"
-    True
-    >>> secret("sk-1\\nsk-2", where="COUNTERFOIL_API_KEY")
-    Traceback (most recent call last):
-    counterfoil.errors.InputError: COUNTERFOIL_API_KEY: not a key: it holds blanks, line breaks or ...
-    """
+    """The key without blanks around it; raises `InputError` for one that no header can hold."""
     key = text.strip()
     if not all("!" <= character <= "~" for character in key):
         raise InputError(

@@ -1,9 +1,4 @@
-"""Input files: text, JSON and TOML read with errors that name what is wrong and where.
-
-Values that counterfoil wrote are read again through pydantic models, with file and field in every error: a
-file that was changed by hand, cut, or written by something else is noticed where it is read, not where a
-field is first missed.
-"""
+"""Input files: text, JSON and TOML, and pydantic models of what counterfoil wrote; errors say where."""
 
 import errno
 import json
@@ -43,12 +38,7 @@ _MARKS = (
 def regular(
     path: str | Path, *, missing: str = "no such file", hint: str = "check the path"
 ) -> os.stat_result:
-    """What the system knows of a regular file, links followed; raises `DataError` for anything else.
-
-    >>> regular("/dev/null")
-    Traceback (most recent call last):
-    counterfoil.errors.DataError: /dev/null: is a device; name a file
-    """
+    """What the system knows of a regular file, links followed; raises `DataError` for anything else."""
     try:
         status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -87,21 +77,13 @@ def read_bytes(path: str | Path, *, missing: str = "no such file", hint: str = "
 
 
 def read_text(path: str | Path, *, hint: str = "check the path") -> str:
-    """The text of a UTF-8 file, without a mark of byte order; raises `DataError` for other encodings.
-
-    Line breaks become a newline each.
-    """
+    """The text of a UTF-8 file, without a mark of byte order; each line break is a newline."""
     text = decoded(read_bytes(path, hint=hint), where=path)
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def decoded(data: bytes, *, where: object) -> str:
-    """Bytes as UTF-8 text, without a mark of byte order and with line breaks as they are.
-
-    >>> decoded("a caption".encode("utf-16"), where="a.csv")
-    Traceback (most recent call last):
-    counterfoil.errors.DataError: a.csv: is UTF-16 text; save it as UTF-8
-    """
+    """Bytes as UTF-8 text, without a mark of byte order and with line breaks as they are."""
     for mark, name in _MARKS:
         if data.startswith(mark):
             raise DataError(f"is {name} text", where=where, hint="save it as UTF-8")
@@ -132,24 +114,15 @@ _HALVES = re.compile(
 
 
 def read_json(path: str | Path) -> Any:
-    """The value in a JSON file; raises `DataError` with line and column of what is broken or doubled.
-
-    NaN and infinities, which Python's json reads though they are no JSON, are refused: for files that
-    counterfoil wrote itself, and for settings. Values of others' tables go through `parse_json`.
-    """
+    """The value in a JSON file of ours, or of settings: NaN and infinities are refused."""
     return parse_json(decoded(read_bytes(path), where=path), where=path, finite=True)
 
 
 def parse_json(text: str, *, where: object, without: Collection[str] = (), finite: bool = False) -> Any:
     """The JSON value in `text`; raises `DataError` with line and column of what is broken or doubled.
 
-    Keys in `without` are dropped from every object as soon as it is read. NaN, Infinity and -Infinity are
-    read as such, or with `finite` refused. Lists and objects may be nested `MAX_DEPTH` deep. Half of a
-    character ("\\ud800" alone), which no file can hold as text, is refused.
-
-    >>> parse_json('{"a": 1, "a": 2}', where="x.json")
-    Traceback (most recent call last):
-    counterfoil.errors.DataError: x.json: key occurs twice in a JSON object; given: 'a'
+    Keys in `without` are dropped from every object as it is read. NaN and infinities are read, or with
+    `finite` refused.
     """
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -196,12 +169,7 @@ def read_toml(path: str | Path, *, hint: str = "check the path") -> dict[str, An
 
 
 def parse_toml(text: str, *, where: object) -> dict[str, Any]:
-    """The table in a TOML text; raises `DataError` naming what is broken.
-
-    >>> parse_toml("steps = ", where="mine.toml")
-    Traceback (most recent call last):
-    counterfoil.errors.DataError: mine.toml: not valid TOML: Invalid value (at end of document)
-    """
+    """The table in a TOML text; raises `DataError` naming what is broken."""
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -237,10 +205,7 @@ _INSTANCE = re.compile(r"a valid dictionary( or .*)?$")
 
 
 class Stored(BaseModel):
-    """The base of what is stored: types as they are written, finite numbers, and room for later fields.
-
-    Fields that a newer version wrote are kept; what may not be there at all is for the model to say.
-    """
+    """The base of what is stored: types as written, finite numbers, fields of newer versions kept."""
 
     #: What checks them is made when the first one is read: most commands read few of them.
     model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False, extra="allow", defer_build=True)
@@ -262,15 +227,7 @@ def check_model(
     hint: str | None = "was it edited?",
     error: type[CounterfoilError] = DataError,
 ) -> Model:
-    """A value as the model has it; raises `error` naming the field that is missing or off.
-
-    >>> class Card(Stored):
-    ...     name: str
-    ...     counts: dict[str, int] = {}
-    >>> check_model({"name": "a", "counts": {"x": "1"}}, Card, where="card.json")
-    Traceback (most recent call last):
-    counterfoil.errors.DataError: card.json, field 'counts.x': wrong value; given: '1'; allowed: ...
-    """
+    """A value as the model has it; raises `error` naming the field that is missing or off."""
     if not isinstance(value, Mapping):
         raise error("not an object", where=where, given=_shown(value), hint=hint)
     try:

@@ -1,7 +1,6 @@
-"""Limits of inputs: ranges of the numbers that decide how large something gets, and memory that is free.
+"""Ranges of the numbers that decide how large something gets, and memory that is free.
 
-Nothing in this field needs more than the ranges: a number outside is a slip, and would end in a full memory
-or in a night of waiting. Command line, recipes and Python functions share them.
+A number outside is a slip that would end in a full memory or in a night of waiting.
 """
 
 import os
@@ -44,21 +43,12 @@ RANGES: Mapping[str, tuple[int, int]] = {
 
 
 def most(name: str) -> int:
-    """The most that a number may be.
-
-    >>> most("draws")
-    1000000
-    """
+    """The most that a number may be."""
     return RANGES[name][1]
 
 
 def check_amount(name: str, value: Any, *, what: str | None = None, where: object = None) -> None:
-    """Raise `InputError` for a number outside its range; `what` is what the message calls it.
-
-    >>> check_amount("draws", 10**12)
-    Traceback (most recent call last):
-    counterfoil.errors.InputError: draws: out of range; given: 1000000000000; allowed: 1 to 1,000,000
-    """
+    """Raise `InputError` for a number outside its range; `what` is what the message calls it."""
     low, high = RANGES[name]
     # Written so that NaN is outside.
     if not low <= value <= high:
@@ -80,15 +70,7 @@ _PARTS = (
 
 
 def check_network(card: Any, *, where: object) -> None:
-    """Raise `InputError` where the description of a network asks for parts that no network has.
-
-    Such as a million layers: they would be built, for hours or until the memory is full, before their weights
-    are found not to fit.
-
-    >>> check_network({"vision": {"layers": 12}, "text": {"num_hidden_layers": 10**6}}, where="config.json")
-    Traceback (most recent call last):
-    counterfoil.errors.InputError: config.json, key 'num_hidden_layers': out of range; given: 1000000; ...
-    """
+    """Raise `InputError` where a description asks for parts that no network has, such as a million layers."""
     if isinstance(card, list):
         for part in card:
             check_network(part, where=where)
@@ -110,35 +92,20 @@ SHARE = 0.8
 
 #: Files in which Linux reports free memory, and the limit of a container.
 _MEMINFO = Path("/proc/meminfo")
-_LIMITS = (
-    (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
-    (
-        Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-        Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-    ),
-)
+_LIMIT = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current"))
 
 
 def available() -> int | None:
-    """Bytes of memory that a process can still get; None where the system does not say.
-
-    The least of what the machine has left, what a container (cgroup) leaves and what `ulimit -v` leaves.
-    """
-    limits = [limit for limit in (_of_machine(), _of_process()) if limit is not None]
-    for files in _LIMITS:
-        with suppress(OSError, ValueError):  # "max" is no limit
-            limit, used = (int(file.read_text("ascii")) for file in files)
-            limits.append(max(limit - used, 0))
-    return min(limits, default=None)
+    """Bytes that a process can still get, of the machine and its container; None where that is unknown."""
+    free = _of_machine()
+    with suppress(OSError, ValueError):  # "max" is no limit
+        limit, used = (int(file.read_text("ascii")) for file in _LIMIT)
+        free = max(limit - used, 0) if free is None else min(free, max(limit - used, 0))
+    return free
 
 
 def check_room(needed: int, *, where: object, what: str, hint: str | None = None) -> None:
-    """Raise `DataError` where `needed` bytes are more than the memory that is free can take.
-
-    >>> check_room(10**18, where="scores.npy", what="an array of (1000000000, 125000000) float64")
-    Traceback (most recent call last):
-    counterfoil.errors.DataError: scores.npy: an array of (1000000000, 125000000) float64 does not fit into...
-    """
+    """Raise `DataError` where `needed` bytes are more than the memory that is free can take."""
     free = available()
     if free is not None and needed > SHARE * free:
         raise DataError(
@@ -150,11 +117,7 @@ def check_room(needed: int, *, where: object, what: str, hint: str | None = None
 
 
 def size(number: int) -> str:
-    """A number of bytes in words.
-
-    >>> size(312), size(1_500_000), size(3 * 10**12)
-    ('312 bytes', '1.5 MB', '3,000.0 GB')
-    """
+    """A number of bytes in words: 312 bytes, 1.5 MB."""
     for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if number >= unit:
             return f"{number / unit:,.1f} {name}"
@@ -171,17 +134,4 @@ def _of_machine() -> int | None:
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, AttributeError):
-        return None
-
-
-def _of_process() -> int | None:
-    try:
-        import resource
-
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if limit in (resource.RLIM_INFINITY, -1):
-            return None
-        pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
-        return max(limit - pages * os.sysconf("SC_PAGE_SIZE"), 0)
-    except (ImportError, OSError, ValueError, IndexError):
         return None

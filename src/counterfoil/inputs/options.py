@@ -1,8 +1,7 @@
 """Arguments of jobs, declared once: type, range, default and help, from which every value is converted.
 
 An argument is declared where a function takes it, `draws: Annotated[int, Option("Draws.", 100, low=1)]`, or
-as a row of a `TypedDict` whose rows several functions take as `**options: Unpack[Rows]`. The command line
-makes options of the same rows, so that a value from a shell and one from Python are checked alike.
+as a row of a `TypedDict` whose rows several functions take as `**options: Unpack[Rows]`.
 """
 
 import os
@@ -162,15 +161,7 @@ class Argument:
         return replace(self, option=with_default(self.option, None, shown=shown), positional=False)
 
     def converted(self, value: Any, where: str) -> Any:
-        """The value as the function takes it; raises `InputError`, which names `where`, for one it does not.
-
-        >>> draws = Argument("draws", int, Option("Draws.", 100, low=1, high=1000))
-        >>> draws.converted("20", "--draws")
-        20
-        >>> draws.converted(0, "argument 'draws'")
-        Traceback (most recent call last):
-        counterfoil.errors.InputError: argument 'draws': out of range; given: 0; allowed: 1 to 1,000
-        """
+        """The value as the function takes it; raises `InputError` at `where` for one it does not."""
         if value is None:
             if self.optional or self.default is None:
                 return None
@@ -252,8 +243,7 @@ class Argument:
 def arguments_of(function: Callable[..., Any]) -> list[Argument]:
     """The declared arguments of a function, rows of its `**options` one by one.
 
-    `**options: Annotated[Any, Rows, Model]` are the rows of several classes. An argument without an `Option`
-    is declared by its type, and Python alone has it.
+    `**options: Annotated[Any, Rows, Model]` are the rows of several classes.
     """
     arguments = []
     for parameter in signature(function).parameters.values():
@@ -293,13 +283,6 @@ def rows_of(rows: type) -> list[Argument]:
     """The declared rows of a `TypedDict`, or the fields of a dataclass that have a help.
 
     A field that is not given is None: what holds then is the dataclass's own default, which help shows.
-
-    >>> from dataclasses import field
-    >>> @dataclass
-    ... class Sampling:
-    ...     k: int = field(default=4, metadata={"help": "How many.", "low": 1})
-    >>> [(row.flag, row.default, row.option.shown, row.allowed) for row in rows_of(Sampling)]
-    [('--k', None, '4', '1 or more')]
     """
     if is_dataclass(rows):
         return [argument.left_open for argument in fields_of(rows).values() if argument.option.help]
@@ -309,15 +292,7 @@ def rows_of(rows: type) -> list[Argument]:
 
 
 def fields_of(kind: type) -> Mapping[str, Argument]:
-    """The fields of a dataclass as arguments, in order; what a class declares holds in its subclasses.
-
-    >>> from dataclasses import dataclass, field
-    >>> @dataclass(frozen=True)
-    ... class Sampling:
-    ...     k: int = field(default=4, metadata={"help": "Samples.", "low": 1})
-    >>> fields_of(Sampling)["k"].allowed
-    '1 or more'
-    """
+    """The fields of a dataclass as arguments, in order; what a class declares holds in its subclasses."""
     known: Mapping[str, Argument] = _fields_of(cast(Any, kind))
     return known
 
@@ -343,13 +318,7 @@ def given_of(rows: type, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def key_values(pairs: Sequence[str], where: str, example: str = "references=paper") -> dict[str, str]:
-    """The values of pairs KEY=VALUE by key.
-
-    Raises `InputError` for what is no such pair, and for a key twice.
-
-    >>> key_values(["prefix=", "references=paper"], "--set")
-    {'prefix': '', 'references': 'paper'}
-    """
+    """The values of pairs KEY=VALUE by key; raises `InputError` for no such pair, and a key twice."""
     values: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")

@@ -1,11 +1,10 @@
-"""Pickles of plain values, read without running anything in them and without NumPy's own way of unpickling.
+"""Pickles of plain values, read without running anything in them and without NumPy's own unpickling.
 
-What a pickle says is built from texts, numbers, lists and dictionaries. Stand-ins take the parts of NumPy's
-arrays, numbers and types as data: NumPy itself would follow whatever a file calls a pointer. Arrays are then
-made of bytes whose length fits their shape, and arrays of objects become lists.
+NumPy itself would follow whatever a file calls a pointer, so stand-ins take the parts of its arrays as data.
 """
 
 import pickle
+from io import BytesIO
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -68,13 +67,7 @@ class Array:
 
 
 def made(kind: object, data: object, shape: object, order: object = "C") -> Any:
-    """An array of plain numbers or texts from its bytes; of objects, the flat list of them.
-
-    Raises `ValueError` where the bytes are not as many as the shape asks for.
-
-    >>> made(Type("f8"), bytes(16), (2,))
-    array([0., 0.])
-    """
+    """Make an array of plain numbers or texts from its bytes; of objects, the flat list of them."""
     if not isinstance(kind, Type):
         raise ValueError("an array without a type")
     if not isinstance(shape, tuple) or not all(type(side) is int and side >= 0 for side in shape):
@@ -94,11 +87,7 @@ def made(kind: object, data: object, shape: object, order: object = "C") -> Any:
 
 
 def number(kind: object, data: object = b"") -> Any:
-    """One number or text of a type, from its bytes: what NumPy's scalars are pickled as.
-
-    >>> number(Type("i4"), b"\\x07\\0\\0\\0")
-    7
-    """
+    """One number or text of a type from its bytes, as NumPy's scalars are pickled."""
     return made(kind, data, (1,)).tolist()[0]
 
 
@@ -130,10 +119,7 @@ _NUMPY = {
 
 
 def plain_pickle(path: Path) -> Any:
-    """The value in a pickle of builtins and NumPy arrays; arrays of objects as lists.
-
-    Raises `DataError` where it would call anything else, and where it is missing, cut off or no pickle.
-    """
+    """The value in a pickle of builtins and NumPy arrays; arrays of objects as lists."""
     data = read_bytes(path, hint="check the folder given with --data")
     try:
         return _plain(_Plain(data).load(), _DEPTH, {})
@@ -158,7 +144,7 @@ class _RefusedError(Exception):
 # Python's own unpickler, not the one in C: that one makes room for what a damaged file claims.
 class _Plain(pickle._Unpickler):
     def __init__(self, data: bytes) -> None:
-        super().__init__(_Whole(data))
+        super().__init__(BytesIO(data))
 
     def find_class(self, module: str, name: str) -> Any:
         if module in ("builtins", "__builtin__") and name in _BUILTINS:
@@ -172,35 +158,8 @@ class _Plain(pickle._Unpickler):
         raise _RefusedError(f"{module}.{name}"[:120])
 
 
-class _Whole:
-    """Bytes as a file whose reads never exceed what there is."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data, self._at = data, 0
-
-    def read(self, count: int) -> bytes:
-        if count < 0 or count > len(self._data) - self._at:
-            raise EOFError("it ends too early")
-        self._at += count
-        return self._data[self._at - count : self._at]
-
-    def readinto(self, buffer: bytearray) -> int:
-        part = self.read(len(buffer))
-        buffer[:] = part
-        return len(part)
-
-    def readline(self) -> bytes:
-        end = self._data.find(b"\n", self._at)
-        if end < 0:
-            raise EOFError("it ends too early")
-        return self.read(end + 1 - self._at)
-
-
 def _plain(value: Any, depth: int, known: dict[int, Any]) -> Any:
-    """The value with arrays in place of their stand-ins; raises `ValueError` for one nested too deeply.
-
-    What stands in several places is made once: `known` has it by its identity.
-    """
+    """The value with arrays in place of stand-ins; `known` has by identity what was made already."""
     if isinstance(value, str | bytes | bytearray | int | float | bool | complex | type(None)):
         return value
     if not depth:

@@ -72,9 +72,9 @@ SCORER = Option(
 RUNS = Option("Run folders, or folders of them.")
 SCORES = Option("Run folders, embeddings (.npz) or similarities (.npy).", metavar="SCORES")
 IDS = Option("An npz file with image_ids and caption_ids, for files without.", None)
-QUERIES = Option("Ids of the queries: one per line, or a table's column query or id.", None, metavar="PATH")
-DIRECTION = Option("Query with captions (t2i), with images (i2t), or both.", "both")
-LIMIT = Option("Take N evenly spaced questions.", None, low=1)
+QUERIES = Option("Ids of the queries, one per line.", None, metavar="PATH")
+DIRECTION = Option("Captions ask for images (t2i), images for captions (i2t), or both.", "both")
+LIMIT = Option("Only so many questions, evenly spread over the benchmark.", None, low=1)
 SETTINGS = Option(
     "Setting of the scorer or caption metric, KEY=VALUE, such as references=paper; may be repeated.",
     None,
@@ -248,10 +248,7 @@ def scorer_options(given: Mapping[str, Any], **others: Any) -> Options:
 
 
 def api_key(variable: str | None = None) -> str:
-    """The key of endpoints, from the environment variable named, else from COUNTERFOIL_API_KEY; or none.
-
-    Raises `InputError` for a variable that is named and not set.
-    """
+    """The key of endpoints: from the environment variable named, else from COUNTERFOIL_API_KEY, else none."""
     from counterfoil.inputs.fields import secret
 
     name = variable or "COUNTERFOIL_API_KEY"

@@ -190,10 +190,7 @@ def _listed(values: Any) -> tuple[Any, ...]:
 
 
 def _loaded(scorer: Any, inputs: JobInputs) -> list[tuple[str, Any]]:
-    """The scorer with its name; a language model twice, by sum and by mean, unless one of them is asked for.
-
-    By sum the shorter caption is likelier, so that added words alone are found.
-    """
+    """Name and load a scorer; a language model twice, since by sum the shorter caption is likelier."""
     if not isinstance(scorer, str):
         name = title_of(scorer)
         return [(name, _blind(name, scorer))]

@@ -22,7 +22,7 @@ from counterfoil.evaluation.run import Run
 from counterfoil.inputs.limits import most
 from counterfoil.jobs.arguments import DRAWS, IDS, SCORES, SEED, Reporting, feedback_of, path_of
 from counterfoil.jobs.job import documented, job, option
-from counterfoil.jobs.pool import load
+from counterfoil.jobs.pool import check_asked, load
 from counterfoil.jobs.results import Tabular, declared, lines, write
 from counterfoil.report import annotators
 from counterfoil.report.annotators import WAYS
@@ -263,12 +263,7 @@ def _verified(
     clustering: Benchmark | None,
     report: Progress,
 ) -> tuple[judged_pairs.JudgedPairs, int]:
-    """The judged pairs of a direction with each model's places, and how many proposals were not judged.
-
-    The models propose their first `k` items, or what the table says they proposed. What queries share
-    is what the benchmark `clustering` knows of it. Raises `DataError` for judged items that no
-    model ranks and judged queries that a model was not asked.
-    """
+    """The judged pairs of a direction with each model's places, and how many proposals were not judged."""
     way = one.direction
     reference = models[0].ids(way)[1]
     number = {name: at for at, name in enumerate(reference)}
@@ -281,16 +276,7 @@ def _verified(
             given=f"{int((item < 0).sum()):,} pairs, such as with {one.items[lost[0]]}",
             hint="are the judgements of this gallery?",
         )
-    for m in models:
-        answered = set(m.query_ids[way])
-        lacking = [name for name in one.queries if name not in answered]
-        if lacking:
-            raise DataError(
-                "judged queries that a model was not asked",
-                where=f"{m.name}, {way}",
-                given=f"{len(lacking):,} of {len(one.queries):,}, such as {lacking[0]}",
-                hint="give a run over a benchmark that asks them, such as coco-5k, or embeddings",
-            )
+    check_asked(models, way, one.queries)
     most = int(np.bincount(one.query[one.gain > 0], minlength=1).max())
     named = judged_pairs.proposals(one, [m.name for m in models])
     handed = k if k is not None else (int(named.max()) if named is not None else 5)

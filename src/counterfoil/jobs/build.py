@@ -15,22 +15,18 @@ import numpy as np
 import pyarrow as pa
 
 from counterfoil import catalog
-from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.readers.questions import choices
 from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.benchmarks.tables import memory_table
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build import pipeline
 from counterfoil.build.rows import read_rows
-from counterfoil.build.step import REASON, Output, Step, StepContext, check_columns
-from counterfoil.build.step_folder import DROPPED, MANIFEST, StepFolder, StepRecord, check_files, listing
+from counterfoil.build.step import REASON, Output, StepContext, check_columns
+from counterfoil.build.step_folder import StepFolder, StepRecord, check_files
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.errors import DataError, InputError
-from counterfoil.evaluation.audit import BenchmarkAudit
 from counterfoil.inputs.fields import from_text
 from counterfoil.inputs.options import with_default
 from counterfoil.jobs import arguments as shared
-from counterfoil.jobs.audit import audit
 from counterfoil.jobs.job import Feedback, documented, job, option
 from counterfoil.jobs.results import Tabular, declared
 from counterfoil.models.base import Options
@@ -41,8 +37,6 @@ from counterfoil.store import (
     begin,
     check_table_kind,
     check_writable,
-    digest_table,
-    digest_value,
     end,
     write_table,
     write_text,
@@ -50,7 +44,7 @@ from counterfoil.store import (
 
 #: What lies in the folder of a build; other files in it are not counterfoil's.
 REPORT = "report.html"
-FILES = ("steps", "images", "benchmark", "unfinished", "sheet.csv", REPORT, DROPPED, MANIFEST)
+FILES = ("steps", "images", "benchmark", "unfinished", "sheet.csv", REPORT)
 _FORMAT = "counterfoil build"
 
 
@@ -287,7 +281,7 @@ def build_benchmark(
                 seeded = [] if seed is None else [f"--seed {seed}"]
                 name = recipe.name if recipe.name in pipeline.shipped() else f"{recipe.name}.toml"
                 command = " ".join(["counterfoil build", name, *set_, *seeded, "--out", out.name])
-                page = build_report(recipe, built, seen, command=command, feedback=feedback)
+                page = build_report(recipe, built, seen, command=command)
                 write_text(out / REPORT, page)
     return BuildResult(recipe, built)
 
@@ -308,18 +302,16 @@ def apply_step(
 ) -> StepResult:
     """One step of a build on rows of one's own.
 
-    `rows` are a table in a file or in memory (Arrow, pandas, dicts) with `id` and what the step reads. A
-    folder `out` gets `rows.parquet`, `dropped.parquet` and a manifest, and takes the place of `folder`; where
-    it holds this very step on these rows, finished and whole, nothing is done again. Rows are written to
-    `dropped` also where none is left, which is an error. Raises `UnknownNameError` for an unknown step,
-    `DataError` for rows without the columns that it reads, and what the step raises.
+    `rows` are a table in a file or in memory (Arrow, pandas, dicts) with `id` and what the step reads. Rows
+    are written to `dropped` also where none is left, which is an error. Raises `UnknownNameError` for an
+    unknown step, `DataError` for rows without the columns that it reads, and what the step raises.
 
     Arguments:
         step: Name of the step.
         rows: The table of rows: CSV, TSV, JSON, JSON Lines or Parquet.
-        out: The table to write (.csv or .parquet), or a folder.
+        out: The table to write (.csv or .parquet); images that the step makes go beside it.
         settings: Settings of the step.
-        folder: Where 'images' go that the step makes.
+        folder: Where 'images' go without `out`.
         images: Folder of the images that rows name.
         dropped: Write the rows that were dropped, with reasons, here.
 
@@ -333,17 +325,12 @@ def apply_step(
     check_files(the_step, where=f"step {step}")
     feedback = shared.feedback_of(options)
     with guarded("build", overwrite=overwrite) as outputs, ExitStack() as held:
-        table = out if out is not None and out.suffix else None
-        for path in (table, dropped):
+        for path in (out, dropped):
             if path is not None:
                 check_table_kind(path)
                 check_writable(path)
                 outputs.file(path)
-        if out is not None:
-            folder = out.parent if table else out
-        if out is not None and not table:
-            check_writable(out, folder=True)
-            outputs.folder(output_folder(out))
+        folder = folder if out is None else out.parent
         if folder is None:
             folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="counterfoil-")))
         progress = held.enter_context(feedback.progress())
@@ -353,13 +340,13 @@ def apply_step(
         elif not isinstance(rows, pa.Table):
             rows = pa.table(memory_table(rows).columns)
         check_columns(the_step, rows, where=f"step {step}")
-        if out is not None and not table:
-            with _under_way(folder):
-                return StepResult(step, len(rows), _finished(the_step, rows, work, feedback, dropped))
         output = pipeline.run_step(the_step, rows, work, save=partial(_save_dropped, dropped))
-        if table is not None:
-            write_table(table, output.kept)
-            _tidy(work)
+        if out is not None:
+            write_table(out, output.kept)
+            # The finished parts of a step that is done.
+            shutil.rmtree(work.keep, ignore_errors=True)
+            with suppress(OSError):
+                work.keep.parent.rmdir()
     return StepResult(step, len(rows), output)
 
 
@@ -371,42 +358,9 @@ def _save_dropped(place: Path | None, output: Output) -> str:
     return pipeline.said_dropped(place)
 
 
-def _tidy(work: StepContext) -> None:
-    """Remove the finished parts of a step that is done."""
-    shutil.rmtree(work.keep, ignore_errors=True)
-    with suppress(OSError):
-        work.keep.parent.rmdir()
-
-
-def _finished(
-    step: Step, rows: pa.Table, work: StepContext, feedback: Feedback, dropped: Path | None
-) -> Output:
-    """What the step gives, written to its folder; as it lies there where this very step was finished."""
-    place = StepFolder(work.folder, build=work.folder)
-    source = digest_value([digest_table(rows), None if work.photos is None else listing(work.photos)])
-    record = place.finished(step, seed=work.seed, rows_from=source)
-    if record is None or record.is_empty or not pipeline.has_images(place.rows(), work, step.produces):
-
-        def save(output: Output) -> str:
-            place.save(step, rows, output, seed=work.seed, rows_from=source)
-            message = _save_dropped(dropped, output)
-            return message if dropped else pipeline.said_dropped(place.folder / DROPPED)
-
-        output = pipeline.run_step(step, rows, work, save=save)
-        _tidy(work)
-        return output
-    feedback.note(f"{work.folder}: this step was finished there on these rows; nothing is done again")
-    output = Output(place.rows(), place.dropped(), record.facts, waits=record.waits)
-    _save_dropped(dropped, output)
-    return output
-
-
 @contextmanager
 def _under_way(folder: Path) -> Iterator[None]:
-    """A block that writes into the folder; where it is stopped, another may go on there.
-
-    An error before anything was kept leaves nothing behind.
-    """
+    """A block that writes into the folder; an error before anything was kept leaves nothing behind."""
     fresh = not folder.exists()
     begin(folder, _FORMAT)
     try:
@@ -428,7 +382,7 @@ def nothing() -> pa.Table:
 def is_build(folder: Path) -> bool:
     """Whether steps of a build were finished in the folder."""
     steps = (folder / "steps").iterdir() if (folder / "steps").is_dir() else ()
-    return StepFolder(folder).is_finished or any(StepFolder(step).is_finished for step in steps)
+    return any(StepFolder(step).is_finished for step in steps)
 
 
 def output_folder(out: Path) -> Folder:
@@ -468,8 +422,6 @@ def _work(
 
 #: Rows that are shown of each step: kept, dropped per reason, and dropped in all.
 _KEPT, _PER_REASON, _DROPPED = 4, 2, 12
-#: Questions that are audited, of larger builds.
-_AUDITED = 4000
 
 
 def build_report(
@@ -478,9 +430,8 @@ def build_report(
     work: StepContext,
     *,
     command: str,
-    feedback: Feedback,
 ) -> str:
-    """The page as HTML. Of builds of more than 4,000 rows the audits are of 4,000, evenly spread."""
+    """The page as HTML."""
     pairs = zip(build.records, build.folders, strict=True)
     steps = [_section(record, artefact, work) for record, artefact in pairs]
     last = build.folders[-1].rows()
@@ -499,7 +450,6 @@ def build_report(
         about=recipe.summary,
         command=command,
         tables=tables,
-        audits=_audits(build, last, work, feedback) if paired else (),
     )
 
 
@@ -528,35 +478,6 @@ def _section(record: StepRecord, artefact: StepFolder, work: StepContext) -> Ste
     )
 
 
-def _audits(
-    build: pipeline.Build, last: pa.Table, work: StepContext, feedback: Feedback
-) -> list[BenchmarkAudit]:
-    """What blind scorers make of the last rows, and of those before the first one was dropped."""
-    first = next(
-        rows
-        for rows in (artefact.rows() for artefact in build.folders)
-        if {"caption", "negative_caption"}.issubset(rows.column_names)
-    )
-    named = [("as assembled", last)]
-    if first["id"].to_pylist() != last["id"].to_pylist():
-        named.insert(0, ("before the first row was dropped", first))
-    audits: list[BenchmarkAudit] = []
-    # Each by itself: the tables share rows, and that is no leakage.
-    for title, rows in named:
-        audits += audit(
-            _choices(title, rows),
-            pictures=False,
-            limit=_AUDITED,
-            draws=1000,
-            seed=work.seed,
-            cache=work.session.folder,
-            batch_size=work.session.batch_size,
-            workers=0,
-            feedback=replace(feedback, remark=feedback.note),
-        ).audits
-    return audits
-
-
 def _example(rows: pa.Table, at: int, work: StepContext) -> RowExample:
     row = rows.slice(at, 1).to_pylist()[0]
     images = {}
@@ -575,25 +496,3 @@ def _example(rows: pa.Table, at: int, work: StepContext) -> RowExample:
         images,
         str(row.get(REASON) or ""),
     )
-
-
-def _choices(title: str, rows: pa.Table) -> Benchmark:
-    """Rows as choices between their captions, without any image at hand."""
-    ids = rows["id"].to_pylist()
-    shown = rows["image"].to_pylist() if "image" in rows.column_names else [None] * len(rows)
-    images = [Image(cell or name, None, photo="") for cell, name in zip(shown, ids, strict=True)]
-    groupings = {
-        name: tuple(cell or "" for cell in rows[name].to_pylist())
-        for name in ("subset",)
-        if name in rows.column_names
-    }
-    card = Card(
-        name=title.replace(" ", "-"),
-        title=title[0].upper() + title[1:],
-        form="choice",
-        size=len(rows),
-        measures=("accuracy",),
-        groupings=tuple(groupings),
-    )
-    captions = rows["caption"].to_pylist(), rows["negative_caption"].to_pylist()
-    return choices(card, ids, captions, images, groupings, source="rows of a build")

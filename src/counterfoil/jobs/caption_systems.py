@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks.answers import versions
-from counterfoil.benchmarks.tables import DataTable, first_double, floats, read_table
+from counterfoil.benchmarks.tables import first_double, floats, read_table
 from counterfoil.engine.caption_scoring import CaptionInputs
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
@@ -31,11 +31,6 @@ from counterfoil.report.tables import Cell, Column, Row, Table
 
 #: Two systems have no useful correlation.
 FEWEST = 3
-
-#: Columns that name a system, a judge, an image, first the likeliest.
-_NAMES = ("system", "name", "model", "captioner", "id")
-_JUDGES = ("judge", "rater", "annotator", "worker")
-_IMAGES = ("image", "image_id", "video", "video_id")
 
 _LONG = "a row per system, or per judgement with columns 'judge' or 'image' that tell them apart"
 
@@ -78,11 +73,7 @@ class SystemRatings:
 
     @classmethod
     def read(cls, path: Path, systems: Sequence[str]) -> "SystemRatings":
-        """The table in a file, which has a row per system, judge or image, or each of them.
-
-        Raises `DataError` where no column names systems, a number is none, a judgement is doubled, or one of
-        `systems` is missing, and `InputError` for fewer than `FEWEST` of these.
-        """
+        """Read a table with a row per system, judge or image, or each of them."""
         if len(systems) < FEWEST:
             raise InputError(
                 "too few systems to correlate with what people gave them",
@@ -91,22 +82,15 @@ class SystemRatings:
                 hint="leave --humans out",
             )
         table = read_table(path)
-        lower = {name.lower(): name for name in table.columns}
-        column, by_judge, by_image = (
-            next((lower[name] for name in names if name in lower), None)
-            for names in (_NAMES, _JUDGES, _IMAGES)
-        )
-        if column is None:
-            raise DataError(
-                "no column names the systems", where=path, given=", ".join(table.columns), allowed=_NAMES
-            )
-        scores = [name for name in table.columns if name not in (column, by_judge, by_image)]
+        if "system" not in table:
+            given = ", ".join(table.columns)
+            raise DataError("no column 'system'", where=path, given=given, hint=_LONG)
+        scores = [name for name in table.columns if name not in ("system", "judge", "image")]
         if not scores:
             raise DataError("no scores of people", where=path, hint="a column for each, such as M1 and M2")
-        called = _cells(table, column)
-        judge, image = (
-            _cells(table, name_column) if name_column else [""] * len(called)
-            for name_column in (by_judge, by_image)
+        called, judge, image = (
+            [str(cell).strip() for cell in table[name]] if name in table else [""] * len(table)
+            for name in ("system", "judge", "image")
         )
         double = first_double(zip(called, judge, image, strict=True))
         if double is not None:
@@ -122,13 +106,10 @@ class SystemRatings:
                 hint="a system is called as its file, without the ending",
             )
         numbers = {score: floats(table, score) for score in scores}
-        return cls(path, called, judge, image, by_image is not None, numbers)
+        return cls(path, called, judge, image, "image" in table, numbers)
 
     def people(self, systems: Sequence[str], images: Sequence[str]) -> People:
-        """People's ratings of these systems; others are left out.
-
-        Raises `DataError` for an image that is none of `images`.
-        """
+        """People's ratings of these systems; others are left out."""
         place = {name: number for number, name in enumerate(images)} if self.of_images else {"": 0}
         row_of = {name: number for number, name in enumerate(systems)}
         rows = [row for row, name in enumerate(self.system) if name in row_of]
@@ -153,10 +134,6 @@ class SystemRatings:
                 for name, of in tables.items()
             }
         return People({score: together(own) for score, own in judges.items()}, judges)
-
-
-def _cells(table: DataTable, column: str) -> list[str]:
-    return [str(cell).strip() for cell in table[column]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,11 +275,10 @@ class SystemComparison(TextTables, SavedTable):
     def to_html(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write one self-contained page."""
         page = html.render(
-            "systems.html",
+            "tables.html",
             title="Captioning systems, metrics and people",
-            systems=self.systems,
-            agreement=() if self.agreement is None else agreements(self.agreement),
-            differences=() if self.agreement is None else differences(self.agreement),
+            standfirst="Metrics of systems, and how far they put systems in the order in which people do.",
+            tables=self.tables,
             notes=self.notes,
         )
         write(path, page, command="captions systems", overwrite=overwrite)

@@ -37,7 +37,7 @@ from counterfoil.models.captions.text import TextMeasure
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Column, Table
 from counterfoil.stats.bootstrap import FEWEST, mean_intervals
-from counterfoil.storage import as_path, located
+from counterfoil.storage import located
 
 Policy = Literal["keep", "drop-reference", "drop-item"]
 
@@ -77,9 +77,6 @@ class MediaFolder:
         return cls(shared.path_of(media["images"]), shared.path_of(media["videos"]), sampling)
 
     def __post_init__(self) -> None:
-        for name in ("images", "videos"):
-            if (path := getattr(self, name)) is not None:
-                object.__setattr__(self, name, as_path(path))
         if self.images is not None and self.videos is not None:
             raise InputError("captions are of images or of videos", given="--images and --videos")
         if self.videos is None and self.sampling != ALL:
@@ -90,11 +87,7 @@ class MediaFolder:
             raise DataError("no such folder", where=self.videos, hint="check --videos")
 
     def items(self, candidates: Written, note: Note) -> tuple[Image, ...] | None:
-        """What each candidate is of, in their order; None where no folder is named.
-
-        Raises `DataError` for candidates that are of nothing in the folder. What lies in the folder and is
-        a file of no candidate is left out, and `note` is told.
-        """
+        """What each candidate is of, in their order; None where no folder is named."""
         if self.videos is not None:
             return self._videos(candidates, self.videos, note)
         if self.images is None:
@@ -265,10 +258,9 @@ def values(
     per_image: PerImage = "mean",
     session: Session,
 ) -> tuple[dict[str, Value], dict[str, NDArray[np.float64]]]:
-    """The value of each metric, and its scores, one per row.
+    """The value of each metric over images, and its scores, one per row.
 
-    Means are over images. Of metrics of all captions as one text every candidate is part of the text, with
-    the references of its image; with `per_image` "best" the best candidate of each image by that metric.
+    A metric of all captions as one text reads every candidate, or with `per_image` "best" the best of each.
     """
     scores = {name: scores_of_rows(inputs, metric, session=session) for name, metric in metrics.items()}
     # (images,) what each image counts, in the order of their numbers.
@@ -422,14 +414,9 @@ class MetricRequest:
         empty: Literal["refuse", "leave-out"] = "refuse",
         note: Note,
     ) -> CaptionInputs:
-        """All that is asked about one file of candidates; images that are embedded already need no folder.
+        """Read candidates, references and images, also those not needed, so that mistakes are found.
 
-        With `several` an image may have more than one candidate. The first is called as the image, the others
-        ID@1, ID@2 and so on as the file counts them; `image_of` and `number_of` say it of a row.
-
-        Where metrics do not need images, or references, what is named is read all the same, so that a mistake
-        in it is found. References that say what the candidate says are dealt with as the policy says; without
-        one they are kept, and `note` is told. Candidates that are empty are left out where `empty` says so.
+        With `several` an image may have more candidates: the first is called as it, others ID@1, ID@2.
         """
         embedded = self.options.backbone.startswith("embeddings:")
         written = read_candidates(candidates, several=several, empty=empty)
@@ -556,10 +543,7 @@ class CaptionScores(SavedTable):
 
     @property
     def heading(self) -> str:
-        """How many captions of how many images, and what images of several candidates count.
-
-        As in 'c.json, 1,200 captions of 400 images, the best of each'.
-        """
+        """As in 'c.json, 1,200 captions of 400 images, the best of each'."""
         captions, images = len(self.inputs), n_images(self.inputs)
         several = f" of {amount(images, 'image')}, the {self.per_image} of each" if images != captions else ""
         return f"{self.inputs.name}, {amount(captions, 'caption')}{several}"
@@ -658,11 +642,7 @@ def score_captions(
 
 
 def _settings_of(names: Sequence[str], given: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """What is set of each metric: `KEY` of all that are named, `METRIC.KEY` of one (or of all of bleu).
-
-    >>> _settings_of(["bleu-1", "clip-s"], {"bleu.length": "shortest", "clip-s.prefix": ""})
-    {'bleu-1': {'length': 'shortest'}, 'clip-s': {'prefix': ''}}
-    """
+    """The settings of each metric: `KEY` is of all that are named, `METRIC.KEY` of one (or of all bleu)."""
     settings: dict[str, dict[str, str]] = {name: {} for name in names}
     for key, value in given.items():
         metric, dot, own = key.partition(".")

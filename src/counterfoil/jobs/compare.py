@@ -1,7 +1,4 @@
-"""A comparison of runs: intervals and tests of their differences, as tables, pages and plain values.
-
-Rankings of models: do measures and benchmarks agree on them, and how different are the models' lists?
-"""
+"""Comparisons of runs, and rank correlations between measures, as tables, pages and plain values."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -130,10 +127,9 @@ class RunComparison(TextTables):
         required: bool = False,
         feedback: Feedback = SILENT,
     ) -> "RunComparison":
-        """The comparison with its benchmarks' images, where those are still to be found.
+        """The comparison with images from where the run found them, or from `data` and `images`.
 
-        A run folder keeps no images. They are looked for where the run found them, or in `data` and `images`.
-        With `required` it is an error where they are not in `data`, else a note.
+        Where they are not in `data`, that is a note, or with `required` an error.
         """
         places = Places(data)
         comparisons = []

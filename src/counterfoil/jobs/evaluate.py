@@ -1,9 +1,4 @@
-"""An evaluation: benchmarks found and read, a scorer loaded, every question answered, runs saved.
-
-Everything that can be wrong with names, files and settings is found before a model is loaded. Finished work
-is kept in a cache, so an evaluation that was stopped goes on where it was. Galleries of the same items are
-ranked together, from one pass over the scores.
-"""
+"""Evaluations: all that can be wrong with names, files and settings is found before a model is loaded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +12,7 @@ from counterfoil import catalog
 from counterfoil.benchmarks.answers import Answers, Outcomes, Scores, about
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.run import run as answer_benchmark
-from counterfoil.errors import CounterfoilError, InputError, ScoreError
+from counterfoil.errors import InputError, ScoreError
 from counterfoil.evaluation.evaluate import IntervalMethod, measured_run, of
 from counterfoil.evaluation.evaluate import evaluate as measure
 from counterfoil.evaluation.run import FILES, is_run_of, save_run
@@ -26,7 +21,7 @@ from counterfoil.inputs.limits import most
 from counterfoil.jobs import arguments as shared
 from counterfoil.jobs import evaluation_inputs as reading
 from counterfoil.jobs.evaluation_inputs import measures
-from counterfoil.jobs.job import Feedback, documented, job, option
+from counterfoil.jobs.job import documented, job, option
 from counterfoil.jobs.results import EvaluationRun
 from counterfoil.metrics.ties import Ties
 from counterfoil.outputs import Folder, Outputs, existing_paths, guarded, guarding, overwriting
@@ -38,8 +33,8 @@ class EvaluateRows(shared.Sources, shared.Device, shared.Work, total=False):
     """Options of an evaluation.
 
     Data:
-        limit: Evaluate N evenly spaced questions, or a share such as 0.1; results are marked as partial, and
-            a note estimates the whole.
+        limit: Evaluate N evenly spaced questions; results are marked as partial, and a note says what all of
+            them would take.
 
     Results:
         out: Write a run folder per benchmark here, for 'compare'.
@@ -59,8 +54,6 @@ class EvaluateRows(shared.Sources, shared.Device, shared.Work, total=False):
         backbone: Image-text model of a caption metric.
 
     Generative models:
-        protocol: Protocol of a generative model; same as --set protocol=NAME.
-        question: Question to a generative model, with {} for the caption; same as --set question=TEXT.
         api_key_env: Environment variable with the key of a chat endpoint; default: COUNTERFOIL_API_KEY.
 
     Galleries:
@@ -72,7 +65,7 @@ class EvaluateRows(shared.Sources, shared.Device, shared.Work, total=False):
             numbers from truncated lists do.
     """
 
-    limit: Annotated[float | None, option(None, low=0, metavar="N|SHARE")]
+    limit: Annotated[int | None, option(None, low=1)]
     counts: Annotated[bool, shared.COUNTS]
     available: Annotated[bool, shared.AVAILABLE]
     out: Annotated[str | Path | None, option(None)]
@@ -88,8 +81,6 @@ class EvaluateRows(shared.Sources, shared.Device, shared.Work, total=False):
     unanswered: Annotated[Literal["refuse", "wrong", "leave-out"], option("refuse")]
     backbone: Annotated[str, option("", metavar="SCORER")]
     settings: Annotated[shared.Settings, shared.SETTINGS]
-    protocol: Annotated[str | None, option(None, metavar="NAME")]
-    question: Annotated[str | None, option(None)]
     api_key_env: Annotated[str | None, option(None, metavar="VARIABLE")]
     ids: Annotated[Path | None, option(None)]
     first_stage: Annotated[str | shared.AnyScorer | None, option(None, metavar="SCORER")]
@@ -113,11 +104,7 @@ class _Part:
 
 @dataclass(eq=False)
 class _Evaluation:
-    """A scorer and benchmarks whose names, files and settings were checked.
-
-    `parts` are the benchmarks that are read; `missing` are those that could not be read, or measured so far,
-    each with its error.
-    """
+    """A scorer and benchmarks whose names, files and settings were checked; `parts` are those read."""
 
     inputs: reading.JobInputs
     #: As it is named, or loaded before.
@@ -129,7 +116,6 @@ class _Evaluation:
     #: The scorer, once it is loaded.
     scorer: Any = None
     parts: list[_Part] = field(default_factory=list)
-    missing: list[tuple[str, CounterfoilError]] = field(default_factory=list)
     _ranked: dict[str, Answers] = field(default_factory=dict)
 
     @property
@@ -147,8 +133,7 @@ class _Evaluation:
         """Load the scorer, where it is named."""
         self.scorer = self.named
         if isinstance(self.named, str):
-            path = reading.beside_data(self.named, self.inputs.sources.data.plain)
-            self.scorer = self.inputs.load(path, name=self.named)
+            self.scorer = self.inputs.load(self.named)
             if (described := getattr(self.scorer, "described", None)) is not None:
                 self.inputs.feedback.note(f"{self.named}: {described}")
 
@@ -160,9 +145,7 @@ class _Evaluation:
         if any(words in (benchmark.source or "") for words in ("left out", "taken out")):
             # Which rows the protocol left out, and which were not sound, changes what the numbers are of.
             feedback.note(f"{benchmark.name}: {benchmark.source}")
-        limit: float | None = rows["limit"]
-        if limit is not None:
-            limit = max(1, round(limit * len(benchmark))) if limit < 1 else int(limit)
+        limit: int | None = rows["limit"]
         given, questions, empty = reading.narrowed(
             self.scorer, benchmark, limit, options.unanswered, feedback=feedback
         )
@@ -172,31 +155,20 @@ class _Evaluation:
         return _Part(key, questions, given, empty, benchmark if partial else None)
 
     def check(self) -> None:
-        """Load what is left to load, and check that scorer, benchmarks and outputs fit.
-
-        Raises `InputError` where they do not, where no benchmark could be read, and for outputs that would
-        replace something else.
-        """
+        """Load what is left to load; raise where scorer, benchmarks and outputs do not fit."""
         rows, inputs = self.inputs.rows, self.inputs
-        if not self.parts:
-            raise reading.not_measured(self.missing, len(inputs.sources.names))
-        for key, _ in self.missing:
-            inputs.feedback.warn(f"{key} is not at hand; the others are measured")
         self.outputs.read(*(part.benchmark.path for part in self.parts if part.benchmark.path is not None))
         if self.scorer is None:
             self.load()
         if isinstance(self.first_stage, str):
             bare = replace(inputs.options, ids=None, column=None, whole_rows=False, backbone="", settings={})
-            path = reading.beside_data(self.first_stage, inputs.sources.data.plain)
-            self.first_stage = inputs.load(path, bare, self.first_stage)
+            self.first_stage = inputs.load(self.first_stage, bare)
         for part in self.parts:
             reading.check(self.scorer, part.benchmark)
             if self.out is not None and rows["name"] is not None:
-                scorer, folder = (
-                    reading.scorer_for(self.scorer, part.benchmark),
-                    _run_folder(self.out, part.key),
-                )
-                known = (scorer.identity.name, scorer.identity.key)
+                folder = _run_folder(self.out, part.key)
+                identity = reading.scorer_for(self.scorer, part.benchmark).identity
+                known = identity.name, identity.key
                 other = (folder / "manifest.json").exists() and not overwriting()
                 if other and not is_run_of(folder, scorer=self.run_name, identity=known):
                     raise InputError(
@@ -258,8 +230,8 @@ class _Evaluation:
     def measured(self, part: _Part, answers: Answers) -> EvaluationRun:
         rows = self.inputs.rows
         facts: dict[str, Any] = about(part.benchmark, images=self.inputs.sources.images.images_of(part.key))
-        if (limit := reading.count_or_share(rows["limit"])) is not None:
-            facts["limit"] = limit
+        if rows["limit"] is not None:
+            facts["limit"] = rows["limit"]
         if part.unanswered:
             policy = getattr(self.scorer, "unanswered", None)
             facts["unanswered"] = {
@@ -297,7 +269,7 @@ class _Evaluation:
   counterfoil evaluate hf:./my-siglip pairs --data my.csv --images photos/ --json result.json
   counterfoil evaluate embeddings:clip.npz coco-5k coco-1k cxc eccv --out runs/clip
   counterfoil evaluate given:similarities.npy eccv --ids ids.npz --measure map_at_r
-  counterfoil evaluate chat:http://localhost:8000/v1#MODEL winoground --protocol choose --set rpm=60
+  counterfoil evaluate chat:http://localhost:8000/v1#MODEL winoground --set protocol=choose
   counterfoil evaluate metric:cider flickr8k-expert --data flickr8k/
   counterfoil evaluate metric:pac-s flickr8k-cf pascal-50s --data sets/ --backbone open-clip:ViT-B-32""",
 )
@@ -312,9 +284,7 @@ def evaluate_all(
     cxc, eccv) are ranked in one pass.
 
     The runs come in the order of the benchmarks. Everything that can be wrong with names, files and settings
-    is found before a model is loaded. Where one of several benchmarks cannot be read or measured the others
-    are measured first, and then an `InputError` names it; their work is in the cache and in `out`. All else
-    is as in `evaluate`.
+    is found before a model is loaded. All else is as in `evaluate`.
     """
     with guarded("evaluate", overwrite=options["overwrite"]) as outputs:
         evaluation = _named(scorer, benchmarks, options, outputs)
@@ -323,23 +293,12 @@ def evaluate_all(
         if not isinstance(evaluation.named, str) or not catalog.has_model(evaluation.named):
             evaluation.load()
         for key, benchmark in zip(sources.names, sources.benchmarks, strict=True):
-            try:
-                whole = sources.read(benchmark, feedback, evaluation.scorer, counts=options["counts"])
-                evaluation.parts.append(evaluation.narrowed(key, whole))
-            except CounterfoilError as error:
-                if len(benchmarks) == 1:
-                    raise
-                evaluation.missing.append((key, error))
+            whole = sources.read(benchmark, feedback, evaluation.scorer, counts=options["counts"])
+            evaluation.parts.append(evaluation.narrowed(key, whole))
         evaluation.check()
     runs = []
     for part in evaluation.parts:
-        try:
-            answers, whole_time = evaluation.answers(part)
-        except CounterfoilError as error:
-            if len(benchmarks) == 1:
-                raise
-            evaluation.missing.append((part.key, error))
-            continue
+        answers, whole_time = evaluation.answers(part)
         if (spent := getattr(evaluation.scorer, "spent", None)) is not None:
             feedback.note(f"{evaluation.called}: {spent()}")
         run = evaluation.measured(*evaluation.counted(part, answers))
@@ -347,8 +306,6 @@ def evaluate_all(
         runs.append(run)
         if whole_time is not None:
             feedback.note(whole_time)
-    if evaluation.missing:
-        raise reading.not_measured(evaluation.missing, len(benchmarks))
     return runs
 
 
@@ -388,26 +345,16 @@ def load_run(folder: Annotated[str | Path, option()]) -> EvaluationRun:
 def _named(
     scorer: Any, benchmarks: Sequence[shared.AnyBenchmark], rows: EvaluateRows, outputs: Outputs
 ) -> _Evaluation:
-    """The evaluation of `scorer` on `benchmarks`, of which nothing is read or loaded.
-
-    Raises `InputError` for unknown names, outputs that would replace something else, and settings that do not
-    fit.
-    """
-    feedback = shared.feedback_of(rows)
-    scorer, backbone, first_stage = (
-        _with_kind(spec, feedback) for spec in (scorer, rows["backbone"], rows["first_stage"])
-    )
+    """The evaluation of `scorer` on `benchmarks`: names and outputs checked, nothing read or loaded."""
+    backbone, first_stage = rows["backbone"], rows["first_stage"]
     chat = isinstance(scorer, str) and scorer.startswith("chat:")
     if rows["api_key_env"] is not None and not chat:
         raise InputError("--api-key-env is for chat endpoints", given=scorer, allowed="chat:URL#MODEL")
-    reading.count_or_share(rows["limit"])
-    prompting = {name: rows[name] for name in ("protocol", "question") if rows[name]}
     inputs = reading.JobInputs.of(
         rows,
-        [one if isinstance(one, Benchmark) else catalog.benchmark_name(str(one)) for one in benchmarks],
+        [one if isinstance(one, Benchmark) else str(one) for one in benchmarks],
         scorer,
         backbone=backbone,
-        settings=shared.settings_of(rows["settings"]) | prompting,
         api_key=shared.api_key(rows["api_key_env"]) if chat else "",
     )
     sources, keys, out = inputs.sources, inputs.sources.names, shared.path_of(rows["out"])
@@ -425,15 +372,10 @@ def _named(
     for spec in (scorer, backbone, first_stage):
         if isinstance(spec, str) and spec:
             catalog.scorer_name(spec)
-    options, plain = inputs.options, sources.data.plain
+    options = inputs.options
     if isinstance(scorer, str):
         catalog.check_metric(scorer, backbone)
-        options = replace(
-            options,
-            whole_rows=reading.whole_rows(scorer, keys),
-            ids=reading.beside(options.ids, plain),
-            backbone=reading.beside_data(options.backbone, plain),
-        )
+        options = replace(options, whole_rows=reading.whole_rows(scorer, keys))
         inputs = replace(inputs, options=options)
     specs = [spec for spec in (scorer, first_stage) if isinstance(spec, str)]
     files = [] if options.ids is None else [options.ids]
@@ -441,27 +383,8 @@ def _named(
     return _Evaluation(inputs, scorer, first_stage, run_name, outputs)
 
 
-def _with_kind(scorer: Any, feedback: Feedback) -> Any:
-    """A scorer that was named without its kind, with it, which is said; any other as it is."""
-    if not isinstance(scorer, str) or not scorer:
-        return scorer
-    full = catalog.full_name(scorer)
-    if full.startswith("ckpt:"):
-        return scorer
-    if full != scorer:
-        kind = full.partition(":")[0]
-        feedback.note(f"{scorer} is {full}: {catalog.scorers()[kind].summary}")
-    return full
-
-
 def _run_folder(out: Path, benchmark: str) -> Path:
-    """Where the run on a benchmark goes: a folder in `out` of its name, or of that of its own folder.
-
-    Raises `InputError` where neither is the name of a folder.
-
-    >>> _run_folder(Path("runs/clip"), "world/quads").as_posix()
-    'runs/clip/quads'
-    """
+    """Where the run on a benchmark goes: a folder in `out` of its name, or of that of its own folder."""
     name = Path(benchmark).name
     if name in ("", ".", ".."):
         name = Path(benchmark).resolve().name

@@ -10,19 +10,16 @@ from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import BENCHMARKS, Benchmark
 from counterfoil.benchmarks.forms import FORMS, Form
 from counterfoil.engine.session import Session
-from counterfoil.errors import CounterfoilError, DataError, InputError
+from counterfoil.errors import DataError, InputError
 from counterfoil.jobs import arguments as shared
 from counterfoil.jobs.job import Feedback, job, option
 from counterfoil.models.base import Options, abilities
-from counterfoil.storage import as_path, is_distant
+from counterfoil.storage import is_distant
 
 
 @dataclass(frozen=True)
 class Places:
-    """Paths given with one option: one for all benchmarks, and paths for single ones.
-
-    `option` is the option's name, for messages.
-    """
+    """Paths given with one option: one for all benchmarks, and paths for single ones."""
 
     plain: Path | None = None
     named: Mapping[str, Path] = field(default_factory=dict)
@@ -30,11 +27,7 @@ class Places:
 
     @classmethod
     def read(cls, values: Sequence[str], benchmarks: Sequence[str], *, option: str = "--data") -> "Places":
-        """Values as the command line has them: PATH once, and NAME=PATH for each of some benchmarks.
-
-        What stands before the first "=" is a name where it is that of a benchmark; a path that begins so can
-        be written ./NAME=.... Raises `InputError` for two plain paths, a name twice, and a benchmark that
-        is not asked about.
+        """Values of the command line: PATH once, and NAME=PATH for each of some benchmarks.
 
         >>> found = Places.read(["sugarcrepe=/", "."], ["sugarcrepe", "bivlc"])
         >>> str(found.plain), {name: str(path) for name, path in found.named.items()}
@@ -42,10 +35,8 @@ class Places:
         """
         plain: Path | None = None
         named: dict[str, Path] = {}
-        benchmarks = [BENCHMARKS.spelt(benchmark) for benchmark in benchmarks]
         for value in values:
             name, equals, path = value.partition("=")
-            name = BENCHMARKS.spelt(name)
             if equals and (name in benchmarks or name in BENCHMARKS):
                 if name not in benchmarks:
                     raise InputError(
@@ -55,7 +46,7 @@ class Places:
                     raise InputError(f"{option} lacks a path", given=value, allowed=f"{name}=PATH")
                 if name in named:
                     raise InputError(f"{option} names one benchmark twice", given=value)
-                named[name] = as_path(path)
+                named[name] = Path(path)
             elif not value:
                 raise InputError(f"{option} lacks a path", allowed="PATH, or NAME=PATH")
             elif plain is not None:
@@ -63,7 +54,7 @@ class Places:
                     f"{option} is given twice", given=value, allowed=f"{option} NAME=PATH for each benchmark"
                 )
             else:
-                plain = as_path(value)
+                plain = Path(value)
         return cls(plain, named, option).check()
 
     def check(self) -> "Places":
@@ -76,12 +67,10 @@ class Places:
         return self
 
     def of(self, benchmark: str, *, many: bool) -> Path | None:
-        """Where the data of a benchmark lie, None where nothing was named for it and nothing was fetched.
+        """Where the data of a benchmark lie: its own path, of `many` PATH/NAME, or what was fetched.
 
-        A path of its own comes first. Of `many` benchmarks the plain path is a folder with one of each name
-        (`PATH/NAME`); several sets of judged captions come in one folder, so of those one called as the first
-        words of the name will do: flickr8k for flickr8k-expert. One that has no folder there is read from
-        what was fetched, where it can be had so; the others from the path itself.
+        Sets of judged captions share folders called as the first words of the name: flickr8k for
+        flickr8k-expert.
         """
         if benchmark in self.named:
             return self.named[benchmark]
@@ -234,25 +223,8 @@ def title_of(scorer: Any) -> str:
     return scorer if isinstance(scorer, str) else str(getattr(scorer, "title", "") or scorer.identity.name)
 
 
-def count_or_share(number: float | None) -> float | None:
-    """A number of questions from 1, or a share of them above 0 and below 1; raises `InputError` for others.
-
-    >>> count_or_share(20.0), count_or_share(0.1), count_or_share(None)
-    (20, 0.1, None)
-    """
-    if number is None:
-        return None
-    if not (0 < number < 1 or (float(number).is_integer() and number >= 1)):
-        raise InputError("no number of questions", where="--limit", given=number, allowed="1, 2, ..., or 0.1")
-    return int(number) if number >= 1 else number
-
-
 def measures(benchmarks: Sequence[Benchmark], named: Sequence[str]) -> list[list[str] | None]:
-    """The named measures that each benchmark has, in their order; None (all of them) where none is named.
-
-    Raises what `evaluate` would, before anything is scored: where no benchmark has a measure, and where a
-    benchmark has none of them.
-    """
+    """The named measures that each benchmark has, None for all; raises where one has none of them."""
     from counterfoil.evaluation.evaluate import of
 
     if not named:
@@ -272,24 +244,8 @@ def measures(benchmarks: Sequence[Benchmark], named: Sequence[str]) -> list[list
     return [[name for name in named if name not in errors] for errors in lacking]
 
 
-def not_measured(missing: Sequence[tuple[str, CounterfoilError]], total: int) -> CounterfoilError:
-    """The error that names the benchmarks which could not be measured, of `total`.
-
-    >>> print(not_measured([("bivlc", CounterfoilError("no such folder", where="b"))], 3))
-    1 of 3 benchmarks was not measured: bivlc (b: no such folder)
-    """
-    one = len(missing) == 1
-    return InputError(
-        f"{len(missing)} of {total} benchmarks {'was' if one else 'were'} not measured: "
-        + ", ".join(f"{name} ({error})" for name, error in missing)
-    )
-
-
 def whole_benchmark(name: str, place: Path | None, images: Path | None) -> Benchmark | None:
-    """The benchmark with its images: from a folder of our own, by its reader, or drawn on the spot.
-
-    None where nothing says where it is.
-    """
+    """The benchmark with its images, drawn on the spot if it is; None where nothing says where it is."""
     if place is not None:
         from counterfoil.benchmarks.folder import is_benchmark_folder, load
 
@@ -320,10 +276,7 @@ def check(scorer: Any, benchmark: Benchmark) -> None:
 
 
 def whole_rows(scorer: str, benchmarks: Sequence[str]) -> bool:
-    """Whether each row of a given table answers a question of its own: where all of them rate captions.
-
-    The table is read before the benchmarks are, since it may carry their questions.
-    """
+    """Whether each row of a given table, read before benchmarks are, answers a question of its own."""
     from counterfoil.inputs.files import read_json
 
     def form(name: str) -> type[Form] | None:
@@ -338,24 +291,10 @@ def whole_rows(scorer: str, benchmarks: Sequence[str]) -> bool:
     return all(question_form is not None and question_form.row_per_question for question_form in forms)
 
 
-def beside(path: Path | None, data: Path | None) -> Path | None:
-    """A relative path may also be meant from the data folder."""
-    return data / path if path and data and not path.exists() and (data / path).exists() else path
-
-
-def beside_data(scorer: str, data: Path | None) -> str:
-    """A relative path to given numbers may also be meant from the data folder."""
-    kind, _, path = scorer.partition(":")
-    return f"{kind}:{beside(Path(path), data)}" if kind in ("given", "embeddings") and path else scorer
-
-
 def narrowed(
     scorer: Any, benchmark: Benchmark, limit: int | None, unanswered: str, *, feedback: Feedback
 ) -> tuple[Any, Benchmark, int]:
-    """The given answers (None for other scorers), the questions that are left, and how many lack an answer.
-
-    `limit` leaves so many questions, and `unanswered` "leave-out" those that given outcomes answer.
-    """
+    """The given answers (None for other scorers), the questions left, and how many lack an answer."""
     given = "given_scores" in abilities(scorer)
     if not given or (not scorer.partial and scorer.unanswered is None and limit is None):
         return None, benchmark if limit is None else benchmark.limited(limit), 0
@@ -387,11 +326,7 @@ def say_unanswered(benchmark: Benchmark, empty: int, policy: str, feedback: Feed
 
 
 def check_at_hand(spec: str, backbone: str, benchmark: Benchmark) -> None:
-    """Raise `DataError` where images or captions that the scorer `spec` will look at are missing.
-
-    For dual encoders of a library, alone or as the backbone of a metric, this is known before a model is
-    loaded; given embeddings need no items.
-    """
+    """Raise `DataError` where items that `spec` looks at are missing, as known before a model is loaded."""
     from counterfoil.engine.deduplicate import check_at_hand as check_items
 
     kind, _, name = spec.partition(":")

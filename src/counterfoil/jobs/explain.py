@@ -277,11 +277,7 @@ def explain(
 
 
 def _questions(inputs: JobInputs, names: Sequence[str], limit: int) -> Benchmark:
-    """The questions of these names of the benchmark, else `limit` of them.
-
-    Raises `DataError` for questions that are not of pictures with captions, and `UnknownNameError` for an id
-    that is none.
-    """
+    """The questions of these names of the benchmark, else `limit` of them."""
     sources = inputs.sources
     sources.check_names()
     with guarded("explain", reads=sources.paths) as outputs:

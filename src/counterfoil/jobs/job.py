@@ -36,11 +36,7 @@ _HEADING = re.compile(r"([A-Z][\w ]*):\n    (?=\w+: )")
 
 
 def documented(declared: T) -> T:
-    """A job, or rows of options, whose docstring has a line of help per argument, under headings.
-
-    Statistics:
-        draws: Bootstrap samples.
-    """
+    """A job, or rows of options, whose docstring has a line of help per argument, under headings."""
     hints = declared.__annotations__
     for paragraph in cleandoc(declared.__doc__ or "").split("\n\n"):
         if (heading := _HEADING.match(paragraph)) is None:
@@ -199,10 +195,7 @@ def _unseen(text: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Feedback:
-    """The functions that work reports to. By default only warnings are seen, as warnings of Python.
-
-    Those of a job print where nothing else is asked for (`terminal_feedback`).
-    """
+    """The functions that work reports to; by default only warnings are seen, as warnings of Python."""
 
     #: Called with a line about what was decided or found.
     note: Note = ignore

@@ -1,7 +1,4 @@
-"""Pools of candidate pairs for people to verify, from what several models put first.
-
-Lists of models to be pooled and judged: runs, embeddings, similarities in any mixture; their queries.
-"""
+"""Pools of candidate pairs for people to verify, from what several models put first."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks.judgements import ROLES, Direction, pool_table
-from counterfoil.benchmarks.tables import EXTENSIONS, first_double, labels, read_table
+from counterfoil.benchmarks.tables import first_double
 from counterfoil.engine import topk as topk
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.judged_pairs import right_pairs
@@ -48,11 +45,7 @@ def load(
 ) -> tuple[topk.ModelLists, ...]:
     """The lists of runs, then of embeddings (npz) and similarities (npy), numbered as in the first.
 
-    Where a model has runs of several galleries one must be named, or the `widest` is taken, which answers
-    most queries.
-
-    Raises `DataError` where galleries differ, ids are missing, or a folder holds no run of a gallery, and
-    `InputError` where two have one name.
+    Where a model has runs of several galleries one must be named, or the `widest` is taken.
     """
     if ids is not None and not ids.is_file():
         raise DataError("no such file", where=ids, hint="check --ids")
@@ -144,9 +137,10 @@ def chosen_queries(
 ) -> dict[Direction, tuple[str, ...]]:
     """The ids of the queries by direction: those in a file or a list, else all that every model answers."""
     ways: Sequence[Direction] = ("i2t", "t2i") if direction == "both" else (direction,)
-    queries = (
-        {way: topk.common(models, way) for way in ways} if named is None else _named(models, named, ways)
-    )
+    if named is None:
+        queries = {way: topk.common(models, way) for way in ways}
+    else:
+        queries = _named(models, named, ways)
     queries = {way: names for way, names in queries.items() if names}
     if not queries:
         raise InputError("the models answer no query in common", hint="give runs of one benchmark")
@@ -156,12 +150,7 @@ def chosen_queries(
 def _named(
     models: Sequence[topk.ModelLists], named: str | Path | Collection[str], ways: Sequence[Direction]
 ) -> dict[Direction, tuple[str, ...]]:
-    """The queries in a file or a list, by direction, in its order and each once.
-
-    A line (or a cell of column `query` or `id`) is the id of an image or a caption, or "i2t/ID", "t2i/ID";
-    a column `direction` says it too. Raises `DataError` for unknown ids or some model does not
-    answer, with how many there are, and for ids that could be either.
-    """
+    """The queries in a file or a list by direction: ids of images or captions, or "i2t/ID", "t2i/ID"."""
     answerable = {way: set(models[0].ids(way)[0]) for way in ways}
     queries: dict[Direction, dict[str, None]] = {way: {} for way in ways}
     unknown: list[str] = []
@@ -169,12 +158,13 @@ def _named(
     file: str | Path = "queries"
     if isinstance(named, str | Path):
         file = Path(named)
-        written_ones = _written(file)
-    else:
-        written_ones = [("", str(name)) for name in named]
-    for way_said, written in written_ones:
+        lines = read_text(file, hint="check --queries").splitlines()
+        named = [line.strip() for line in lines if line.strip()]
+        if not named:
+            raise DataError("no query in this file", where=file, allowed="an id per line")
+    for written in map(str, named):
         head, slash, rest = written.partition("/")
-        prefix, name = (head, rest) if slash and head in ROLES else (way_said, written)
+        prefix, name = (head, rest) if slash and head in ROLES else ("", written)
         fits = [way for way in ways if name in answerable[way] and prefix in ("", way)]
         if len(fits) == 1:
             queries[fits[0]][name] = None
@@ -194,35 +184,25 @@ def _named(
             given=f"{len(either):,} of them, such as {either[0]}",
             hint=f"choose a --direction, or write i2t/{either[0]} or t2i/{either[0]}",
         )
-    for m in models:
-        for way, names in queries.items():
-            answered = set(m.query_ids[way])
-            lacking = [name for name in names if name not in answered]
-            if lacking:
-                raise DataError(
-                    "queries that a model was not asked",
-                    where=f"{file}, {m.name}, {way}",
-                    given=f"{len(lacking):,} of {len(names):,}, such as {', '.join(lacking[:3])}",
-                    hint="give a run over a benchmark that asks them, such as coco-5k, or embeddings",
-                )
+    for way, names in queries.items():
+        check_asked(models, way, tuple(names), where=f"{file}, ")
     return {way: tuple(names) for way, names in queries.items()}
 
 
-def _written(file: Path) -> list[tuple[str, str]]:
-    """(direction or "", id) of each query in a file."""
-    if file.suffix.lower() in EXTENSIONS:
-        table = read_table(file)
-        column = next((name for name in ("query", "id") if name in table), None)
-        if column is None and len(table.columns) == 1:
-            column = next(iter(table.columns))
-        names = labels(table, column or "query")
-        ways = labels(table, "direction") if "direction" in table else ("",) * len(table)
-        return [(way, name) for way, name in zip(ways, names, strict=True) if name]
-    lines = read_text(file, hint="check --queries").splitlines()
-    queries = [("", line.strip()) for line in lines if line.strip()]
-    if not queries:
-        raise DataError("no query in this file", where=file, allowed="an id per line")
-    return queries
+def check_asked(
+    models: Sequence[topk.ModelLists], way: Direction, names: Sequence[str], *, where: str = ""
+) -> None:
+    """Raise `DataError` for queries that a model was not asked."""
+    for m in models:
+        answered = set(m.query_ids[way])
+        lacking = [name for name in names if name not in answered]
+        if lacking:
+            raise DataError(
+                "queries that a model was not asked",
+                where=f"{where}{m.name}, {way}",
+                given=f"{len(lacking):,} of {len(names):,}, such as {', '.join(lacking[:3])}",
+                hint="give a run over a benchmark that asks them, such as coco-5k, or embeddings",
+            )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

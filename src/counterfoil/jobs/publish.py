@@ -211,10 +211,7 @@ def _remarks(benchmark: Benchmark, about: Publication, against: Sequence[str]) -
 
 
 def _provenance(given: str | Path | Mapping[str, Any] | None, benchmark: shared.AnyBenchmark) -> Provenance:
-    """From the manifests of a build, and what is given besides: a mapping, or a JSON file.
-
-    In a file `rows` names a table beside it.
-    """
+    """Provenance from the manifests of a build, and a mapping or a JSON file (`rows`: a table beside it)."""
     build = None if isinstance(benchmark, Benchmark) else build_folder(Path(benchmark))
     built = {} if build is None else build_provenance(build)
     if given is None or isinstance(given, Mapping):

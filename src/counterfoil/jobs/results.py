@@ -129,7 +129,7 @@ class Tabular(ABC):
         """A printed table of one kind of rows, none where there are no rows.
 
         Below each head stands a template such as "{items:,}" or a function of the row; below a `Column` the
-        number of that name with its interval. The first head is that of the rows' names.
+        number of that name with its interval.
         """
         rows = self.to_arrow(by=by).to_pylist()
         if sort is not None:

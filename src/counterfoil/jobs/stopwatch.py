@@ -9,10 +9,7 @@ from counterfoil.report.labels import duration
 
 
 class Stopwatch:
-    """Progress of stages that is passed on; of each stage the start, the end of the first batch and the last.
-
-    `requests` are those that `scorer` (of an endpoint) was asked for until now.
-    """
+    """Progress that is passed on; the start, the first batch and the end of each stage are kept."""
 
     def __init__(self, progress: Progress, scorer: Any) -> None:
         self._progress, self._scorer = progress, scorer

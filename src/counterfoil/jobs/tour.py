@@ -1,14 +1,11 @@
-"""The tour of `counterfoil demo`: measure, build, ask, explain and compare on a small world, on one page.
-
-Every part is a job of this package, and the page prints the command that does the same in the tour's folder.
-"""
+"""The tour of `counterfoil demo`; its page prints the command of every part."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
-from time import perf_counter, process_time
+from time import perf_counter
 from typing import Annotated, Any, NamedTuple, Unpack, cast
 
 import numpy as np
@@ -83,9 +80,7 @@ class Tour:
     comparison: RunComparison
     #: By part, in order.
     parts: Mapping[str, float]
-    #: Of all of it by the clock, and of this process.
     seconds: float
-    processor: float
 
 
 class ExampleFiles(NamedTuple):
@@ -181,11 +176,9 @@ def tour(
     overwrite: bool = False,
     feedback: Feedback = SILENT,
 ) -> Tour:
-    """The tour in the folder `out`: a page, and the files of every part for the user to go on with.
+    """The tour in the folder `out`; one that was stopped begins again but for its trainings, which go on.
 
-    A tour that was stopped begins again but for its trainings, which go on. `seed` is that of the networks.
-    Raises `MissingExtraError` without what the extra `demo` installs, `InputError` where `out` holds
-    something else.
+    Raises `MissingExtraError` without the extra `demo`, `InputError` where `out` holds something else.
     """
     out = Path(out)
     check_writable(out, folder=True)
@@ -201,7 +194,7 @@ def tour(
         raise InputError(f"the folder holds {what}", where=out, hint="name a new folder with --out")
     write_json(mark, ours)
     parts = _Making(SIZES, seed, feedback)
-    began, worked = perf_counter(), process_time()
+    began = perf_counter()
     # As the commands that the page prints are run: names in runs and manifests are the same.
     with chdir(out), each_guarded():
         for part in ("world", "ask", "learn", "measure", "build", "compare", "explain"):
@@ -209,7 +202,7 @@ def tour(
         with feedback.busy("writing the page"):
             path = Path(REPORT)
             write_text(path, parts.page())
-    return Tour(out / REPORT, parts.compared, parts.seconds, perf_counter() - began, process_time() - worked)
+    return Tour(out / REPORT, parts.compared, parts.seconds, perf_counter() - began)
 
 
 @dataclass(eq=False)
@@ -338,10 +331,7 @@ class _Making:
             self.compared.to_html("compare.html", overwrite=True)
 
     def explain(self) -> None:
-        """Of the questions that the network gets wrong and people right, the one with the widest margin.
-
-        Captions that differ in words come first: where words only change places, none of them tells why.
-        """
+        """Of what the network gets wrong and people right the widest margin, first where words differ."""
         runs = {run.name: run for run in self.compared.comparisons[0].runs}
         scores = cast(Scores, runs["pairs"].answers).scores
         lead = scores[:, 1] - scores[:, 0]

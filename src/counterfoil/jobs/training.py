@@ -29,14 +29,14 @@ from counterfoil.jobs.arguments import (
     processes,
 )
 from counterfoil.jobs.job import documented, job, job_of, option
-from counterfoil.jobs.results import Tabular, declared
+from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.models import checkpoint
 from counterfoil.outputs import Folder
 from counterfoil.outputs import guarded as guarding
 from counterfoil.report import figures
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Cell, Column, Row, Table
-from counterfoil.storage import Location, as_path, is_distant, local_folder, located, location
+from counterfoil.storage import Location, is_distant, local_folder, located, location
 from counterfoil.storage.files import names_in
 from counterfoil.store import check_writable
 from counterfoil.train.recipes import Detection, Recipe, read_file
@@ -141,10 +141,7 @@ class Data:
 
 
 def read_data(options: Mapping[str, Any], recipe: Recipe) -> Data:
-    """The rows to train on and those to select by: named ones, those the data have, or a share of them.
-
-    Raises `DataError` for what cannot be read, `InputError` where a column is lacking that the recipe needs.
-    """
+    """The rows to train on and those to select by: named ones, those the data have, or a share of them."""
     from counterfoil.benchmarks import training_files
 
     cache: Path | None = cache_of(options["cache"])
@@ -199,10 +196,7 @@ class Stage:
 def stages_of(
     recipe: Recipe, backbone: "Backbone", rows: int, *, processes: int = 1, chunk: int | None = None
 ) -> tuple[Stage, ...]:
-    """What each stage will do: steps, and how many numbers are trained and frozen.
-
-    Raises `InputError` where so many rows, or processes, cannot do it: before any process is started.
-    """
+    """What each stage will do; raises `InputError` where so many rows, or processes, cannot do it."""
     from counterfoil.train.dataloaders import check_batches, length
     from counterfoil.train.gradients import check_chunk
     from counterfoil.train.optim import count, trained_parameters
@@ -220,10 +214,7 @@ def stages_of(
 
 
 def read_guard(named: str | None, images: Path | None, *, note: Callable[[str], None]) -> Benchmark | None:
-    """The guard's benchmark, if one is named; raises what reading it raises.
-
-    Of its questions those whose images and captions are at hand; `note` says where they are not all.
-    """
+    """The questions at hand of the guard's benchmark, if one is named."""
     if named is None:
         return None
     name, _, path = named.partition("=")
@@ -237,11 +228,7 @@ def read_guard(named: str | None, images: Path | None, *, note: Callable[[str], 
 
 
 def load_model(spec: str, data: TrainingSet, recipe: Recipe, *, regions: Path | None = None) -> "Backbone":
-    """The network to start from: a checkpoint's folder, or what KIND:WHAT names, with the recipe's heads.
-
-    Weights that are random are those of the recipe's seed. Raises `InputError` for regions that the network
-    does not read or the recipe would crop, and where a network of regions is given none.
-    """
+    """The network to start from, with the recipe's heads; random weights are those of the recipe's seed."""
     from counterfoil.models.runtime import import_torch
 
     import_torch().manual_seed(recipe.seed)
@@ -277,10 +264,7 @@ def load_model(spec: str, data: TrainingSet, recipe: Recipe, *, regions: Path | 
 
 
 def network(spec: str, *, allowed: str) -> "Backbone":
-    """The network in a checkpoint's folder, or of a model library.
-
-    Raises `InputError` naming what is `allowed` for what is neither, and what reading it raises.
-    """
+    """The network in a checkpoint's folder, or of a model library; `allowed` is for the error."""
     if _is_folder(spec):
         return checkpoint.read(Path(spec.removeprefix("ckpt:")))
     if ":" not in spec:
@@ -317,11 +301,6 @@ class Outcome:
     left_out: int = 0
     #: The loss and what was validated, from step (or epoch) to value.
     curves: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
-
-    @property
-    def measures(self) -> tuple[str, ...]:
-        """What was measured at any of the moments, in the order it came up."""
-        return tuple(dict.fromkeys(name for point in self.points.values() for name in point))
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values, without the curves: the checkpoint's journal has them."""
@@ -371,24 +350,12 @@ class TrainingPlan(Tabular):
             for number, stage in enumerate(self.recipe.stages, start=1)
         ]
         left_open = [f"left open there, and what is done: {line}" for line in self.recipe.left_open]
-        return [self.recipe.source, *stages, *left_open, *self._plan()]
-
-    @property
-    def lines(self) -> list[str]:
-        """The same in short: the recipe, what was changed in it, and what is trained on what."""
-        changed = ", ".join(
-            f"{row['field']} {row['value']} ({row['changed']})"
-            for row in self.to_arrow().to_pylist()
-            if row["changed"]
-        )
-        lines = [f"{self.recipe.name}: {self.recipe.about}; {self.recipe.source}"]
-        lines += [f"changed (and what the recipe says): {changed}"] if changed else []
-        return [*lines, *self._plan()]
+        return [self.recipe.source, *stages, *left_open, *self.ahead()]
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self.recipe)
 
-    def _plan(self) -> Iterator[str]:
+    def ahead(self) -> Iterator[str]:
         """What will be trained on what, stage by stage."""
         if self.rows is None or self.backbone is None:
             return
@@ -474,7 +441,7 @@ class TrainedModel(Tabular):
         points = self.outcome.points
         rows = tuple(
             Row(name, tuple(Cell(values.get(name)) for values in points.values()))
-            for name in self.outcome.measures
+            for name in dict.fromkeys(name for values in points.values() for name in values)
         )
         columns = tuple(Column(moment.partition(" (")[0], style="score") for moment in points)
         return (Table(f"{self.recipe}, {self.checkpoint}", columns, rows, "validation"),)
@@ -575,7 +542,6 @@ def train_model(
         check_key(key, RUN, where=f"{recipe}, [run]")
         if run[key] == arguments[key].default:
             run[key] = arguments[key].converted(value, f"{recipe}, [run], key '{key}'")
-    run |= {name: as_path(run[name]) for name in ("data", "images", "validation") if run[name]}
     run["device"] = run["device"] or "auto"
     values = {name: options[name] for name in CHANGED if options[name] is not None}  # type: ignore[literal-required]
     values |= changes_of(type(read.recipe), changed, "--set")
@@ -600,7 +566,10 @@ def train_model(
         plan = TrainingPlan(wanted, read.base, run, rows, backbone, stages, guarded)
         if dry_run:
             return plan
-        for line in plan.lines:
+        rows_changed = (row for row in plan.to_arrow().to_pylist() if row["changed"])
+        changes = [f"{row['field']} {row['value']} ({row['changed']})" for row in rows_changed]
+        said = changes and f"changed (and what the recipe says): {', '.join(changes)}"
+        for line in lines(f"{wanted.name}: {wanted.about}; {wanted.source}", said, *plan.ahead()):
             feedback.note(line)
         with feedback.progress() as progress:
             outcome = _train(plan, resume=resume, progress=progress, note=feedback.remark)

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from counterfoil.benchmarks.records import Image
-from counterfoil.evaluation.audit import BenchmarkAudit
-from counterfoil.report import audit_page, html
+from counterfoil.report import html
 from counterfoil.report.figure_style import INK, MUTED, RIGHT, WRONG, extent, panels, plain
 from counterfoil.report.html import drawn, shareable
 from counterfoil.report.tables import Cell, Column, Table
@@ -92,9 +91,11 @@ def build_page(
     about: str = "",
     command: str = "",
     tables: Sequence[Table] = (),
-    audits: Sequence[BenchmarkAudit] = (),
 ) -> str:
-    """The page as HTML; `audits` are of the first rows and of what was built."""
+    """The page as HTML, the same for the same rows.
+
+    `right` and `wrong` are the captions of what was built, and `tables` count it.
+    """
     thumbnails = Thumbnails(left=_ROOM)
     about_rows = "Blue: rows that went on. Hatched: rows that were dropped."
     figures = [drawn("Rows out of every step", about_rows, "funnel", funnel_figure(steps))]
@@ -136,7 +137,6 @@ def build_page(
         figures=figures,
         sections=sections,
         tables=tables,
-        chapters=audit_page.chapters(audits),
     )
 
 

@@ -1,8 +1,4 @@
-"""Places: folders and buckets that hold named bytes, each written whole or not at all.
-
-A cache, and the leases of those who share its work, need the same few things of a folder on a disk and of a
-prefix in a bucket: `Place` says which. `open_place` gives the one that a path or URL names.
-"""
+"""Places: folders and prefixes in buckets that hold named bytes, each written whole or not at all."""
 
 from pathlib import Path
 
@@ -12,7 +8,6 @@ from counterfoil.storage.location import (
     Place,
     PlaceEntry,
     Tagged,
-    as_path,
     is_distant,
     local_folder,
     located,
@@ -25,7 +20,6 @@ __all__ = [
     "Place",
     "PlaceEntry",
     "Tagged",
-    "as_path",
     "is_distant",
     "local_folder",
     "located",
@@ -36,22 +30,9 @@ __all__ = [
 
 
 def open_place(text: str | Path) -> Place:
-    """The place that a path or a URL names; a folder need not be there.
+    """The place that a path or a URL names; a folder need not be there, and no connection is made.
 
-    Raises `InputError` for a scheme that can neither create a file only where there is none nor replace one
-    whole, and `MissingExtraError` where the package of a scheme is not installed. No connection is made.
-
-    >>> import tempfile; place = open_place(tempfile.mkdtemp())
-    >>> place.create("a/lease", b"mine"), place.create("a/lease", b"yours")
-    (True, False)
-    >>> data, tag = place.read("a/lease")
-    >>> place.replace("a/lease", b"mine, again", tag), place.replace("a/lease", b"late", tag)
-    (True, False)
-    >>> [entry.name for entry in place.entries("a/")], place.remove("a/lease")
-    (['a/lease'], True)
-    >>> open_place("sftp://host/cache")
-    Traceback (most recent call last):
-    counterfoil.errors.InputError: sftp://host/cache: a place of this kind cannot write a file only where ...
+    Raises `InputError` for a scheme that cannot create a file only where there is none.
     """
     where = location(text)
     if isinstance(where, Path):

@@ -1,7 +1,6 @@
 """Prefixes in buckets of S3, and of stores that speak its language, as places.
 
-Requests go through the client of s3fs, one per process, with its credentials and retries. What it does not
-have is here: writing and removing on the condition that an object is the one that was read.
+Requests go through the client of s3fs, with its credentials and retries; conditional writes are here.
 """
 
 import importlib.util
@@ -41,11 +40,7 @@ _NO_CONNECTION = {"ConnectionError", "HTTPClientError", "TimeoutError", "ClientE
 
 
 def filesystem(scheme: str) -> Any:
-    """fsspec's file system of a scheme, one per process, which keeps no listings.
-
-    What it needs beyond the URL comes from where its own package looks: `AWS_...` and `~/.aws` (S3), Google's
-    default credentials, `FSSPEC_...` variables. Raises `MissingExtraError` without its package.
-    """
+    """fsspec's file system of a scheme, one per process; credentials come from where its package looks."""
     package = _PACKAGES.get(scheme)
     if package is not None and importlib.util.find_spec(package) is None:
         raise MissingExtraError(package, SCHEMES[scheme])
@@ -117,10 +112,7 @@ _CLASHES = 8
 
 @dataclass(frozen=True)
 class S3Place:
-    """A prefix in a bucket. One request writes one object, which appears whole when all of it has arrived.
-
-    Conditions are `If-None-Match` and `If-Match`, and the tag is the ETag.
-    """
+    """A prefix in a bucket; conditions are `If-None-Match` and `If-Match`, and the tag is the ETag."""
 
     where: Location
     scheme: str = "s3"

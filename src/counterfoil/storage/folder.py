@@ -22,8 +22,7 @@ _LOCK = ".lock"
 class FolderPlace:
     """Names are files below `folder`; those that begin with a dot are not seen.
 
-    `create`, `replace` and `remove` hold a lock of the kernel, which is free again when its holder is killed.
-    On a network file system the lock is the server's, and ages are by the server's clock.
+    `create`, `replace` and `remove` hold a lock of the kernel, on a network file system that of the server.
     """
 
     folder: Path

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from io import BufferedIOBase
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
-from urllib.parse import unquote
 
-from counterfoil.errors import URL, InputError
+from counterfoil.errors import URL
 
 #: The schemes of places that can be read, with the extra of each.
-SCHEMES = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs", "memory": "", "file": "", "local": ""}
+SCHEMES = {"s3": "s3", "gcs": "gcs", "memory": ""}
 
 
 @dataclass(frozen=True)
@@ -26,52 +25,22 @@ class Location:
 
 
 def location(text: str | Path) -> Location | Path:
-    """What a text names: a `Location` at a distance, or a path (for `file:` URLs too).
+    """What a text names: a `Location` at a distance, or a path.
 
     A `Path` that was made of a URL is that URL still. A folder called "s3:" is named by its absolute path.
-    Raises `InputError` for a `file:` URL of another host.
 
-    >>> location("s3://bucket/a/"), location(Path("s3://bucket/a"))
-    (Location(scheme='s3', path='bucket/a'), Location(scheme='s3', path='bucket/a'))
-    >>> location("file:///data/a%20b"), location("data/a:/b")
-    (PosixPath('/data/a b'), PosixPath('data/a:/b'))
-    >>> location("file://etc/passwd")
-    Traceback (most recent call last):
-    counterfoil.errors.InputError: a file: URL of another machine; given: file://etc/passwd; allowed: ...
+    >>> location("s3://bucket/a/"), location(Path("s3://bucket/a")), location("data/a:/b")
+    (Location(scheme='s3', path='bucket/a'), Location(scheme='s3', path='bucket/a'), PosixPath('data/a:/b'))
     """
     url = URL.fullmatch(str(text))
     if url is None:
         return Path(text)
-    scheme, rest = url[1].lower(), url[3]
-    if scheme in ("file", "local"):
-        host, slash, below = rest.partition("/")
-        # Of two slashes a path of pathlib has kept one, which names no host.
-        if url[2] == "//" and host and isinstance(text, str):
-            if host.lower() != "localhost":
-                raise InputError(
-                    "a file: URL of another machine", given=text, allowed="file:///PATH on this machine"
-                )
-            rest = slash + below
-        return Path("/" + unquote(rest).lstrip("/"))
-    return Location({"s3a": "s3", "gs": "gcs"}.get(scheme, scheme), rest.strip("/"))
-
-
-def as_path(text: str | Path) -> Path:
-    """A path, that of a `file:` URL, or any other URL as a `Path`, which `location` knows as that URL still.
-
-    >>> as_path("file:///data/a"), as_path("runs/a"), location(as_path("s3://bucket/a"))
-    (PosixPath('/data/a'), PosixPath('runs/a'), Location(scheme='s3', path='bucket/a'))
-    """
-    where = location(text)
-    return where if isinstance(where, Path) else Path(text)
+    scheme = url[1].lower()
+    return Location("gcs" if scheme == "gs" else scheme, url[3].strip("/"))
 
 
 def is_distant(text: str | Path) -> bool:
-    """Whether a text or a path names something behind a URL, which no file of this machine is.
-
-    >>> is_distant("s3://bucket/a"), is_distant("file:///data/a"), is_distant("runs/a")
-    (True, False, False)
-    """
+    """Whether a text or a path names something behind a URL, which no file of this machine is."""
     return isinstance(location(text), Location)
 
 
@@ -90,24 +59,13 @@ def data_folder() -> Path:
 
 
 def local_folder(cache: str | Path) -> Path:
-    """The folder for what means something on this machine alone: the cache itself where it is a folder.
-
-    Of a cache at a distance it is the user's own cache folder: there lie notes on local files, by their paths
-    and times.
-
-    >>> local_folder("runs/cache"), local_folder("s3://bucket/cache") == user_cache()
-    (PosixPath('runs/cache'), True)
-    """
+    """The folder for notes on local files: the cache where it is a folder, else the user's own."""
     where = location(cache)
     return where if isinstance(where, Path) else user_cache()
 
 
 def located(text: str | Path) -> str:
-    """A path or URL as it is shown: with both slashes where pathlib took one.
-
-    >>> located(Path("s3://bucket/a")), located("runs/a")
-    ('s3://bucket/a', 'runs/a')
-    """
+    """A path or URL as it is shown: with both slashes where pathlib took one."""
     return str(location(text))
 
 
@@ -130,12 +88,10 @@ class Tagged(NamedTuple):
 class Place(Protocol):
     """Names, with slashes as in paths, and bytes behind each; several machines may use one place at once.
 
-    A reader sees what one writer wrote, whole, or that there is nothing. Every method raises `StorageError`
-    in one line where the place cannot be used: no right, no room, no bucket, no credentials, no network.
-
-    Of names that are contested (leases), those who contest write bytes that no other writes and that change
-    with every renewal, such as a holder and a count: a tag may be a digest of the bytes. They change them by
-    `create`, `replace` and `remove` with a tag alone; `write` asks nothing.
+    A reader sees what one writer wrote, whole, or nothing. Methods raise `StorageError` where the place
+    cannot be used. Contested names (leases) hold bytes that no other writes and that change with every
+    renewal, since a tag may be a digest of the bytes; they change by `create`, `replace` and `remove` with a
+    tag alone.
     """
 
     @property
@@ -152,11 +108,9 @@ class Place(Protocol):
     def opened(
         self, entries: Iterable[PlaceEntry], wanted: Callable[[bytes], bool]
     ) -> Iterator[tuple[PlaceEntry, BufferedIOBase | None]]:
-        """The entries that are still there, in order, each open for reading; the caller closes them.
+        """The entries that are still there, in order, each open for reading, or None where it cannot be read.
 
-        None stands for one that is there and cannot be read.
-        A place at a distance reads several at a time, and passes those over for which `wanted` says no of
-        their first `HEAD` bytes.
+        A place at a distance passes those over for which `wanted` says no of their first `HEAD` bytes.
         """
 
     def write(self, name: str, data: bytes) -> None:
@@ -172,10 +126,7 @@ class Place(Protocol):
         """Set the age of `name` to 0; whether there is such a name."""
 
     def age(self, name: str) -> float | None:
-        """Seconds since `name` was written or touched, by the clock of the place; None where there is none.
-
-        A bucket counts in whole seconds.
-        """
+        """Seconds since `name` was written or touched, by the clock of the place, or None."""
 
     def remove(self, name: str, tag: str | None = None) -> bool:
         """Remove a name (with a `tag`, only while it holds what that was given with); whether it did."""

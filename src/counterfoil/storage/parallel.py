@@ -13,11 +13,7 @@ Result = TypeVar("Result")
 def map_ahead(
     work: Callable[[Part], Result], parts: Iterable[Part], *, threads: int, ahead: int
 ) -> Generator[tuple[Part, Result], None, None]:
-    """Each part with what `work` makes of it, in order; at most `ahead` are begun and not taken yet.
-
-    >>> list(map_ahead(lambda part: part * 10, [1, 2, 3], threads=2, ahead=2))
-    [(1, 10), (2, 20), (3, 30)]
-    """
+    """Each part with what `work` makes of it, in order; at most `ahead` are begun and not taken yet."""
     rest = iter(parts)
     with ThreadPoolExecutor(threads) as pool:
         running = deque((part, pool.submit(work, part)) for part in islice(rest, ahead))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -283,36 +283,3 @@ def interpolate(start: Mapping[str, Tensor], tuned: Mapping[str, Tensor], alpha:
         else:
             mixed[name] = torch.lerp(begin, end, alpha)
     return mixed
-
-
-class Mixture(NamedTuple):
-    """The values of a mixture of weights on both tasks, numbers or estimates."""
-
-    alpha: float
-    task: Any
-    held_out: Any
-
-
-def sweep(
-    backbone: Backbone,
-    start: Mapping[str, Tensor],
-    tuned: Mapping[str, Tensor],
-    *,
-    task: Callable[[Backbone], Any],
-    held_out: Callable[[Backbone], Any],
-    alphas: Sequence[float] = tuple(np.linspace(0, 1, 11).round(2).tolist()),
-) -> tuple[Mixture, ...]:
-    """Both tasks at each mixture of the weights, in the order of `alphas`; the network is left as it was."""
-    # A state is of the network's own tensors, which every mixture is loaded into.
-    before, start, tuned = (
-        {name: tensor.detach().clone() for name, tensor in state.items()}
-        for state in (backbone.network.state_dict(), start, tuned)
-    )
-    try:
-        mixtures = []
-        for alpha in alphas:
-            backbone.network.load_state_dict(interpolate(start, tuned, alpha))
-            mixtures.append(Mixture(alpha, task(backbone), held_out(backbone)))
-        return tuple(mixtures)
-    finally:
-        backbone.network.load_state_dict(before)

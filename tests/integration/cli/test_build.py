@@ -60,40 +60,4 @@ def test_rows_that_were_all_dropped_are_kept(counterfoil, tmp_path):
     assert [line.partition(",")[0] for line in gone.read_text().replace('"', "").splitlines()] == [
         "id", "a/swap_obj", "b/swap_obj"
     ]  # fmt: skip
-    folder = tmp_path / "folder"
-    for _ in range(2):
-        assert counterfoil(*step, "--out", folder).code == 2
-        assert pq.read_table(folder / "dropped.parquet")["id"].to_pylist() == ["a/swap_obj", "b/swap_obj"]
-
-
-def test_a_step_that_was_finished_in_a_folder_is_not_done_again(counterfoil, tmp_path):
-    rows, made = tmp_path / "rows.csv", tmp_path / "made"
-    read = ("build", "read", "--n", 7, "--size", 32, "--out", rows, "--no-cache", "-q")
-    assert counterfoil(*read).code == 0
-    step = ("build", "imagine", rows, "--k", 2, "--size", 32, "--out", made, "--no-cache", "--workers", 0)
-
-    def files():
-        found = {path: path.stat() for path in made.rglob("*") if path.is_file()}
-        return {str(path): (its.st_ino, its.st_mtime_ns) for path, its in found.items()}
-
-    first = counterfoil.succeeds(*step, "--json", "-")
-    before = files()
-    assert len([name for name in before if name.endswith(".jpg")]) == 14
-    again = counterfoil.succeeds(*step, "--json", "-")
-    assert "was finished there on these rows" in " ".join(again.err.split())
-    assert json.loads(again.out) == json.loads(first.out)
-    assert files() == before
-    # Another setting, other rows or an image that is gone: it is done, and needs no leave to replace its own.
-    image = next(path for path in made.rglob("*.jpg"))
-    for change in (
-        lambda: image.unlink(),
-        lambda: rows.write_text("\n".join(rows.read_text().splitlines()[:-1]) + "\n"),
-        lambda: counterfoil(*step[:4], 1, *step[5:]),
-    ):
-        change()
-        said = counterfoil.succeeds(*step)
-        assert "was finished" not in said.err
-    assert image.is_file()
-    # What lies in a folder of somebody else's is not replaced.
-    (made / "manifest.json").write_text("{}")
-    counterfoil.refused(*step, says="the folder holds other files (")
+    counterfoil.refused(*step, "--out", tmp_path / "folder", says="unknown kind of table")

@@ -85,7 +85,7 @@ def test_a_key_by_the_name_of_its_variable(server, pairs, counterfoil, monkeypat
 @pytest.mark.parametrize(("protocol", "requests"), [("yes-no", 4 * N), ("choose", 4 * N), ("two-images", N)])
 def test_a_limit_says_how_many_requests_the_whole_takes(server, pairs, counterfoil, protocol, requests):
     server.set(shows=pairs[1])
-    command = evaluate(server, pairs, "--protocol", protocol, "--limit", 2)
+    command = evaluate(server, pairs, "--set", f"protocol={protocol}", "--limit", 2)
     said = counterfoil(*command)
     probe = protocol == "yes-no"
     assert (said.code, len(server.log())) == (0, requests // 4 + probe)
@@ -99,7 +99,7 @@ def test_a_limit_says_how_many_requests_the_whole_takes(server, pairs, counterfo
 @pytest.mark.parametrize("protocol", ["yes-no", "choose", "two-images"])
 def test_refusals_are_an_error_wrong_or_left_out_by_name(server, pairs, counterfoil, protocol):
     server.set(shows=pairs[1], logprobs=False, refuse=["thing 3 on side 0"], babble=["thing 5 on side 1"])
-    command = evaluate(server, pairs, "--protocol", protocol, "--json", "-")
+    command = evaluate(server, pairs, "--set", f"protocol={protocol}", "--json", "-")
     said = counterfoil(*command)
     assert (said.code, said.out) == (2, "")
     assert f"questions without an answer: refused, or not readable; given: 2 of {N}" in said.err

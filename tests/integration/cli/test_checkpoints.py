@@ -82,15 +82,3 @@ def test_a_mixture_is_kept_as_a_checkpoint(counterfoil, ends, tmp_path):
     train = f"train coco --model small --data {tmp_path}/rows.csv --out {tmp_path}/mixed"
     for again in (mix, (train,)):
         counterfoil.refused(*again, says="mixed: the folder holds other files (")
-
-
-def test_mixtures_end_in_what_the_ends_get(counterfoil, ends, tmp_path):
-    for kind, n in (("quads", 14), ("choices", 14)):
-        counterfoil.succeeds("world", "build", kind, "--n", n, "--size", 32, "--out", tmp_path / kind)
-    tasks = ("--task", tmp_path / "quads", "--held-out", tmp_path / "choices")
-    said = counterfoil.succeeds("train mix", *ends, *tasks, "--points", 3, "--json", "-")
-    found = json.loads(said.out[said.out.index("{") :])["mixtures"]
-    assert [each["alpha"] for each in found] == [0, 0.5, 1]
-    for mixture, end in ((found[0], ends[0]), (found[-1], ends[1])):
-        alone = counterfoil.succeeds("evaluate", end, tmp_path / "choices", "--json", "-")
-        assert f'"value": {mixture["held_out"]}' in alone.out

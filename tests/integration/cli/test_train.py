@@ -175,20 +175,6 @@ def test_processes_and_chunks_that_do_not_fit_are_one_line(
     assert not (tmp_path / "ckpt").exists()
 
 
-def test_one_process_of_several_reports_an_error(monkeypatch):
-    from torch.distributed import TCPStore
-
-    from counterfoil.cli.exits import is_first
-
-    assert is_first()
-    assert is_first()
-    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-    given = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port), "TORCHELASTIC_RESTART_COUNT": "0"}
-    for name, value in (given | {"TORCHELASTIC_USE_AGENT_STORE": "True"}).items():
-        monkeypatch.setenv(name, value)
-    assert [is_first(), is_first(), is_first()] == [True, False, False]
-
-
 def torchrun(processes, rows, out, *more):
     """The command of a training by several processes."""
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", processes, "--standalone"]

@@ -48,7 +48,6 @@ SMALLER = {
     ("compare", "--baseline"): {"--pictures": "never"},
     ("compare", "rankings"): {"--draws": "100", "--k": "10"},
     ("pool", "bias"): {"--draws": "100"},
-    ("train", "mix", "--task"): {"--points": "3"},
     ("train",): {"--steps": "2", "--batch-size": "40"},
     ("explain",): {"--limit": "1"},
     ("world", "build"): {"--n": "28"},
@@ -119,7 +118,7 @@ def prepared(command, folder):
     if "--guard" in words:
         guard = words.index("--guard") + 1
         words[guard] = f"{words[guard]}={NOT_HERE[words[guard]]}"
-    takes_data = {*words[1:3]} & {"evaluate", "mix", "explain"} and not words[2].startswith("given:")
+    takes_data = {*words[1:3]} & {"evaluate", "explain"} and not words[2].startswith("given:")
     if takes_data and all("=" in value for value in named):
         known = {value.partition("=")[0] for value in named}
         words += [
@@ -189,7 +188,7 @@ def run_command(command, shell):
     done = shell.run(words)
     assert done.code == 0, f"{command.where}\n{done.err}"
     shell.done.add(tuple(words))
-    if command.words[1] == "pool" and command.words[2] not in ("bias", "rounds"):
+    if command.words[1] == "pool" and command.words[2] != "bias":
         stage.judge_pool(shell.folder)
     if command.printed is not None:
         assert agrees(command.printed, done.out), f"{command.where} prints\n{done.out}"

@@ -70,7 +70,7 @@ def test_files_in_folders_that_are_read(tmp_path):
 
 
 def test_two_outputs_are_two_files(tmp_path):
-    for first, second in (("a.json", "a.json"), ("a.json", "b/../a.json"), ("a.json", "A.JSON")):
+    for first, second in (("a.json", "a.json"), ("a.json", "b/../a.json")):
         outputs = Outputs("compare")
         outputs.file(tmp_path / first)
         refuses("two results would be written to one file", outputs.file, tmp_path / second, error=InputError)

@@ -34,7 +34,6 @@ from counterfoil.train.validation import (  # noqa: E402
     embedder,
     interpolate,
     rsum,
-    sweep,
     within_batch,
 )
 from counterfoil.world.sample import statements  # noqa: E402
@@ -308,25 +307,3 @@ def test_what_does_not_mix_is_said():
         interpolate(start, tuned, 1.5)
     other = dict(thumbnails.thumb(width=8).network.state_dict())
     refuses("two different networks do not mix", interpolate, start, other, 0.5, error=ModelError)
-
-
-def test_a_sweep_measures_each_mixture_and_leaves_the_network_as_it_was():
-    start, tuned = states(seed=5)
-    backbone = thumbnails.thumb()
-    before = {name: tensor.clone() for name, tensor in backbone.network.state_dict().items()}
-
-    def first(backbone):
-        return float(backbone.network.state_dict()["text.bias"][0])
-
-    # Also where one of the two is the state of the network itself.
-    for end in (tuned, backbone.network.state_dict()):
-        ends = float(start["text.bias"][0]), float(end["text.bias"][0])
-        alphas = (0, 0.25, 1)
-        found = sweep(backbone, start, end, task=first, held_out=lambda it: -first(it), alphas=alphas)
-        expected = [ends[0] + alpha * (ends[1] - ends[0]) for alpha in alphas]
-        assert [mixture.alpha for mixture in found] == [*alphas]
-        assert [mixture.task for mixture in found] == pytest.approx(expected, abs=1e-6)
-        assert [-mixture.held_out for mixture in found] == pytest.approx(expected, abs=1e-6)
-    with pytest.raises(ZeroDivisionError):
-        sweep(backbone, start, tuned, task=lambda backbone: 1 / 0, held_out=first)
-    assert all(torch.equal(backbone.network.state_dict()[name], before[name]) for name in before)

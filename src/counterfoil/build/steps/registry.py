@@ -44,11 +44,11 @@ _OWN: Mapping[str, tuple[str, str]] = {
     ),
     "format:Format": (
         "captions in one form: capitals, final stop, spaces, quotes",
-        "format rows.parquet --out formatted/",
+        "format rows.parquet --out formatted.parquet",
     ),
     "negate:Negate": (
         "negative captions by rules, a language model, or edits of drawn scenes",
-        "negate rows.parquet --categories replace_obj,swap_att --out negated/",
+        "negate rows.parquet --categories replace_obj,swap_att --out negated.parquet",
     ),
     "read:Author": (
         "a sheet for people who write questions, or the sheet that they filled in",
@@ -76,11 +76,11 @@ _OWN: Mapping[str, tuple[str, str]] = {
     ),
     "imagine:Imagine": (
         "images for captions: drawn, by a diffusion pipeline, or by an endpoint",
-        "imagine rows.parquet --by world --k 4 --out imagined/",
+        "imagine rows.parquet --by world --k 4 --out imagined/rows.parquet",
     ),
     "caption:WriteCaptions": (
         "captions for images: by a captioning model, an endpoint, or the world",
-        "caption rows.parquet --by captioner:FOLDER --images photos/ --out told/",
+        "caption rows.parquet --by captioner:FOLDER --images photos/ --out told/rows.parquet",
     ),
     "filter:Choose": (
         "the best of several candidates for a row, or none",
@@ -96,7 +96,7 @@ _OWN: Mapping[str, tuple[str, str]] = {
     ),
     "assemble:Assemble": (
         "a benchmark or a training set of the rows",
-        "assemble rows.parquet --images photos/ --out mine/",
+        "assemble rows.parquet --images photos/ --out mine/rows.parquet",
     ),
 }
 STEPS: Registry[StepEntry] = Registry(
