@@ -302,16 +302,7 @@ def scorer_name(spec: str) -> tuple[str, str]:
         if is_checkpoint(Path(spec)):
             prefix, colon, argument = "ckpt", ":", spec
     if not colon:
-        suffix = Path(spec).suffix.lower()
-        likely = ["embeddings"] if suffix == ".npz" else ["given"] if suffix in (*EXTENSIONS, ".npy") else []
-        likely = likely or (["open-clip", "hf"] if "/" in spec else [])
-        hint = " or ".join(f"'{kind}:{spec}'" for kind in likely)
-        raise InputError(
-            "a scorer is written KIND:WHAT",
-            given=spec or "(empty)",
-            allowed="open-clip:ARCH/TAG, hf:NAME_OR_FOLDER, given:PATH, blind:length, ...",
-            hint=f"did you mean {hint}?" if hint else "'counterfoil list scorers' lists all kinds",
-        )
+        prefix, argument = _bare(spec)
     entry = SCORERS.find(prefix, where=spec)
     if not argument:
         raise InputError("the scorer lacks its argument", given=spec, allowed=f"{prefix}:{entry.argument}")
@@ -320,6 +311,31 @@ def scorer_name(spec: str) -> tuple[str, str]:
 
         metric_entry(argument)
     return prefix, argument
+
+
+def full_name(spec: str) -> str:
+    """`spec` with the kind of scorer that it leaves out; raises as `scorer_name`."""
+    return ":".join(scorer_name(spec)) if spec and ":" not in spec else spec
+
+
+def _bare(spec: str) -> tuple[str, str]:
+    """What a name without a kind means; raises `InputError` where that is nothing, or several things."""
+    from counterfoil.models.registry import scorers_called
+
+    specs = scorers_called(spec) if spec else ()
+    if len(specs) > 1:
+        raise InputError("several kinds of scorer could be meant", given=spec, allowed=specs)
+    if specs:
+        prefix, _, argument = specs[0].partition(":")
+        return prefix, argument
+    suffix = Path(spec).suffix.lower()
+    likely = "embeddings" if suffix == ".npz" else "given" if suffix in (*EXTENSIONS, ".npy") else ""
+    raise InputError(
+        "a scorer is written KIND:WHAT",
+        given=spec or "(empty)",
+        allowed="open-clip:ARCH/TAG, hf:NAME_OR_FOLDER, given:PATH, blind:length, ...",
+        hint=f"did you mean '{likely}:{spec}'?" if likely else "'counterfoil list scorers' lists all kinds",
+    )
 
 
 def check_metric(spec: str, backbone: str) -> None:

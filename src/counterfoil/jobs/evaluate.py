@@ -21,7 +21,7 @@ from counterfoil.inputs.limits import most
 from counterfoil.jobs import arguments as shared
 from counterfoil.jobs import evaluation_inputs as reading
 from counterfoil.jobs.evaluation_inputs import measures
-from counterfoil.jobs.job import documented, job, option
+from counterfoil.jobs.job import Feedback, documented, job, option
 from counterfoil.jobs.results import EvaluationRun
 from counterfoil.metrics.ties import Ties
 from counterfoil.outputs import Folder, Outputs, existing_paths, guarded, guarding, overwriting
@@ -346,7 +346,10 @@ def _named(
     scorer: Any, benchmarks: Sequence[shared.AnyBenchmark], rows: EvaluateRows, outputs: Outputs
 ) -> _Evaluation:
     """The evaluation of `scorer` on `benchmarks`: names and outputs checked, nothing read or loaded."""
-    backbone, first_stage = rows["backbone"], rows["first_stage"]
+    feedback = shared.feedback_of(rows)
+    scorer, backbone, first_stage = (
+        _with_kind(spec, feedback) for spec in (scorer, rows["backbone"], rows["first_stage"])
+    )
     chat = isinstance(scorer, str) and scorer.startswith("chat:")
     if rows["api_key_env"] is not None and not chat:
         raise InputError("--api-key-env is for chat endpoints", given=scorer, allowed="chat:URL#MODEL")
@@ -381,6 +384,19 @@ def _named(
     files = [] if options.ids is None else [options.ids]
     outputs.read(*existing_paths([*specs, *sources.paths, *files]))
     return _Evaluation(inputs, scorer, first_stage, run_name, outputs)
+
+
+def _with_kind(scorer: Any, feedback: Feedback) -> Any:
+    """A scorer that was named without its kind, with it, which is said; any other as it is."""
+    if not isinstance(scorer, str) or not scorer:
+        return scorer
+    full = catalog.full_name(scorer)
+    if full.startswith("ckpt:"):
+        return scorer
+    if full != scorer:
+        kind = full.partition(":")[0]
+        feedback.note(f"{scorer} is {full}: {catalog.scorers()[kind].summary}")
+    return full
 
 
 def _run_folder(out: Path, benchmark: str) -> Path:
