@@ -61,6 +61,15 @@ def benchmarks() -> Mapping[str, Card]:
     return BENCHMARKS
 
 
+def benchmark_name(name: str) -> str:
+    """The name of a benchmark that was written with other separators or capitals; any other name as it is.
+
+    >>> benchmark_name("Sugar_Crepe"), benchmark_name("mscoco"), benchmark_name("./mine")
+    ('sugarcrepe', 'coco-5k', './mine')
+    """
+    return BENCHMARKS.spelt(name)
+
+
 def scorers() -> Mapping[str, ScorerEntry]:
     """All kinds of scorer, by prefix."""
     return SCORERS
@@ -126,6 +135,7 @@ def benchmark(
     # Evaluation loads SciPy, which names alone (a shell that completes them) do not wait for.
     from counterfoil.evaluation.run import is_run_folder
 
+    name = benchmark_name(name)
     if data is not None and not isinstance(data, str | Path):
         if name not in OWN_TABLES:
             raise InputError("data in memory are a table of one's own", where=name, allowed=OWN_TABLES)
@@ -296,6 +306,7 @@ def _check_settings(spec: str, entry: ScorerEntry, options: Options) -> None:
 def scorer_name(spec: str) -> tuple[str, str]:
     """The kind of scorer that `spec` names, and what stands behind the colon; nothing is loaded."""
     prefix, colon, argument = spec.partition(":")
+    prefix = SCORERS.spelt(prefix)
     if spec and not (colon and prefix in SCORERS) and Path(spec).is_dir():
         from counterfoil.models.checkpoint import is_checkpoint
 

@@ -23,7 +23,8 @@ T = TypeVar("T")
 class Registry(Mapping[str, T], Generic[T]):
     """The entries of one kind by name: counterfoil's own first, then registered ones, then other packages'.
 
-    `own` are entries, or what gives them when one is first looked up; `group` is the group of entry points.
+    `own` are entries, or what gives them when one is first looked up; `group` is the group of entry points,
+    `synonyms` what else an entry is called.
     """
 
     def __init__(
@@ -34,9 +35,11 @@ class Registry(Mapping[str, T], Generic[T]):
         own: Sequence[T] | Callable[[], Iterable[T]],
         *,
         name: str = "name",
+        synonyms: Mapping[str, str] = {},
     ) -> None:
         self.kind, self.group = kind, group
         self._type, self._name = type_of_entry, name
+        self._synonyms = synonyms
         self._sources: list[Sequence[T] | Callable[[], Iterable[T]]] = [own]
         self._known: dict[str, T] = {}
         self._loaded = False
@@ -63,11 +66,29 @@ class Registry(Mapping[str, T], Generic[T]):
         """Whether `entry` is of this registry's type."""
         return isinstance(entry, self._type)
 
+    def spelt(self, name: str) -> str:
+        """The entry's own name for one with other separators or capitals; any other name as it is.
+
+        >>> from dataclasses import dataclass
+        >>> @dataclass(frozen=True)
+        ... class Colour:
+        ...     name: str
+        >>> colours = Registry("colour", Colour, "counterfoil.colours", [Colour("light-red")])
+        >>> colours.spelt("Light_Red"), colours.spelt("lightred"), colours.spelt("pink")
+        ('light-red', 'light-red', 'pink')
+        """
+        if name in self:
+            return name
+        plain = _plain(name)
+        names = self._synonyms.get(plain) or [entry for entry in self if _plain(entry) == plain]
+        return names if isinstance(names, str) else names[0] if len(names) == 1 else name
+
     def find(self, name: str, *, where: str | None = None) -> T:
-        """The entry called `name`; raises `UnknownNameError`, with the nearest name."""
-        if name not in self:
+        """The entry called `name`, as `spelt` takes it; raises `UnknownNameError`, with the nearest name."""
+        own = self.spelt(name)
+        if own not in self:
             raise UnknownNameError(self.kind, name, list(self), where=where)
-        return self[name]
+        return self[own]
 
     def __getitem__(self, name: str) -> T:
         known = self._entries()
@@ -124,6 +145,10 @@ class Registry(Mapping[str, T], Generic[T]):
 
 #: The entry points of all installed packages, looked up once for all registries.
 _installed = cache(entry_points)
+
+
+def _plain(name: str) -> str:
+    return name.lower().translate(str.maketrans("", "", "-_ "))
 
 
 def resolve(target: str) -> Any:

@@ -364,6 +364,7 @@ BENCHMARKS: Registry[Card] = Registry(
     "counterfoil.benchmarks",
     lambda: cards_of("counterfoil.benchmarks"),
     # Papers call the 5,000 test images so.
+    synonyms={"mscoco": "coco-5k", "mscoco5k": "coco-5k", "mscoco1k": "coco-1k"},
 )
 
 

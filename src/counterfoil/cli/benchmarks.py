@@ -36,6 +36,7 @@ def fetch(
         overwrite: Replace different files of the same names.
     """
     from counterfoil.benchmarks.fetching import fetch, fetched, hub_token, release, releases
+    from counterfoil.catalog import benchmark_name
     from counterfoil.storage.location import data_folder
 
     if not names:
@@ -49,7 +50,7 @@ def fetch(
         more = f"Fetch one: counterfoil benchmarks fetch NAME (to {data_folder()})"
         print_words(terminal.out(), ("name", "here", "checksums", "what"), rows, more)
         return
-    wanted = list(dict.fromkeys(release(name).name for name in names))
+    wanted = list(dict.fromkeys(release(benchmark_name(name)).name for name in names))
     folder = data_folder() if to is None else to
     for name in wanted:
         chosen = release(name)

@@ -11,11 +11,16 @@ import click
 from counterfoil import terminal
 from counterfoil.cli import usage
 from counterfoil.cli.usage import Documented, described
-from counterfoil.errors import InputError
+from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
 from counterfoil.jobs.arguments import OVERWRITE
 from counterfoil.jobs.job import Job, closing_at_end, ignore, prose, terminal_feedback
 
+_CONFIG = Option(
+    "Arguments from the table of this command in a TOML file; what is given here comes first.",
+    None,
+    flag="--config",
+)
 #: The options of outputs, and what notes call them.
 _OUTPUTS = {
     "json": ("result", Option("Write the machine-readable result here.", None, metavar="PATH|-")),
@@ -89,26 +94,29 @@ class Command(Documented):
         written = {name for name, argument in options.items() if bool not in argument.members}
         if usage.WRITTEN & written - {"cache"}:
             options.setdefault("overwrite", Argument("overwrite", bool, OVERWRITE))
+        if self.job.reports:
+            options["config_file"] = Argument("config_file", Path | None, _CONFIG)
         for name, option in usage.LEVELS.items():
             if name != "allow_outside" or usage.IMAGES & set(options):
                 options.setdefault(name, Argument(name, bool, option))
         return options
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As Click does it, with lists of values; an option that was removed names its replacement."""
+        """As Click does it, with options as people type them; one that was removed names its replacement."""
         usage.check_former(ctx, (arg for arg in args if arg.startswith("-")))
-        return super().parse_args(ctx, usage.with_lists(args, self.lists))
+        options = {name for param in self.get_params(ctx) for name in (*param.opts, *param.secondary_opts)}
+        return super().parse_args(ctx, usage.as_meant(args, options, self.lists))
 
     def invoke(self, ctx: click.Context) -> None:
         """Run the job with what was typed, print its result, and write what was asked for."""
-        from counterfoil.catalog import benchmarks
+        from counterfoil.catalog import benchmark_name, benchmarks
 
         typed: dict[str, Any] = {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in ctx.params.items()
             if value not in (None, ())
         }
-        self._check_typed(ctx, typed)
+        places = self._configured(ctx, typed)
         command = ctx.command_path.partition(" ")[2]
         with usage.running(command, {**ctx.params, **typed}, private=self.private), closing_at_end():
             outputs = {name: self.options[name] for name in self.job.outputs}
@@ -124,12 +132,12 @@ class Command(Documented):
                 check()
             if "save" in targets:
                 self.kind.check_kind(targets["save"])
-            # Choices and names of benchmarks are no files of such names.
+            # Choices, and names of benchmarks, are not taken for files of such names that the command reads.
             for name, argument in {**self.of_show, **self.of_page, **self.of_job}.items():
                 value = typed.get(name)
                 if argument.option.complete == "benchmarks":
                     for text in value if isinstance(value, list) else [value] if value else []:
-                        if text in benchmarks():
+                        if benchmark_name(text) in benchmarks():
                             usage.not_read(text)
                 elif argument.choices and isinstance(value, str):
                     usage.not_read(value)
@@ -149,16 +157,41 @@ class Command(Documented):
                 given["feedback"] = replace(
                     terminal_feedback(quiet=not first), result=print_result if first else ignore
                 )
-            checked = self.job.checked(given, _called)
+            checked = self.job.checked(given, lambda argument: places.get(argument.name, _called(argument)))
             page = _converted(self.of_page, typed)
             result = self.job.function(**checked)
             if first and not shown:
                 print_result(result)
             _write(shown, targets, page)
 
-    def _check_typed(self, ctx: click.Context, typed: dict[str, Any]) -> None:
-        """Raise `InputError` for arguments that are missing, and for an option that was taken as a value."""
-        options = self.options
+    def _configured(self, ctx: click.Context, typed: dict[str, Any]) -> dict[str, str]:
+        """Add what the file of `--config` says to what was typed, which comes first; where each value stands.
+
+        Raises `InputError` for a table or a key that it does not have, and for arguments that are missing.
+        """
+        command = ctx.command_path.partition(" ")[2].replace(" ", ".")
+        options, places = self.options, dict[str, str]()
+        if (file := typed.get("config_file")) is not None:
+            from counterfoil.inputs.files import read_toml
+
+            table: Any = read_toml(file)
+            for name in command.split("."):
+                table = table.get(name) if isinstance(table, dict) else None
+            if not isinstance(table, dict):
+                raise InputError("no table of this command", where=file, allowed=f"[{command}]")
+            names = {argument.flag[2:].replace("-", "_"): name for name, argument in options.items()}
+            for key, value in table.items():
+                plain = key.replace("-", "_")
+                name = plain if plain in options else names.get(plain, plain.removeprefix("no_"))
+                if name not in options or name == "config_file":
+                    raise UnknownNameError("argument", key, options, where=f"{file}, [{command}]")
+                if name in typed or value == []:
+                    continue
+                places[name] = f"{file}, {command}.{key}"
+                if plain in options or not plain.startswith("no_"):
+                    typed[name] = value
+                elif value:
+                    typed[name] = False
         flags = {
             flag
             for param in self.params
@@ -176,6 +209,7 @@ class Command(Documented):
                 called = _called(argument)
                 missing = f"missing {'option' if called == argument.flag else 'argument'} '{called}'"
                 raise InputError(missing, hint=f"see '{ctx.command_path} --help'")
+        return places
 
 
 def _called(argument: Argument) -> str:

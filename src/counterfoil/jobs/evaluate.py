@@ -133,7 +133,8 @@ class _Evaluation:
         """Load the scorer, where it is named."""
         self.scorer = self.named
         if isinstance(self.named, str):
-            self.scorer = self.inputs.load(self.named)
+            path = reading.beside_data(self.named, self.inputs.sources.data.plain)
+            self.scorer = self.inputs.load(path, name=self.named)
             if (described := getattr(self.scorer, "described", None)) is not None:
                 self.inputs.feedback.note(f"{self.named}: {described}")
 
@@ -162,7 +163,8 @@ class _Evaluation:
             self.load()
         if isinstance(self.first_stage, str):
             bare = replace(inputs.options, ids=None, column=None, whole_rows=False, backbone="", settings={})
-            self.first_stage = inputs.load(self.first_stage, bare)
+            path = reading.beside_data(self.first_stage, inputs.sources.data.plain)
+            self.first_stage = inputs.load(path, bare, self.first_stage)
         for part in self.parts:
             reading.check(self.scorer, part.benchmark)
             if self.out is not None and rows["name"] is not None:
@@ -355,7 +357,7 @@ def _named(
         raise InputError("--api-key-env is for chat endpoints", given=scorer, allowed="chat:URL#MODEL")
     inputs = reading.JobInputs.of(
         rows,
-        [one if isinstance(one, Benchmark) else str(one) for one in benchmarks],
+        [one if isinstance(one, Benchmark) else catalog.benchmark_name(str(one)) for one in benchmarks],
         scorer,
         backbone=backbone,
         api_key=shared.api_key(rows["api_key_env"]) if chat else "",
@@ -375,10 +377,15 @@ def _named(
     for spec in (scorer, backbone, first_stage):
         if isinstance(spec, str) and spec:
             catalog.scorer_name(spec)
-    options = inputs.options
+    options, plain = inputs.options, sources.data.plain
     if isinstance(scorer, str):
         catalog.check_metric(scorer, backbone)
-        options = replace(options, whole_rows=reading.whole_rows(scorer, keys))
+        options = replace(
+            options,
+            whole_rows=reading.whole_rows(scorer, keys),
+            ids=reading.beside(options.ids, plain),
+            backbone=reading.beside_data(options.backbone, plain),
+        )
         inputs = replace(inputs, options=options)
     specs = [spec for spec in (scorer, first_stage) if isinstance(spec, str)]
     files = [] if options.ids is None else [options.ids]

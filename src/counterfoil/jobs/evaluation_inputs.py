@@ -35,8 +35,10 @@ class Places:
         """
         plain: Path | None = None
         named: dict[str, Path] = {}
+        benchmarks = [BENCHMARKS.spelt(benchmark) for benchmark in benchmarks]
         for value in values:
             name, equals, path = value.partition("=")
+            name = BENCHMARKS.spelt(name)
             if equals and (name in benchmarks or name in BENCHMARKS):
                 if name not in benchmarks:
                     raise InputError(
@@ -289,6 +291,17 @@ def whole_rows(scorer: str, benchmarks: Sequence[str]) -> bool:
 
     forms = [form(name) for name in benchmarks] if scorer.startswith("given:") else [None]
     return all(question_form is not None and question_form.row_per_question for question_form in forms)
+
+
+def beside(path: Path | None, data: Path | None) -> Path | None:
+    """A relative path may also be meant from the data folder."""
+    return data / path if path and data and not path.exists() and (data / path).exists() else path
+
+
+def beside_data(scorer: str, data: Path | None) -> str:
+    """A relative path to given numbers may also be meant from the data folder."""
+    kind, _, path = scorer.partition(":")
+    return f"{kind}:{beside(Path(path), data)}" if kind in ("given", "embeddings") and path else scorer
 
 
 def narrowed(

@@ -1,6 +1,7 @@
 """Help answers at once, with examples; lists tell the truth."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -80,10 +81,13 @@ def test_help_has_sections_with_ranges_and_defaults(counterfoil, monkeypatch, wi
     assert "--draws INTEGER Bootstrap samples. [100 to 1,000,000; default: 10000]" in " ".join(said.split())
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_gets_its_script(counterfoil, monkeypatch, shell):
-    monkeypatch.setenv("SHELL", f"/usr/bin/{shell}")
-    assert "_COUNTERFOIL_COMPLETE" in counterfoil.succeeds("--show-completion").out
+def test_completion_is_installed_once(counterfoil, monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for shell in ("bash", "zsh", "fish") * 2:
+        monkeypatch.setenv("SHELL", f"/usr/bin/{shell}")
+        file = counterfoil.succeeds("--install-completion").out.split()[-1]
+        assert counterfoil.succeeds("--show-completion").out.strip() == Path(file).read_text().strip()
+    assert [(tmp_path / name).read_text().count("\n") for name in (".bashrc", ".zshrc")] == [2, 2]
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
-"""Names as people type them: of models and benchmarks; what is said where a name is unknown."""
+"""Names as people type them: of models, benchmarks and options; what is said where a name is unknown."""
 
 import json
 
 import pytest
 
 from counterfoil import catalog
+from counterfoil.cli.usage import as_meant
 from counterfoil.errors import InputError, ModelError, UnknownNameError
 from counterfoil.models import hub_reach
 from counterfoil.models.registry import kinds_of, scorers_called
@@ -29,10 +30,32 @@ def no_network(monkeypatch):
 
 @pytest.mark.parametrize(
     ("typed", "name"),
-    [("sugar_crepe", "sugarcrepe"), ("Winoground", "winoground"), ("coco_5k", "coco-5k")],
+    [("sugar_crepe", "sugarcrepe"), ("Winoground", "winoground"), ("mscoco", "coco-5k"), ("x", "x")],
 )
-def test_a_name_with_other_separators_or_capitals_gets_the_right_one(typed, name):
-    refuses(f"did you mean '{name}'", catalog.benchmark, typed, error=UnknownNameError)
+def test_separators_and_capitals_of_names_do_not_count(typed, name):
+    assert catalog.benchmark_name(typed) == name
+
+
+def test_underscores_count_in_kinds_and_metrics_too():
+    assert catalog.scorer_name("open_clip:ViT-B-32/openai") == ("open-clip", "ViT-B-32/openai")
+    assert catalog.scorer_name("metric:clip_s")[0] == "metric"
+
+
+def test_options_are_taken_as_other_tools_call_them(counterfoil, pairs):
+    words = ("evaluate", "blind:length", "pairs", "--data", "my.csv", "--draws", 100)
+    done = counterfoil.succeeds(*words, "--limit 0.1 --batch_size 3 --num_workers=0 -o runs/a")
+    assert "2 questions" in done.out
+    assert (pairs / "runs" / "a" / "pairs" / "manifest.json").is_file()
+    assert counterfoil(*words, "--output", "runs/b", "--dtype", "float32").code == 0
+    assert (pairs / "runs" / "b" / "pairs").is_dir()
+
+
+def test_what_follows_two_hyphens_stays_as_it_is():
+    assert as_meant(["--batch_size", "1", "--", "--batch_size"], ["--batch-size"])[2:] == [
+        "--",
+        "--batch_size",
+    ]
+    assert as_meant(["--k_s", "-o"], ["--k_s"]) == ["--k_s", "-o"]
 
 
 def test_an_unknown_name_gets_three_suggestions_and_the_command_that_lists_all():
