@@ -14,6 +14,7 @@ TRAIN = "train coco --model small --images photos --steps 1 --batch-size 4 --wor
 STEP = "--images photos --no-cache --out new.csv"
 FILTER = f"build filter pairs.csv {STEP}"
 CHOOSE = f"build choose pairs.csv {STEP}"
+ROUNDS = "pool rounds galleries/g1 galleries/g2 --k 2 --rounds 1 --out new"
 AUDIT = "audit pairs --data pairs.csv --images photos --no-cache"
 PUBLISH = "benchmarks publish quads --out new"
 EXPLAIN = "explain pixels:colours quads --no-cache"

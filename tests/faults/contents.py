@@ -1,12 +1,12 @@
 """Files that are sound in themselves and hold what a command cannot use."""
 
 from faults.command_lines import (
-    BIAS,
     CANDIDATES,
     CHOOSE,
     FILTER,
     POOL,
     PUBLISH,
+    ROUNDS,
     SYSTEMS,
     TRAIN,
 )
@@ -37,12 +37,8 @@ CONTENTS: dict[str, tuple[str, str, str]] = {
         "twice",
     ),
     "other-choices.csv": ("of,chosen\n0,nobody\n", f"{CHOOSE} --people", "nobody"),
-    "no-images.csv": ("caption,answer\na,yes\n", f"{BIAS} --direction i2t --judgements", "no column 'image'"),
-    "odd-answer.csv": (
-        "image,caption,answer\na,b,perhaps so\n",
-        f"{BIAS} --direction i2t --judgements",
-        "perhaps so",
-    ),
+    "no-images.csv": ("caption,answer\na,yes\n", f"{ROUNDS} --judge", "no column 'image'"),
+    "odd-answer.csv": ("image,caption,answer\na,b,perhaps so\n", f"{ROUNDS} --judge", "perhaps so"),
     "unknown-key.json": ('{"poeple": "two"}', f"{PUBLISH} --provenance", "unknown key"),
     "no-name.json": ('{"steps": [{"rows_in": 1}]}', f"{PUBLISH} --provenance", "no field 'steps.0.name'"),
     "no-rows.json": ('{"rows": "pairs.csv"}', f"{PUBLISH} --provenance", "no column 'id'"),

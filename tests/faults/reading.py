@@ -6,6 +6,7 @@ from faults.command_lines import (
     EVALUATE,
     FILTER,
     PAIRS,
+    ROUNDS,
     SCORE,
     SCORES,
     TRAIN,
@@ -72,6 +73,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "galleries/g1/album/answers.parquet": ("compare galleries/g1 galleries/g2 --draws 100",),
     "judged.csv": (
         "pool bias galleries/g1 galleries/g2 --judgements judged.csv --draws 100 --html new.html",
+        f"{ROUNDS} --judge judged.csv",
     ),
     "judgements.csv": ("annotate agreement judgements.csv --scale ordinal --draws 100 --json new.json",),
     "hits.csv": ("annotate import hits.csv --format mturk --out new.csv",),

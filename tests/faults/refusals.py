@@ -25,7 +25,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "build merge x.csv": "given: build merge; concatenate the tables of pairs",
         "world sheet": "given: world sheet; run examples/draw_a_world.py",
         "train coco --tensorboard": "given: --tensorboard; read journal.csv",
-        "pool rounds x --out y": "removed; given: pool rounds; use build positives",
+        "pool rounds x --out y --retrain=coco": "removed; given: --retrain; train on positives.csv with",
         "world build quads --n x": "see 'counterfoil world build --help'",
         "world build quads more --out x": "unexpected extra argument",
         "benchmarks fetch bivlcc": "did you mean 'bivlc'?",
@@ -315,6 +315,13 @@ build clean rows.csv --out new.csv
     --caption image nothing
     --against image
     --out photos {LONG} x.gif
+{ROUNDS}
+    --judge nowhere.csv votes.csv nothing photos/p0.png quads pixels:colours
+    --queries nowhere.txt photos g1.npz
+    --ids nowhere.npz
+    --json photos new/rounds.json
+    --out pairs.csv {LONG}
+    nowhere pairs.csv runs/a
 annotate forms nothing | nothing
 annotate status nowhere | nothing
 annotate status photos | nothing

@@ -69,8 +69,8 @@ class CommandGroup(usage.Documented, click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """The command that is asked for; of one that was removed or moved what to use instead."""
+        usage.check_former(ctx, args[:1])
         words = " ".join(args[:2])
-        usage.check_former(ctx, (args[0], words))
         name, rest = (words, args[2:]) if words in self.rows else (args[0], args[1:])
         command = self.get_command(ctx, name)
         if command is None and not ctx.resilient_parsing:
@@ -139,6 +139,7 @@ COMMANDS: dict[str, str | CommandGroup] = {
     ),
     "build": "build:app",
     "pool": "jobs.pool:pool",
+    "pool rounds": "jobs.pool_rounds:pool_rounds",
     "pool bias": "jobs.bias:bias",
     "annotate": "annotate:app",
     "train": "jobs.training:train_model",
@@ -184,7 +185,7 @@ def _print(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
     else:
         from counterfoil.cli.completion import shell_script
 
-        print(shell_script(ctx.command, _COMPLETE))
+        print(shell_script(ctx.command, _COMPLETE, install=param.name == "install_completion"))
     ctx.exit()
 
 
@@ -200,7 +201,8 @@ app = CommandGroup(
             ("version", "Print the version and leave."),
             # `main` takes it from wherever it stands.
             ("debug", "Print the traceback of an error; also after the command."),
-            ("show-completion", 'Print completion for the current shell: eval "$(counterfoil ...)".'),
+            ("install-completion", "Install completion for the current shell."),
+            ("show-completion", "Show completion for the current shell, to copy it."),
         )
     ],
 )
@@ -252,6 +254,7 @@ def main() -> NoReturn:
         known = expected_error(error)
         if isinstance(error, click.UsageError):
             known = usage.in_one_line(error)
-        exits.complain(exits.unforeseen(error, arguments) if known is None else str(known))
+        if exits.is_first():
+            exits.complain(exits.unforeseen(error, arguments) if known is None else str(known))
         sys.exit(exits.SOFTWARE if known is None else 2)
     sys.exit(0)

@@ -18,11 +18,24 @@ from counterfoil.inputs.options import REQUIRED, Argument, Option
 if TYPE_CHECKING:
     from counterfoil.outputs import Folder
 
+#: What people type for an option, and for its values, as other tools call them.
+_OPTION_SYNONYMS = {
+    "-o": "--out",
+    "--output": "--out",
+    "--dtype": "--precision",
+    "--num-workers": "--workers",
+}
+_VALUE_SYNONYMS = {"float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16"}
 
-def with_lists(args: Iterable[str], lists: Collection[str]) -> list[str]:
-    """Repeat the name of an option of `lists` before each of its values, as Click wants it.
 
-    >>> with_lists(["--scores", "a.csv", "b.csv"], ["--scores"])
+def as_meant(args: Iterable[str], options: Collection[str], lists: Collection[str] = ()) -> list[str]:
+    """Arguments with the names of a command's `options`: underscores are hyphens, and synonyms their option.
+
+    All words after one of `lists` are its values, before each of which Click wants its name.
+
+    >>> as_meant(["--batch_size=3", "--dtype", "float16", "-o"], ["--batch-size", "--precision", "--out"])
+    ['--batch-size=3', '--precision', 'fp16', '--out']
+    >>> as_meant(["--scores", "a.csv", "b.csv"], ["--scores"], ["--scores"])
     ['--scores', 'a.csv', '--scores', 'b.csv']
     """
     words: list[str] = []
@@ -31,24 +44,31 @@ def with_lists(args: Iterable[str], lists: Collection[str]) -> list[str]:
     for word in rest:
         if word == "--":
             return [*words, word, *rest]
+        name, equals, value = word.partition("=")
+        if name.startswith("-") and name not in options:
+            plain = name.replace("_", "-")
+            plain = _OPTION_SYNONYMS.get(plain, plain)
+            name = plain if plain in options else name
+        elif not equals and words and words[-1] == "--precision":
+            name = _VALUE_SYNONYMS.get(name, name)
+        if name == "--precision":
+            value = _VALUE_SYNONYMS.get(value, value)
         if word.startswith("-"):
-            name, equals, _ = word.partition("=")
             current, values = (name if name in lists else ""), len(equals)
         elif current:
             words += [current] * (values > 0)
             values += 1
-        words.append(word)
+        words.append(f"{name}{equals}{value}")
     return words
 
 
 _ON_PROLIFIC = "on the study's page at app.prolific.com"
-_ROUNDS = "use build positives, or pool with a larger --k and judge the new pairs"
+_RETRAIN = "train on positives.csv with 'counterfoil train', evaluate the models, and pool the new runs"
 _MIXTURES = "write mixtures with --alpha and evaluate each"
 _COST = "multiply the numbers of rows and answers, which are reported, by the price"
 _HUB = "'hf upload OWNER/NAME FOLDER --repo-type dataset' puts a published folder on the hub"
 #: Commands and options that were removed, and what to do instead.
 _REMOVED = {
-    "--config": "write the command into a script",
     "cache size": "use cache list, whose last line has it",
     **{f"train mix {name}": _MIXTURES for name in ("--task", "--held-out", "--points", "--json")},
     "annotate plan": "create the campaign, which counts hours and pay, and run annotate simulate on it",
@@ -105,7 +125,7 @@ _REMOVED = {
     "train --tensorboard": "read journal.csv in the folder of the training, which has the same numbers",
     "train --checkpoint-activations": "use --chunk-size N, whose gradient is that of the whole batch",
     "pool --device": "leave it out: embeddings are compared on the processor",
-    **dict.fromkeys(("pool rounds", "build pool"), _ROUNDS),
+    **{f"pool rounds {name}": _RETRAIN for name in ("--retrain", "--retrain-command", "--start", "--set")},
 }
 #: Options that were renamed, by command, and what they are called now: each name has one meaning everywhere.
 _RENAMED = {
@@ -131,6 +151,7 @@ _MOVED = {
     **{name: f"benchmarks {name}" for name in ("fetch", "save", "publish")},
     **{name: f"compare {name}" for name in ("rankings", "lengths")},
     "bias": "pool bias",
+    "build pool": "pool rounds",
     "preferences": "annotate preferences",
     "mix": "train mix",
 }
@@ -152,7 +173,7 @@ def check_former(ctx: click.Context, args: Iterable[str]) -> None:
     """Raise `InputError` for a command or an option that was removed or moved, with what to use instead."""
     path = ctx.command_path.partition(" ")[2]
     for word in (arg.partition("=")[0] for arg in args):
-        name = "--config" if word == "--config" else f"{path} {word}".strip()
+        name = f"{path} {word}".strip()
         kind, given = ("option", word) if word.startswith("-") else ("command", name)
         if name in _REMOVED:
             raise InputError(f"the {kind} was removed", given=given, hint=_REMOVED[name])

@@ -227,6 +227,11 @@ class PoolRound:
     total: int | None = None
 
     @property
+    def yielded(self) -> float:
+        """The share of judged pairs that are right, NaN where none was judged."""
+        return self.right / self.judged if self.judged else float("nan")
+
+    @property
     def recall(self) -> float | None:
         """The share of all right pairs that was found, where the truth is known."""
         return None if not self.total else self.all_right / self.total

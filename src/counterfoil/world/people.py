@@ -1,16 +1,20 @@
 """Simulated people who judge pairs: known error rates, known speed, answers in the tables of real people."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
-from counterfoil.errors import InputError
+from counterfoil.benchmarks.judgements import ROLES
+from counterfoil.errors import DataError, InputError
 
 #: Answer times spread as a gamma of this shape: the standard deviation is half the mean.
 _SHAPE = 4.0
+#: Answers of a simulated person about a pair: the words of ECCV Caption's questionnaire.
+_WORDS = ("100% NO", "100% YES")
 
 
 @dataclass(frozen=True)
@@ -82,3 +86,35 @@ def annotate(
     return Annotations(
         tuple(a.name for a in annotators), answers, rng.gamma(_SHAPE, 1 / _SHAPE, size=shape) * mean
     )
+
+
+def judge(
+    pool: pa.Table,
+    right: Mapping[tuple[str, str], bool],
+    annotators: Sequence[Annotator],
+    rng: np.random.Generator,
+) -> pa.Table:
+    """A pool with all answers: its rows once per annotator, with `annotator`, `answer`, `seconds`.
+
+    `pool` has columns `image` and `caption` (`judgements.pool_table`); `right` knows of (image, caption)
+    whether they belong together, and what it leaves out does not. A person judges a pair once: rows of one
+    `pair` get one answer. `judgements.read_judgements` reads the result.
+
+    Raises `DataError` where the pool lacks a column.
+    """
+    lacking = [name for name in ("image", "caption") if name not in pool.column_names]
+    if lacking:
+        raise DataError(
+            f"the pool has no column '{lacking[0]}'", given=", ".join(pool.column_names), allowed=ROLES["i2t"]
+        )
+    pairs = list(zip(pool.column("image").to_pylist(), pool.column("caption").to_pylist(), strict=True))
+    number = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
+    answers = annotate(np.array([right.get(pair, False) for pair in number], dtype=bool), annotators, rng)
+    at = np.array([number[pair] for pair in pairs], dtype=np.int64)
+    parts = [
+        pool.append_column("annotator", pa.array([name] * len(pairs), pa.string()))
+        .append_column("answer", pa.array([_WORDS[int(yes)] for yes in answers_yes[at]], pa.string()))
+        .append_column("seconds", pa.array(np.round(seconds[at], 2)))
+        for name, answers_yes, seconds in zip(answers.annotators, answers.votes, answers.seconds, strict=True)
+    ]
+    return pa.concat_tables(parts)

@@ -8,7 +8,7 @@ import pytest
 
 from counterfoil.benchmarks.tables import read_table
 
-from .annotator_world import IMAGES, PER, first, image_id
+from .annotator_world import IMAGES, NAMES, PER, first, image_id
 
 
 def test_a_pool_is_the_union_of_first_items(counterfoil, world):
@@ -91,3 +91,26 @@ def test_known_pairs_are_left_out(counterfoil, world):
     assert not own & set(zip(table["image"], table["caption"], strict=True))
     assert " more were left out, known to be right" in said.err
     counterfoil.fails("pool", *world.files(), "--exclude-known", says="--exclude-known needs a run")
+
+
+def test_pooling_in_rounds(counterfoil, world):
+    out, facts = world.folder / "rounds", world.folder / "facts.json"
+    runs = [world.run(name) for name in NAMES]
+    counterfoil.fails(
+        "pool rounds", *runs, f"--judge {world.folder}/said.csv --out {out} --json {facts}", says="said.csv"
+    )
+    counterfoil.succeeds("pool", *runs, "--k", 3, "--out", world.folder / "pool.csv")
+    head, *rows = (world.folder / "pool.csv").read_text().splitlines()
+    answers = [f"{row},{'yes' if at % 3 else 'no'}" for at, row in enumerate(rows)]
+    (world.folder / "said.csv").write_text("\n".join([f"{head},answer", *answers]))
+    pool = read_table(world.folder / "pool.csv")
+    told = counterfoil.succeeds(
+        "pool rounds", *runs, f"--judge {world.folder}/said.csv --rounds 2 --k 3 --out {out} --json {facts}"
+    )
+    assert "Rounds of pooling" in told.out
+    rounds = json.loads(facts.read_text())["rounds"]
+    assert rounds[0]["judged"] == len(set(zip(pool["image"], pool["caption"], strict=True)))
+    assert len(read_table(out / "positives.csv")) == rounds[-1]["all_right"]
+    counterfoil.succeeds(
+        "pool bias", *runs, "--judgements", out / "judgements.csv", "--measure", "recall_at_1"
+    )

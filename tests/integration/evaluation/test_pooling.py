@@ -1,22 +1,26 @@
 """Pools in numbers: by model, by k, in tasks and in money."""
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterfoil.build.pooling import PoolingState, table_judge
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.similarity import Matrix
+from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.pooling import Tasks, found_by, summary, unjudged, without
 from counterfoil.evaluation.run import save_run
-from counterfoil.jobs.pool import chosen_queries, load
+from counterfoil.jobs.bias import bias
+from counterfoil.jobs.pool_rounds import pool_rounds
 from counterfoil.metrics.annotators import Pool, pool
 from counterfoil.stats.capture_recapture import chao
 from counterfoil.store import write_csv
 from counterfoil.world.benchmarks import gallery
+from refusals import refuses
 
 
 @given(st.integers(0, 10_000), st.integers(1, 50), st.integers(1, 5))
@@ -145,36 +149,25 @@ def slow_rounds(scores, right, k, rounds):
     return counts, judged, finds
 
 
-def in_rounds(runs, judge, rounds, k, total=None):
-    models = load(runs, ids=None, widest=True)
-    state = PoolingState(models, chosen_queries(models, None, "both"), k, total)
-    done = [state.round(number, judge) for number in range(1, rounds + 1)]
-    return [each for each in done if each is not None], state.table()
-
-
-def truth_judge(drawn):
-    right = truth_of(drawn)
-    images = {image.id: at for at, image in enumerate(drawn.images)}
-    captions = {caption.id: at for at, caption in enumerate(drawn.captions)}
-    return lambda pairs: np.array(
-        [right[images[each["image"]], captions[each["caption"]]] for each in pairs.to_pylist()], dtype=float
-    )
-
-
 def test_rounds_are_those_of_a_loop(drawn, made):
     runs, scores = made
     right = truth_of(drawn)
-    done, table = in_rounds(runs, truth_judge(drawn), 2, 2, int(right.sum()))
+    found = pool_rounds(runs, "world", rounds=2, k=2, draws=0)
     counts, judged, finds = slow_rounds(scores, right, 2, 2)
-    for each, (new, hits, _) in zip(done, counts, strict=True):
+    for each, (new, hits, _) in zip(found.rounds, counts, strict=True):
         assert (each.judged, each.right) == (new, hits)
-    last = done[-1]
+    last = found.rounds[-1]
     assert last.all_judged == len(judged)
+    assert last.total == right.sum()
     assert last.recall == pytest.approx(sum(bool(right[pair]) for pair in judged) / right.sum())
     union = sorted(set().union(*finds))
-    assert last.at_least == chao(np.array([[pair in each for each in finds] for pair in union]))
-    found = {each["pair"] for each in table.to_pylist() if each["gain"] > 0}
-    assert len(found) == last.all_right
+    table = np.array([[pair in each for each in finds] for pair in union])
+    assert last.at_least == chao(table)
+    images = {image.id: at for at, image in enumerate(drawn.images)}
+    captions = {caption.id: at for at, caption in enumerate(drawn.captions)}
+    positives = found.positives.to_pylist()
+    assert all(right[images[each["image"]], captions[each["caption"]]] for each in positives)
+    assert len(positives) == last.all_right
     assert last.cost == pytest.approx(1.4 * -(-len(judged) // 18))
 
 
@@ -200,30 +193,76 @@ def test_unjudged_items_by_a_loop():
     assert found[1, 1] == (depths[1][1] >= 7)
 
 
-def test_people_who_did_not_judge_all(drawn, made, tmp_path):
+def test_bias_after_a_round_is_that_of_its_judgements(made, tmp_path):
     runs, _ = made
-    some = in_rounds(runs, truth_judge(drawn), 1, 2)[1].slice(0, 100)
+    found = pool_rounds(runs, "world", rounds=2, k=2, draws=100)
+    found.save(tmp_path)
+    same = bias(runs, tmp_path / "judgements.csv", measures=("recall_at_1",), draws=100)
+    assert found.biases[-1].to_json() == same.to_json()
+    facts = json.loads((tmp_path / "rounds.json").read_text())
+    assert len(facts["rounds"]) == 2
+    assert facts["rounds"][0]["bias"]["models"] == list(NAMES)
+    assert "Rounds of pooling" in str(found)
+    assert found.to_arrow(by="model").num_rows == 6
+    assert found.to_arrow().column("round").to_pylist() == [1, 2]
+
+
+def test_people_who_did_not_judge_all(made, tmp_path):
+    runs, _ = made
+    some = pool_rounds(runs, "world", rounds=1, k=2, draws=0).judgements.slice(0, 100)
     answers = pa.array(["yes" if gain else "no" for gain in some["gain"].to_pylist()])
     write_csv(tmp_path / "people.csv", some.drop_columns(["gain"]).append_column("answer", answers))
-    first = in_rounds(runs, table_judge(tmp_path / "people.csv"), 2, 2)[0][0]
+    found = pool_rounds(runs, tmp_path / "people.csv", rounds=2, k=2, draws=0)
     pairs = some.group_by("pair").aggregate([("gain", "max")])
-    assert first.judged == len(pairs)
-    assert first.right == sum(pairs["gain_max"].to_pylist())
-    assert first.proposed > first.judged
-    assert first.total is None
+    assert found.rounds[0].judged == len(pairs)
+    assert found.rounds[0].right == sum(pairs["gain_max"].to_pylist())
+    assert found.rounds[0].proposed > found.rounds[0].judged
+    assert found.rounds[0].total is None
 
 
-def test_rounds_end_when_all_pairs_are_judged(tmp_path):
+def test_simulated_people_err(made):
+    runs, _ = made
+    found = pool_rounds(runs, "world", rounds=1, k=3, people=3, accuracy=0.9, draws=0)
+    sure = pool_rounds(runs, "world", rounds=1, k=3, draws=0)
+    both = found.judgements["pair"].to_numpy() == sure.judgements["pair"].to_numpy()
+    assert both.all()
+    wrong = (found.judgements["gain"].to_numpy() != sure.judgements["gain"].to_numpy()).mean()
+    # Three of 90 % are wrong together in 2.8 % of pairs.
+    assert 0.005 < wrong < 0.06
+
+
+@pytest.mark.parametrize(
+    ("judge", "options", "message"),
+    [
+        ("lm:gpt2", {}, "unknown benchmark"),
+        ("nothing", {}, "nothing"),
+        ("world", {"queries": ["nobody"]}, "unknown queries"),
+    ],
+)
+def test_judges_that_cannot(judge, options, message, made):
+    runs, _ = made
+    refuses(message, pool_rounds, runs, judge, draws=0, **options, error=CounterfoilError)
+
+
+def test_the_world_judges_its_own_alone(tmp_path):
     files = [tmp_path / f"{name}.npz" for name in NAMES[:2]]
     columns = dict.fromkeys(("images", "captions"), np.eye(4))
     columns |= dict.fromkeys(("image_ids", "caption_ids"), np.arange(4))
     for file in files:
         np.savez(file, **columns)
-    done, _ = in_rounds(
-        files, lambda pairs: (np.array(pairs["image"]) == np.array(pairs["caption"])).astype(float), 9, 1
+    refuses("its own gallery only", pool_rounds, files, "world", error=InputError)
+    found = pool_rounds(
+        files,
+        lambda pairs: (np.array(pairs["image"]) == np.array(pairs["caption"])).astype(float),
+        rounds=9,
+        k=1,
+        draws=0,
     )
-    assert len(done) < 9
-    assert done[-1].all_judged == 16
+    # Nothing is left to propose when all 16 pairs are judged.
+    assert found.rounds[-1].all_judged == 16
+    assert "nothing was left" in found.notes[0]
+    for name, value in (("rounds", 0), ("k", 0), ("people", -1)):
+        refuses(name, pool_rounds, files, "world", **{name: value}, error=InputError)
 
 
 def test_what_is_missing_against_the_truth(drawn):

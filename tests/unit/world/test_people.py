@@ -1,10 +1,14 @@
 from math import sqrt
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from counterfoil.benchmarks.judgements import pool_table, read_judgements
 from counterfoil.errors import InputError
-from counterfoil.world.people import Annotator, annotate
+from counterfoil.metrics.annotators import pool
+from counterfoil.store import write_parquet
+from counterfoil.world.people import Annotator, annotate, judge
 from refusals import refuses
 
 CROWD = (
@@ -47,6 +51,47 @@ def test_same_seed_same_answers():
     assert (one.votes != other.votes).any()
 
 
+@pytest.fixture
+def pooled():
+    """Ten images and thirty captions, of which two models propose the first four for each image."""
+    rng = np.random.default_rng(0)
+    tops = [np.argsort(rng.random((10, 30)), axis=1)[:, :4] for _ in range(2)]
+    return pool_table(
+        {"i2t": pool(tops)},
+        models=["one", "two"],
+        queries={"i2t": [f"image-{i}" for i in range(10)]},
+        images=[f"image-{i}" for i in range(10)],
+        captions=[f"caption-{i}" for i in range(30)],
+    )
+
+
+def test_judgements_are_read_back(pooled, tmp_path):
+    pairs = list(zip(pooled["image"].to_pylist(), pooled["caption"].to_pylist(), strict=True))
+    right = {pair: i % 3 == 0 for i, pair in enumerate(pairs)}
+    sure = [Annotator("a"), Annotator("b"), Annotator("wrong", accuracy=0.0)]
+    write_parquet(tmp_path / "judged.parquet", judge(pooled, right, sure, np.random.default_rng(1)))
+    for several, of_right, of_wrong in (("majority", 1.0, 0.0), ("mean", 2 / 3, 1 / 3)):
+        judged = read_judgements(tmp_path / "judged.parquet", aggregate=several)
+        assert (judged.pairs, judged.several, judged.unanswered) == (len(pairs), len(pairs), 0)
+        (side,) = judged.directions
+        gains = {
+            (side.queries[q], side.items[i]): gain
+            for q, i, gain in zip(side.query, side.item, side.gain, strict=True)
+        }
+        assert gains == pytest.approx({pair: of_right if right[pair] else of_wrong for pair in pairs})
+        assert set(side.place) == {"one", "two"}
+
+
+def test_a_person_judges_a_pair_once_whichever_way_it_was_proposed(pooled):
+    twice = pa.concat_tables([pooled, pooled])
+    table = judge(twice, {}, [Annotator("coin", accuracy=0.5)], np.random.default_rng(5))
+    half = pooled.num_rows
+    said = table["answer"].to_pylist()
+    assert said[:half] == said[half:]
+    assert len(set(said)) == 2
+    assert min(table["seconds"].to_pylist()) > 0
+
+
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
@@ -57,6 +102,7 @@ def test_same_seed_same_answers():
         (lambda rng: Annotator("hasty", seconds=0.0), "an answer takes time"),
         (lambda rng: annotate(truth(3), [Annotator("a")] * 2, rng), "'a' twice"),
         (lambda rng: annotate(truth(3), [], rng), "none"),
+        (lambda rng: judge(pa.table({"image": ["a"]}), {}, CROWD, rng), "no column 'caption'"),
     ],
 )
 def test_what_cannot_be(ask, message):
