@@ -13,7 +13,7 @@ computed from the other tables, and loading computes it again.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pyarrow as pa
 from pydantic import ConfigDict, Field
@@ -37,6 +37,8 @@ from counterfoil.store import (
     write_parquet,
 )
 
+_Count = Annotated[int, Field(ge=0)]
+
 ANSWERS, ITEMS, RESULT = "answers.parquet", "items.parquet", "result.json"
 #: All files that runs have, whatever their form.
 FILES = ("manifest.json", RESULT, UNFINISHED, *ITEM_FILES, ANSWERS, ITEMS, *TABLES)
@@ -59,6 +61,37 @@ class RunManifest(Stored):
     digests: dict[str, str]
     benchmark: About = About()
     command: str | list[str] | None = None
+
+
+class EstimateModel(Stored):
+    """One number with its interval, and those that tell it apart from chance."""
+
+    value: float
+    low: float
+    high: float
+    n: _Count
+    chance: float | None
+    effective: Annotated[float, Field(ge=0)] | None = None
+
+
+class TiesModel(Stored):
+    """How ties were counted, and what the other policies give."""
+
+    policy: Literal["strict", "half", "optimistic"]
+    questions: _Count | None = None
+    rate: Annotated[float, Field(ge=0, le=1)] | None = None
+    measures: dict[str, dict[str, float | None]] = Field(default_factory=dict)
+
+
+class ResultModel(Stored):
+    """`result.json`."""
+
+    benchmark: str
+    scorer: str
+    measures: dict[str, EstimateModel]
+    groups: dict[str, dict[str, EstimateModel]] = Field(default_factory=dict)
+    ties: TiesModel
+    provenance: dict[str, Any] = Field(default_factory=dict)
 
 
 def save_run(
@@ -130,7 +163,7 @@ def load_run(folder: str | Path) -> Run:
     about = known.benchmark
     benchmark = replace(benchmark, source=about.source, path=Path(about.path) if about.path else None)
     form, table = FORMS[benchmark.questions.form], read_parquet(folder / ANSWERS)
-    answers = form.read_answers(benchmark, table)
+    answers = form.read_answers(benchmark, table, where=folder / ANSWERS)
     try:
         form.check(benchmark, answers, where=str(folder / ANSWERS))
         items = item_values(benchmark, answers, result)
@@ -139,6 +172,12 @@ def load_run(folder: str | Path) -> Run:
     except InputError as error:
         raise DataError(str(error), hint="was it edited?") from None
     return Run(result.scorer, benchmark, answers, items, result, manifest)
+
+
+def _result(folder: Path) -> Result:
+    fields = read_json(folder / RESULT)
+    check_model(fields, ResultModel, where=folder / RESULT)
+    return Result.from_json(fields)
 
 
 def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:
@@ -167,6 +206,9 @@ def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:
     lacking = [name for name in (*files_of(form), ANSWERS, ITEMS, RESULT) if name not in known.digests]
     if lacking:
         raise DataError("the manifest is incomplete", where=path, given=f"no digest of {lacking[0]}")
+    strange = [name for name in known.digests if Path(name).name != name]
+    if strange:
+        raise DataError("the manifest names a file outside of the folder", where=path, given=strange[0])
     for name, digest in known.digests.items():
         file = folder / name
         if not file.is_file():

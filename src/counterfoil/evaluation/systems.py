@@ -236,7 +236,9 @@ def _why_missing(
     if not drawing.drawable(own, theirs):
         return [f"{metric}: no interval over images: its numbers are known of systems alone"]
     fixed = [name for name, of in ((metric, own), (human, theirs)) if not of.images]
-    return [f"{name}: known of systems, not of images, so intervals take it as given" for name in fixed]
+    return [
+        f"{name}: no scores of single images, so intervals over images take it as given" for name in fixed
+    ]
 
 
 def _test(x: Float[ndarray, "n"], y: Float[ndarray, "n"], draws: int, seed: int) -> Float[ndarray, "3"]:

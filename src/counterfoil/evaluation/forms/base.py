@@ -13,18 +13,23 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.answers import Answers, Outcomes, Scores
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms.base import NO_CANDIDATE
-from counterfoil.errors import InputError, ScoreError, UnknownNameError
+from counterfoil.benchmarks.tables import LARGEST
+from counterfoil.errors import DataError, InputError, ScoreError, UnknownNameError
 from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, MeasureDraws, WeightedMeasures, mean_draws
 from counterfoil.evaluation.intervals import IntervalMethod
 from counterfoil.evaluation.result import Estimate, Run
+from counterfoil.inputs.columns import ColumnSchema, Schema, check_columns
 from counterfoil.metrics.measures import Measure, averaged, of_form, signed
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.score_intervals import Spread
 from counterfoil.stats.two_way_clustering import inflation, linear_variance
 
+#: What columns of answers hold, beside the question's id.
+_SCORE, _RIGHT = ColumnSchema("real", low=-LARGEST, high=LARGEST), ColumnSchema("truth")
 #: Columns of right and wrong, which hold shares where a question was answered several times.
 _OUTCOMES = ("ipos2t", "ineg2t", "tpos2i", "tneg2i", "accuracy")
+_SHARE = ColumnSchema("real", low=0.0, high=1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,15 +199,33 @@ class FormEvaluation(ABC):
         columns = zip(names, flat, lacking, strict=True)
         return {name: pa.array(column, pa.float64(), mask=none) for name, column, none in columns}
 
-    def read_answers(self, benchmark: Benchmark, table: pa.Table) -> Answers:
-        """The answers that `answer_columns` gave; `check` says whether they fit the questions."""
+    def read_answers(self, benchmark: Benchmark, table: pa.Table, *, where: object) -> Answers:
+        """The answers that `answer_columns` gave; raises `DataError` where they do not fit the questions."""
         given = [name for name in table.column_names if name != "question"]
+        right = bool(given) and all(
+            name in _OUTCOMES or pa.types.is_boolean(table.schema.field(name).type) for name in given
+        )
+        shape = self.score_shape(benchmark, given)
+        if not right and given != (expected := self.score_columns(shape)):
+            raise DataError(
+                "not the scores of these questions",
+                where=where,
+                given=", ".join(given[:12]) or "no column",
+                allowed=expected[:12],
+            )
+        filled = None if right else benchmark.listed.filled
+        kind = _SCORE if filled is None else replace(_SCORE, null=True)
+        kinds = dict.fromkeys(given, kind)
+        if right:
+            whole = {name: pa.types.is_boolean(table.schema.field(name).type) for name in given}
+            kinds = {name: _RIGHT if whole[name] else _SHARE for name in given}
+        table = check_answers(table, kinds, benchmark.questions.ids, where=where)
         columns = {name: table[name].to_numpy(zero_copy_only=False) for name in given}
-        if all(name in _OUTCOMES or column.dtype == bool for name, column in columns.items()):
-            return Outcomes({n: c if c.dtype == bool else c.astype(float) for n, c in columns.items()})
-        scores = np.stack([*columns.values()], axis=1).astype(np.float64)
-        scores = scores.reshape(self.score_shape(benchmark, given))
-        filled = benchmark.listed.filled
+        if right:
+            return Outcomes(
+                {name: column.astype(bool if whole[name] else float) for name, column in columns.items()}
+            )
+        scores = np.stack([*columns.values()], axis=1).astype(np.float64).reshape(shape)
         if filled is not None:
             # What is empty elsewhere stays NaN, which no answers may hold.
             scores = np.where(~filled & np.isnan(scores), NO_CANDIDATE, scores)
@@ -400,3 +423,23 @@ def refuse_rankings(benchmark: Benchmark, answers: Answers, *, where: str) -> No
     if answers.has_rankings:
         form = benchmark.questions.form
         raise ScoreError("rankings answer a gallery only", where=where, given=f"form '{form}'")
+
+
+def check_answers(
+    table: pa.Table, columns: dict[str, ColumnSchema], ids: tuple[str, ...], *, where: object
+) -> pa.Table:
+    """The table of answers, checked, with a row for each of the questions `ids` in their order."""
+    schema = Schema({"question": ColumnSchema("text", unique=True), **columns})
+    checked = check_columns(table, schema, where=where)
+    questions = checked["question"].to_pylist()
+    if questions != list(ids):
+        both = enumerate(zip(questions, ids, strict=False))
+        row = next((at for at, (name, other) in both if name != other), min(len(questions), len(ids)))
+        raise DataError(
+            "the questions are not those of questions.parquet",
+            where=f"{where}, row {row + 1}",
+            given=questions[row] if row < len(questions) else f"{len(questions)} rows",
+            allowed=ids[row] if row < len(ids) else f"{len(ids)} rows",
+            hint="was it edited?",
+        )
+    return checked

@@ -23,10 +23,12 @@ from counterfoil.evaluation.forms.base import (
     PairedRuns,
     Prepared,
     Tested,
+    check_answers,
     tie_facts,
 )
 from counterfoil.evaluation.intervals import IntervalMethod, dependence, facts
 from counterfoil.evaluation.result import Estimate
+from counterfoil.inputs.columns import ColumnSchema
 from counterfoil.inputs.limits import check_amount
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.measures import DIRECTIONS, MeasureAtK, at_k, find, of_form, split_direction
@@ -372,9 +374,7 @@ class GalleryEvaluation(FormEvaluation):
         return []
 
     def answer_columns(self, benchmark: Benchmark, answers: Answers) -> dict[str, pa.Array]:
-        """Per query the depth of its ranking, the items above (-1: not found) and level with right answers,
-        the first items and scores; of a rule, shares of right answers as `share:THRESHOLD:POLICY`.
-        """
+        """A table of rankings, a row per query (see `_COLUMNS`), by name of column."""
         gallery, rankings = benchmark.gallery, answers.rankings
         sides = (rankings.i2t, rankings.t2i)
         answered = np.concatenate([_counts(gallery.i2t), _counts(gallery.t2i)])
@@ -399,8 +399,10 @@ class GalleryEvaluation(FormEvaluation):
                     shares.setdefault(name, np.full(len(gallery), np.nan))[rows_of(side)] = values
         return columns | {name: pa.array(column, pa.float64()) for name, column in shares.items()}
 
-    def read_answers(self, benchmark: Benchmark, table: pa.Table) -> Answers:
+    def read_answers(self, benchmark: Benchmark, table: pa.Table, *, where: object) -> Answers:
         gallery = benchmark.gallery
+        shares = {name: _SHARE for side in gallery.sides for name in _share_names(side.search)}
+        table = check_answers(table, _COLUMNS | shares, gallery.ids, where=where)
         placed = []
         for side in gallery.sides:
             search, part = side.search, table.slice(side.first, len(side.search))
@@ -568,7 +570,20 @@ def _contents(benchmark: Benchmark) -> tuple[list[str], list[ndarray]]:
     return [*images, *(caption.id for caption in benchmark.captions)], facts
 
 
-#: The columns of lists in answers, and what they hold.
+#: Columns of a gallery's answers; in a column `share:THRESHOLD:POLICY` is, where right is a rule, the share
+#: of right answers, NaN in the other direction.
+_COLUMNS = {
+    # How far down the ranking is known.
+    "depth": ColumnSchema("whole", low=0),
+    # Per right answer, in their order: how many items score above it, -1 where it was not found, ...
+    "above": ColumnSchema("wholes", low=-1),
+    # ... and how many as high, itself included.
+    "level": ColumnSchema("wholes", low=0),
+    # What was ranked first, as positions, -1 behind the end; and its scores.
+    "items": ColumnSchema("wholes", low=-1),
+    "scores": ColumnSchema("reals", nan=True),
+}
+_SHARE = ColumnSchema("real", nan=True, low=0, high=1)
 _LISTS = {"above": np.int64, "level": np.int64, "items": np.int32, "scores": np.float32}
 
 
