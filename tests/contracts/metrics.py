@@ -8,17 +8,21 @@ limits again, and refuses where one would rise.
 import ast
 import json
 import re
+import resource
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from importlib.metadata import distribution
 from pathlib import Path
 
 import grimp
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "counterfoil"
@@ -359,19 +363,73 @@ def reached() -> dict[str, int]:
         "    imported = sum(name.startswith('counterfoil') for name in sys.modules)\n"
         "    print('REACHED', imported, len(names), deepest)\n"
     )
+    done = _on_two_rows("-c", code)
+    (line,) = (line for line in done.splitlines() if line.startswith("REACHED"))
+    imported, entered, deepest = map(int, line.split()[1:])
+    return {"modules imported by evaluate": imported, "modules it enters": entered, "its stack": deepest}
+
+
+def _on_two_rows(*python: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "two.csv"
         table.write_text(
             "image,caption,negative_caption\na.png,a cat on a mat,a mat on a cat\nb.png,a dog,a red dog\n"
         )
         command = ("evaluate", "blind:length", "pairs", "--data", str(table), "--no-cache", "--quiet")
-        done = subprocess.run(
-            [sys.executable, "-c", code, *command], capture_output=True, text=True, check=False
-        )
-    assert not done.returncode, done.stderr
-    (line,) = (line for line in done.stdout.splitlines() if line.startswith("REACHED"))
-    imported, entered, deepest = map(int, line.split()[1:])
-    return {"modules imported by evaluate": imported, "modules it enters": entered, "its stack": deepest}
+        return _python(*python, *command)
+
+
+def _python(*arguments: str) -> str:
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"python {' '.join(arguments[:3])} ended with {done.returncode}: {done.stderr}")
+    return done.stdout
+
+
+def start_times() -> list[tuple[str, str, str]]:
+    """The least of five times: processor time of that command beside that of two imports, and of `--help`."""
+
+    def least(clock: Callable[[], float], run: Callable[..., object], *arguments: str) -> float:
+        spent = []
+        for _ in range(5):
+            start = clock()
+            run(*arguments)
+            spent.append(clock() - start)
+        return min(spent)
+
+    def processor() -> float:
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+
+    imports = least(processor, _python, "-c", "import numpy, pyarrow")
+    ratio = least(processor, _on_two_rows, "-m", "counterfoil") / imports
+    shown = least(time.perf_counter, _python, "-m", "counterfoil", "--help")
+    return [
+        ("its processor time, in imports of numpy and pyarrow", f"{ratio:.1f}", ""),
+        ("seconds of --help", f"{shown:.2f}", ""),
+    ]
+
+
+def installed(extra: str) -> float:
+    """Megabytes of the package and what it requires with an extra, beside PyTorch and what that requires.
+
+    Compiled modules, which pip writes where it is not told otherwise, are left out.
+    """
+    sizes: dict[str, int] = {}
+    left = [("counterfoil", frozenset({extra, ""}))]
+    while left:
+        name, extras = left.pop()
+        if name in sizes or re.match(r"torch$|nvidia|triton|cuda", name):
+            continue
+        package = distribution(name)
+        files = [Path(str(package.locate_file(file))) for file in package.files or ()]
+        sizes[name] = sum(file.stat().st_size for file in files if file.suffix != ".pyc" and file.is_file())
+        for text in package.requires or ():
+            needed = Requirement(text)
+            if needed.marker is None or any(needed.marker.evaluate({"extra": one}) for one in extras):
+                left.append((needed.name.lower().replace("_", "-"), frozenset({*needed.extras, ""})))
+    own = sum(path.stat().st_size for path in SOURCE.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return (own + sum(sizes.values())) / 1e6
 
 
 def figures() -> list[tuple[str, str, str]]:
@@ -384,6 +442,9 @@ def figures() -> list[tuple[str, str, str]]:
     held = limits()
     return [
         *((name, f"{count:,}", f"{held[name]:,}") for name, count in {**counts(), **reached()}.items()),
+        *start_times(),
+        ("megabytes of the core, installed", f"{installed(''):.0f}", ""),
+        ("megabytes of the demo, beside PyTorch", f"{installed('demo'):.0f}", ""),
         *((f"  {name}", f"{lines[name]:,} in {number[name]}", "") for name in sorted(lines)),
     ]
 

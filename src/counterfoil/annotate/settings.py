@@ -42,7 +42,7 @@ class CampaignRecipe:
     title: str = field(metadata={"help": "Title that people see."})
     seed: int = setting(0, "Seed of assignment, sides and order.", low=0, high=most("seed"))
     design: Design = setting("queue", "blocks, queue or adaptive.")
-    overlap: int = setting(3, "Answers per item, each of another person.", low=1, high=_PEOPLE)
+    overlap: int = setting(3, "Answers per item, each from a different person.", low=1, high=_PEOPLE)
     per_person: int = setting(
         0, "Items per block, or the most that one person does in a queue; 0 means all.", low=0, high=_ITEMS
     )
@@ -63,11 +63,11 @@ class CampaignRecipe:
     onboarding_warnings: int = setting(
         1, "Errors in the qualification test that are explained; one more disqualifies.", low=0, high=_ITEMS
     )
-    certainty: float = setting(0.95, "Adaptive: ask until a label is this likely.", low=0, high=1)
+    certainty: float = setting(0.95, "Adaptive: stop when a label has this probability.", low=0, high=1)
     first_to: int = setting(
-        0, "Adaptive: ask until one answer has so many; 0 goes by certainty.", low=0, high=_PEOPLE
+        0, "Adaptive: stop when an answer has N votes; 0 uses --certainty.", low=0, high=_PEOPLE
     )
-    most: int = setting(9, "Adaptive: the most answers of an item.", low=1, high=_PEOPLE)
+    most: int = setting(9, "Adaptive: most answers per item.", low=1, high=_PEOPLE)
     lease_minutes: float = setting(
         10.0, "Minutes until an unanswered item is given to others.", low=0.01, high=_MINUTES
     )

@@ -254,7 +254,6 @@ def main() -> NoReturn:
         known = expected_error(error)
         if isinstance(error, click.UsageError):
             known = usage.in_one_line(error)
-        if exits.is_first():
-            exits.complain(exits.unforeseen(error, arguments) if known is None else str(known))
+        exits.complain(exits.unforeseen(error, arguments) if known is None else str(known))
         sys.exit(exits.SOFTWARE if known is None else 2)
     sys.exit(0)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from counterfoil import terminal
-from counterfoil.cli.listings import Listing
+from counterfoil.cli.listings import Listing, print_words
 from counterfoil.errors import InputError
 from counterfoil.inputs.limits import size
 from counterfoil.inputs.options import Option

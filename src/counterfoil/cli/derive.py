@@ -17,7 +17,7 @@ from counterfoil.jobs.arguments import OVERWRITE
 from counterfoil.jobs.job import Job, closing_at_end, ignore, prose, terminal_feedback
 
 _CONFIG = Option(
-    "Arguments from the table of this command in a TOML file; what is given here comes first.",
+    "Read arguments from this command's table in a TOML file; the command line overrides them.",
     None,
     flag="--config",
 )

@@ -54,7 +54,7 @@ class Lengths(Tabular):
   counterfoil compare lengths runs/* --json lengths.json""",
 )
 def lengths(runs: Annotated[Sequence[Path], RUNS], *, data: Path | None = None) -> Lengths:
-    """Pearson's correlation of a run's main measures with the length of the captions, in words.
+    """Correlate a run's main measures with the length of the captions in words (Pearson).
 
     As in Table 6 of Winoground's paper, with intervals that account for shared images and captions. For rated
     captions, the score itself is correlated with the caption's length.

@@ -57,8 +57,8 @@ class Addresses:
   counterfoil annotate serve campaign/
   counterfoil annotate serve campaign/ --public-url https://study.example
 
-Ctrl-C stops it; answers that were acknowledged are stored. Behind a server that ends https, name the address
-that people see with --public-url, and its own with --proxy."""
+Ctrl-C stops the server; acknowledged answers are stored. Behind a reverse proxy for https give the URL
+that people see with --public-url and the proxy's address with --proxy."""
 )
 def serve_campaign(
     campaign: Annotated[Path, CAMPAIGN],
@@ -77,10 +77,10 @@ def serve_campaign(
     fails.
 
     Arguments:
-        host: Where to listen; 0.0.0.0 is every network.
-        port: 0 takes any that is free.
-        public_url: The address that people see, where it is another than this one's.
-        proxies: A server before this one, or a network: what it says of visitors is believed.
+        host: Address to listen on; 0.0.0.0 is every network.
+        port: Port; 0 takes a free one.
+        public_url: URL that people see, if it is not this server's.
+        proxies: Address or network of a trusted reverse proxy.
     """
     from counterfoil.annotate.database import open_database
     from counterfoil.annotate.server.app import make_app, run
@@ -223,7 +223,7 @@ def annotate_status(
 ) -> CampaignProgress:
     """Show a campaign's progress: people, answers, what is missing, expected end, time, pay, golden items.
 
-    It reads the database, also while the campaign is served, and changes nothing.
+    It only reads the database, also while the campaign is served.
     """
     feedback = feedback_of(options)
     with opened(campaign, options["database"]) as (source, connected):

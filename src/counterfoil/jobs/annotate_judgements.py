@@ -303,12 +303,12 @@ def import_judgements(
 
     Arguments:
         path: Results, or an export.
-        source: The tool that it came from.
-        item: Mechanical Turk: input columns that together name an item.
+        source: Tool that wrote the file.
+        item: Mechanical Turk: input columns that identify an item.
         question: Mechanical Turk: a question and its answer column.
-        many: A question with several options as an answer.
+        many: Question whose answer may be several options; may be repeated.
         golden: Mechanical Turk: the right answer of the first question.
-        keep_ids: Leave ids of people as they are; else they are numbered.
+        keep_ids: Keep people's ids; by default people are numbered.
     """
     if isinstance(question, list | tuple):
         question = key_values(question, "--question-column", "match=Answer.match{n}")

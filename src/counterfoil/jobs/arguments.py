@@ -73,8 +73,8 @@ RUNS = Option("Run folders, or folders of them.")
 SCORES = Option("Run folders, embeddings (.npz) or similarities (.npy).", metavar="SCORES")
 IDS = Option("An npz file with image_ids and caption_ids, for files without.", None)
 QUERIES = Option("Ids of the queries, one per line.", None, metavar="PATH")
-DIRECTION = Option("Captions ask for images (t2i), images for captions (i2t), or both.", "both")
-LIMIT = Option("Only so many questions, evenly spread over the benchmark.", None, low=1)
+DIRECTION = Option("Query with captions (t2i), with images (i2t), or both.", "both")
+LIMIT = Option("Take N evenly spaced questions.", None, low=1)
 SETTINGS = Option(
     "Setting of the scorer or caption metric, KEY=VALUE, such as references=paper; may be repeated.",
     None,

@@ -435,7 +435,6 @@ def build_report(
     pairs = zip(build.records, build.folders, strict=True)
     steps = [_section(record, artefact, work) for record, artefact in pairs]
     last = build.folders[-1].rows()
-    paired = {"caption", "negative_caption"}.issubset(last.column_names)
     # What was built, by category and by how often an image occurs.
     tables = []
     if "subset" in last.column_names:
@@ -444,13 +443,7 @@ def build_report(
     if "image" in last.column_names:
         uses = Counter(map(str, Counter(name or "" for name in last["image"].to_pylist()).values()))
         tables.append(counts_table("Images by how many rows they have", uses, corner="rows of an image"))
-    return build_page(
-        recipe.title,
-        steps,
-        about=recipe.summary,
-        command=command,
-        tables=tables,
-    )
+    return build_page(recipe.title, steps, about=recipe.summary, command=command, tables=tables)
 
 
 def _section(record: StepRecord, artefact: StepFolder, work: StepContext) -> StepSection:

@@ -27,7 +27,7 @@ def mix(
     overwrite: bool = False,
     **reporting: Unpack[Reporting],
 ) -> None:
-    """Mix the weights of a network before and after training (WiSE-FT): often both tasks are kept.
+    """Interpolate the weights before and after training (WiSE-FT), which often keeps both abilities.
 
     'counterfoil evaluate' measures the mixture on either task.
 

@@ -44,9 +44,9 @@ class RoundRows(shared.Reporting, total=False):
     """What judges know, and what judging costs.
 
     Arguments:
-        people: Simulated people who see a judge's truth.
-        accuracy: Of simulated people: how often they are right.
-        bias: Of simulated people: how much readier for yes.
+        people: Simulated people who judge with errors.
+        accuracy: Simulated people: accuracy.
+        bias: Simulated people: bias towards yes.
         tasks: How pairs are handed out and what they cost.
         draws: Behind the intervals of bias, which is not measured at 0.
     """
@@ -242,10 +242,10 @@ def pool_rounds(
     overwrite: bool = False,
     **options: Unpack[RoundRows],
 ) -> PoolRounds:
-    """Pool what models put first, judge it, and again: what each round costs, finds and leaves behind.
+    """Pool and judge in rounds: what each round costs, finds and misses.
 
-    Judged pairs go to judgements.csv, which 'counterfoil pool bias --judgements' reads, the right ones to
-    positives.csv. Lists are read further down in every round; rounds end early where nothing is left.
+    Judged pairs are written to judgements.csv, which 'counterfoil pool bias --judgements' reads, right ones
+    to positives.csv. Each round reads the lists further down; rounds end early if nothing is left.
 
     `judge` is "world" (runs over the drawn world's gallery, whose truth is known), a table of judgements, a
     benchmark whose right answers count, or a function from a table of pairs to gains. `queries` may be ids
@@ -253,9 +253,9 @@ def pool_rounds(
     files cannot be used.
 
     Arguments:
-        judge: Who judges: world, a table of answers, a benchmark's name or folder.
+        judge: Judge: world, a table of answers, or a benchmark's name or folder.
         out: Folder of positives.csv, judgements.csv and rounds.json.
-        rounds: How many rounds.
+        rounds: Number of rounds.
         k: New items of each model per query and round.
     """
     # Raises where the chances would not be chances.

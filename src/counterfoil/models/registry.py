@@ -6,7 +6,7 @@ A name without a kind is looked up (`scorers_called`); of the hub's models the c
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path

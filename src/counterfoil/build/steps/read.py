@@ -131,7 +131,8 @@ class Author(BuiltStep):
     """Write rows to `sheet.csv`, where people write captions and find images; a filled sheet replaces the
     rows.
 
-    With `same_words`, as in Winoground, rows stay whose two captions have the same words in another order.
+    With `same_words`, as in Winoground, only rows whose two captions have the same words in another order are
+    kept.
     """
 
     name: ClassVar[str] = "author"
