@@ -85,10 +85,10 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def find(self, name: str, *, where: str | None = None) -> T:
         """The entry called `name`, as `spelt` takes it; raises `UnknownNameError`, with the nearest name."""
-        own = self.spelt(name)
-        if own not in self:
+        spelling = self.spelt(name)
+        if spelling not in self:
             raise UnknownNameError(self.kind, name, list(self), where=where)
-        return self[own]
+        return self[spelling]
 
     def __getitem__(self, name: str) -> T:
         known = self._entries()
@@ -97,9 +97,9 @@ class Registry(Mapping[str, T], Generic[T]):
         return known[name]
 
     def __iter__(self) -> Iterator[str]:
-        known = self._entries()
-        yield from list(known)
-        yield from (name for name in self._offered() if name not in known)
+        entries = self._entries()
+        yield from list(entries)
+        yield from (name for name in self._offered() if name not in entries)
 
     def __len__(self) -> int:
         return len({*self._entries(), *self._offered()})
@@ -110,8 +110,10 @@ class Registry(Mapping[str, T], Generic[T]):
     def _entries(self) -> dict[str, T]:
         if not self._loaded:
             self._loaded = True
-            own = chain.from_iterable(source() if callable(source) else source for source in self._sources)
-            self._known = {getattr(entry, self._name): entry for entry in own} | self._known
+            ours_first = chain.from_iterable(
+                source() if callable(source) else source for source in self._sources
+            )
+            self._known = {getattr(entry, self._name): entry for entry in ours_first} | self._known
         return self._known
 
     def _offered(self) -> dict[str, EntryPoint]:

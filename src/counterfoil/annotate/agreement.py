@@ -59,8 +59,8 @@ class PairwiseKappa:
         pairs = []
         for *who, kappa in self.each:
             ends = {"value": kappa.value, "low": kappa.low, "high": kappa.high}
-            known = {name: None if end != end else end for name, end in ends.items()}
-            pairs.append({"people": who, "items": kappa.n, **known})
+            bounds = {name: None if end != end else end for name, end in ends.items()}
+            pairs.append({"people": who, "items": kappa.n, **bounds})
         return {**vars(self), "each": pairs}
 
 
@@ -102,18 +102,18 @@ def fields_of(campaign: Campaign) -> dict[str, FormField]:
     alike: dict[str, dict[str, int]] = {}
     for item in campaign.items:
         for field in campaign.form.page(item).fields:
-            known = fields.setdefault(field.name, field)
+            first = fields.setdefault(field.name, field)
             alike.setdefault(field.name, {})[item.id] = len(field.exchangeable_values)
-            if known.values != field.values:
+            if first.values != field.values:
                 parts: dict[bool, dict[str, AnswerOption]] = {False: {}, True: {}}
-                for one in (known, field):
+                for one in (first, field):
                     for at, option in enumerate(one.options):
                         parts[at >= len(one.options) - one.last][option.value] = option
                 joined = {
-                    name: {**known.coarser.get(name, {}), **their} for name, their in field.coarser.items()
+                    name: {**first.coarser.get(name, {}), **their} for name, their in field.coarser.items()
                 }
                 options = (*parts[False].values(), *parts[True].values())
-                fields[field.name] = replace(known, options=options, last=len(parts[True]), coarser=joined)
+                fields[field.name] = replace(first, options=options, last=len(parts[True]), coarser=joined)
     for name, numbers in alike.items():
         if len(set(numbers.values())) > 1:
             fields[name] = replace(fields[name], alike_in=numbers)
@@ -152,9 +152,9 @@ def campaign_agreement(
             kinds |= ways if len(ways) > 1 else set()
         _, item = encoded(rows.column("item"))
         names, person = encoded(rows.column("person"))
-        for reading, values, own in _readings(rows, question, field, scale):
+        for reading, values, level in _readings(rows, question, field, scale):
             alike = None
-            if not reading and field is not None and own == Scale.NOMINAL and field.exchangeable_values:
+            if not reading and field is not None and level == Scale.NOMINAL and field.exchangeable_values:
                 # How many exchangeable options each answer is one of, 0 where it is none.
                 chosen = pc.is_in(rows.column("answer"), pa.array(field.exchangeable_values, pa.string()))
                 alike = np.where(chosen.to_numpy(), field.alike(rows.column("item").to_pylist()), 0)
@@ -167,7 +167,7 @@ def campaign_agreement(
                     answers = item[here], person[here], values[here]
                     their_alike = None if alike is None else alike[here]
                     drawn: Any = {"alike": their_alike, "draws": draws, "seed": seed}
-                    agreement = people_agreement(*answers, scale=own, **drawn)
+                    agreement = people_agreement(*answers, scale=level, **drawn)
                     cohen = _pairwise(*answers, names, **drawn)
                     parts.append(QuestionAgreement(question, reading, kind, agreement, cohen))
     return CampaignAgreement(tuple(parts), left_out)
@@ -201,9 +201,9 @@ def _readings(
             has = np.array([option in chosen for chosen in marked], dtype=np.int64)
             yield option, has[of_row], Scale.NOMINAL
         return
-    own = scale or Scale(field.level if field is not None else "nominal")
+    level = scale or Scale(field.level if field is not None else "nominal")
     answers: NDArray[Any] = np.array(words)
-    if own != Scale.NOMINAL:
+    if level != Scale.NOMINAL:
         # Numbers where all are, else the places of a form's options.
         places = {} if field is None else {value: at for at, value in enumerate(field.values)}
         odd = next((word for word in words if word not in places), None)
@@ -212,14 +212,14 @@ def _readings(
         except ValueError:
             if odd is not None:
                 raise InputError(
-                    f"has no place on a scale that is {own.value}",
+                    f"has no place on a scale that is {level.value}",
                     where=f"question '{question}'",
                     given=odd,
                     allowed="numbers, or the options of a form in their order",
                     hint="compare by equality with --scale nominal",
                 ) from None
             answers = np.array([places[word] for word in words], dtype=np.float64)
-    yield "", answers[of_row], own
+    yield "", answers[of_row], level
     for name, joined in ({} if field is None else field.coarser).items():
         yield name, np.array([joined.get(word, word) for word in words])[of_row], Scale.NOMINAL
 
@@ -248,8 +248,8 @@ def _pairwise(
     pairs = [(int(who[i]), int(who[j])) for i, j in np.argwhere(upper)]
     listed: tuple[tuple[str, str, Estimate], ...] = ()
     if len(pairs) <= MOST_LISTED:
-        own = pair_agreements(items, people, values, pairs, alike=alike, draws=draws, seed=seed)
-        listed = tuple((names[i], names[j], kappa) for (i, j), kappa in zip(pairs, own, strict=True))
+        agreement = pair_agreements(items, people, values, pairs, alike=alike, draws=draws, seed=seed)
+        listed = tuple((names[i], names[j], kappa) for (i, j), kappa in zip(pairs, agreement, strict=True))
     return PairwiseKappa(
         float(defined.mean()), float(defined.min()), float(defined.max()), len(defined), listed
     )

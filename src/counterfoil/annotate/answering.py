@@ -295,8 +295,8 @@ def _repeated_or_late(
     now: float,
 ) -> tuple[bool, bool, str] | None:
     """The receipt's beginning of an answer to a lease that is not live, None where the answer is taken."""
-    own = sa.select(answers.c.lease, answers.c.key, answers.c.answer).where(answers.c.person == person.id)
-    before = connection.execute(own.where(answers.c.key == sent.key)).first()
+    stored = sa.select(answers.c.lease, answers.c.key, answers.c.answer).where(answers.c.person == person.id)
+    before = connection.execute(stored.where(answers.c.key == sent.key)).first()
     if before is not None:
         if before.lease != lease.id or json.loads(before.answer) != answer:
             raise InputError(_OTHER_ANSWER, given=sent.key)
@@ -307,7 +307,7 @@ def _repeated_or_late(
         return False, True, "You had answered this item; your first answer counts."
     if lease.state == "answered":
         # Only the person's last answer can be changed, and none of the test.
-        last = connection.execute(own.order_by(answers.c.number.desc()).limit(1)).first()
+        last = connection.execute(stored.order_by(answers.c.number.desc()).limit(1)).first()
         is_last = last is not None and (last.lease, last.key) == (lease.id, sent.replaces)
         if not is_last or lease.role == "onboarding" or now > lease.expires:
             return False, False, "That answer cannot be changed any more."
@@ -320,9 +320,9 @@ def _replace_answer(
     connection: sa.Connection, campaign: Campaign, person: Person, lease: Lease, row: dict[str, Any]
 ) -> Person:
     """Put an answer in the place of the one that the lease has; the person as counted since."""
-    own = answers.c.lease == lease.id
-    before = connection.execute(sa.select(answers.c.right).where(own)).scalar_one()
-    connection.execute(sa.update(answers).where(own).values(row))
+    of_lease = answers.c.lease == lease.id
+    before = connection.execute(sa.select(answers.c.right).where(of_lease)).scalar_one()
+    connection.execute(sa.update(answers).where(of_lease).values(row))
     if lease.role == "golden":
         right, wrong = (int(row["right"] is outcome) - int(before is outcome) for outcome in (True, False))
         set_person(connection, person.id, right=people.c.right + right, wrong=people.c.wrong + wrong)

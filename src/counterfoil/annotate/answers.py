@@ -121,8 +121,8 @@ def answers_of(db: Database, campaign: Campaign, person: str) -> tuple[PersonAns
     section 3.2).
     """
     with db.reading() as connection:
-        own = sa.select(answers).where(answers.c.person == person).order_by(answers.c.number)
-        mine = connection.execute(own).all()
+        query = sa.select(answers).where(answers.c.person == person).order_by(answers.c.number)
+        mine = connection.execute(query).all()
         rest = sa.select(answers.c.item, answers.c.answer).where(
             answers.c.person != person, answers.c.counted, answers.c.item.in_([row.item for row in mine])
         )

@@ -205,9 +205,9 @@ def invalidate(
     if block is not None:
         mine.append(leases.c.block == block)
     release(connection, *mine)
-    own = answers.c.lease.in_(sa.select(leases.c.id).where(*mine))
+    of_person = answers.c.lease.in_(sa.select(leases.c.id).where(*mine))
     counted = sa.select(answers.c.number, answers.c.item, answers.c.role)
-    rows = connection.execute(counted.where(answers.c.person == person, answers.c.counted, own)).all()
+    rows = connection.execute(counted.where(answers.c.person == person, answers.c.counted, of_person)).all()
     for row in rows:
         connection.execute(sa.update(answers).where(answers.c.number == row.number).values(counted=False))
         if row.role == "work":
@@ -326,17 +326,17 @@ def qualification_items(
     connection: sa.Connection, campaign: Campaign, person: str, now: float, ahead: int
 ) -> tuple[Lease, ...]:
     """The items of the test that a person has not answered rightly yet, at most `ahead`; none: passed."""
-    recipe, known = campaign.recipe, positions_of(campaign, "onboarding")
-    order = own_order([campaign.items[at] for at in known], recipe.seed, person, "onboarding")
-    own = sa.select(*COLUMNS).where(leases.c.person == person, leases.c.role == "onboarding")
-    rows = connection.execute(own.order_by(leases.c.attempt))
+    recipe, positions = campaign.recipe, positions_of(campaign, "onboarding")
+    order = own_order([campaign.items[at] for at in positions], recipe.seed, person, "onboarding")
+    query = sa.select(*COLUMNS).where(leases.c.person == person, leases.c.role == "onboarding")
+    rows = connection.execute(query.order_by(leases.c.attempt))
     latest = {row.item: Lease(*row) for row in rows}
     of_test = answers.c.person == person, answers.c.role == "onboarding", answers.c.right
     right = set(connection.execute(sa.select(answers.c.item).where(*of_test)).scalars())
     before: list[Lease] = []
     expires = now + 60 * recipe.lease_minutes
     for place, at in enumerate(order[: recipe.onboarding]):
-        item = known[at]
+        item = positions[at]
         if item in right or len(before) == ahead:
             continue
         lease = latest.get(item)
@@ -390,11 +390,11 @@ def _take_block(connection: sa.Connection, campaign: Campaign, person: str, now:
         .where(block_items.c.block == blocks.c.id)
     )
     of_person = sa.and_(leases.c.person == person, leases.c.instance == items.c.instance)
-    had, own = members.join(leases, of_person), members.where(items.c.author == person)
+    had, written = members.join(leases, of_person), members.where(items.c.author == person)
     late = sa.and_(blocks.c.expires < now, blocks.c.person != person, ~blocks.c.done)
     row = connection.execute(
         sa.select(blocks.c.id, blocks.c.person)
-        .where(sa.or_(blocks.c.person.is_(None), late), ~had.exists(), ~own.exists())
+        .where(sa.or_(blocks.c.person.is_(None), late), ~had.exists(), ~written.exists())
         .order_by(blocks.c.person.is_not(None), blocks.c.expires, blocks.c.id)
         .limit(1)
     ).first()

@@ -150,7 +150,7 @@ def _roles(benchmark: Benchmark, form: WorkForm) -> Iterable[WorkItem]:
     names = [benchmark.questions.ids[at] for at in source.tolist()]
     several, seen = Counter(names), Counter[str]()
     for row, name in enumerate(names):
-        own = name if several[name] == 1 else f"{name}/{seen[name]}"
+        role_name = name if several[name] == 1 else f"{name}/{seen[name]}"
         seen[name] += 1
         cells = {column: int(roles[role][row]) for column, role in wanted.items()}
-        yield WorkItem(own, cells, instance=name)
+        yield WorkItem(role_name, cells, instance=name)

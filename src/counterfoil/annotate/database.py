@@ -148,12 +148,12 @@ def _migrate(database: Database) -> None:
     """Make the tables, or add to older ones what has come since."""
     where = hidden(database.url).removeprefix("sqlite:///")
     with database.reading() as connection:
-        known = sa.inspect(connection).get_table_names()
-        revision = connection.execute(sa.select(versions)).scalar() if versions.name in known else None
+        tables = sa.inspect(connection).get_table_names()
+        revision = connection.execute(sa.select(versions)).scalar() if versions.name in tables else None
     if revision == REVISIONS[-1]:
         return
-    if revision is None and known:
-        raise DataError("not a campaign's database", where=where, given=f"tables {', '.join(sorted(known))}")
+    if revision is None and tables:
+        raise DataError("not a campaign's database", where=where, given=f"tables {', '.join(sorted(tables))}")
     if revision is not None and revision not in REVISIONS:
         raise DataError(
             "the database was made by a newer version of counterfoil",

@@ -263,8 +263,8 @@ def question_outcomes(judged: JudgedCampaign) -> QuestionOutcomes:
     tied, labels = 0, judged.labels
     places = {} if labels is None else {name: at for at, name in enumerate(labels.items)}
     items = {name: judged.campaign.items[judged.campaign.places[name]] for name in answers_of}
-    known = {name: item for name, item in items.items() if item.truth}
-    for name, item in known.items():
+    with_truth = {name: item for name, item in items.items() if item.truth}
+    for name, item in with_truth.items():
         answers, right = answers_of[name], item.truth.split("|")
         share = sum(answer in right for answer in answers) / len(answers)
         if labels is not None:
@@ -275,10 +275,10 @@ def question_outcomes(judged: JudgedCampaign) -> QuestionOutcomes:
         tied += len(most) == 2 and most[0] == most[1]
         column = _DIRECTIONS.get(item.kind, "accuracy")
         by_question.setdefault(item.apart, {"id": item.apart})[column] = share
-    directed = all(item.kind in _DIRECTIONS for item in known.values())
+    directed = all(item.kind in _DIRECTIONS for item in with_truth.values())
     columns = tuple(_DIRECTIONS.values()) if directed else ("accuracy",)
     table = _table([*by_question.values()], ("id", *columns))
-    return QuestionOutcomes(table, len(known), tied, len(items) - len(known))
+    return QuestionOutcomes(table, len(with_truth), tied, len(items) - len(with_truth))
 
 
 def authored_rows(judged: JudgedCampaign) -> pa.Table:

@@ -77,9 +77,9 @@ def plan_blocks(items: Sequence[WorkItem], recipe: CampaignRecipe) -> tuple[tupl
     # no kind among all of them.
     for block in done if recipe.by_direction else ():
         directions = {at: items[at].kind.partition("-")[0] for at in block}
-        known = sorted(set(directions.values()) - {""})
-        order = {name: place for place, name in enumerate(known)}
-        parts = {at: order.get(way, int(rng.integers(max(1, len(known))))) for at, way in directions.items()}
+        names = sorted(set(directions.values()) - {""})
+        order = {name: place for place, name in enumerate(names)}
+        parts = {at: order.get(way, int(rng.integers(max(1, len(names))))) for at, way in directions.items()}
         block.sort(key=parts.__getitem__)
     return tuple(map(tuple, done))
 

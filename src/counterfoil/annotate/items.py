@@ -76,18 +76,18 @@ def items_of_table(
     }
     items = []
     for row in range(len(table)):
-        own: dict[str, Any] = {name: cells[name][row] for name in form.columns}
+        item_cells: dict[str, Any] = {name: cells[name][row] for name in form.columns}
         for name, kind in form.columns.items():
             if kind == "image":
-                own[name] = pick(row, name, own[name]) if own[name] else None
+                item_cells[name] = pick(row, name, item_cells[name]) if item_cells[name] else None
             elif kind == "images":
-                own[name] = [pick(row, name, image) for image in own[name]]
+                item_cells[name] = [pick(row, name, image) for image in item_cells[name]]
         its = texts["role"][row] or role
         if its not in ROLES:
             raise DataError("no such role", where=table.where(row, "role"), given=its, allowed=ROLES)
         item = WorkItem(
             texts["id"][row] or (str(row) if its == "work" else f"{its}-{row}"),
-            own,
+            item_cells,
             its,
             instance=texts["instance"][row],
             kind=texts["kind"][row],

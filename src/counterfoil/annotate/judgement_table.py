@@ -234,8 +234,8 @@ class Submissions:
     @cached_property
     def median_seconds(self) -> NDArray[np.float64]:
         """The median time per item of each person; NaN of those of whom no time is known."""
-        known = ~np.isnan(self.seconds)
-        person, seconds = self.person[known], self.seconds[known]
+        timed = ~np.isnan(self.seconds)
+        person, seconds = self.person[timed], self.seconds[timed]
         ends = np.cumsum(np.bincount(person, minlength=len(self.people)))[:-1]
         # Without people there is one part all the same.
         parts = np.split(seconds[np.argsort(person, kind="stable")], ends)[: len(self.people)]
@@ -243,10 +243,10 @@ class Submissions:
 
     def hourly(self, pay_per_item: float) -> NDArray[np.float64]:
         """What each person earned per hour of work, paid by item; NaN of those of whom no time is known."""
-        known = ~np.isnan(self.seconds)
+        timed = ~np.isnan(self.seconds)
         n = len(self.people)
-        spent = np.bincount(self.person[known], weights=self.seconds[known], minlength=n)
-        done = np.bincount(self.person[known], minlength=n)
+        spent = np.bincount(self.person[timed], weights=self.seconds[timed], minlength=n)
+        done = np.bincount(self.person[timed], minlength=n)
         rates: NDArray[np.float64] = np.divide(
             3600 * pay_per_item * done, spent, out=np.full(n, np.nan), where=spent > 0
         )

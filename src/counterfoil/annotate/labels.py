@@ -181,8 +181,8 @@ def label_outcomes(
 ) -> tuple[LabelOutcome, ...]:
     """Each model's labels of a question of one option, of items whose truth is one of the options."""
     rows = of_question(judgements, field)
-    known = [item for item, right in truth.items() if right in field.values]
-    rows = rows.filter(pc.is_in(rows.column("item"), pa.array(known, pa.string())))
+    labelled = [item for item, right in truth.items() if right in field.values]
+    rows = rows.filter(pc.is_in(rows.column("item"), pa.array(labelled, pa.string())))
     if not len(rows) or len(field.values) < 2:
         return ()
     names, given = given_labels(rows, field)

@@ -36,11 +36,11 @@ def phrase_in(language: str, text: str) -> str:
     >>> phrase_in("de", "A cat."), phrase_in("en", "Yes")
     ('A cat.', 'Yes')
     """
-    known = phrases_of(language)
+    phrases = phrases_of(language)
     step = _STEP.fullmatch(text)
-    if step is not None and step[2] in known:
-        return step[1] + known[step[2]]
-    return known.get(text, text)
+    if step is not None and step[2] in phrases:
+        return step[1] + phrases[step[2]]
+    return phrases.get(text, text)
 
 
 def in_language(name: str, language: str) -> str:

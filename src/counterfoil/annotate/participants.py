@@ -108,13 +108,13 @@ def enter(
         connection.execute(sa.insert(people).values(id=id, state="consent", entered=now, **values))
         log_event(connection, now, "entered", id)
     elif platform not in ("link", "open"):
-        own = row.browser or token_hash(browser)
-        if not hmac.compare_digest(own, token_hash(browser)):
+        first_browser = row.browser or token_hash(browser)
+        if not hmac.compare_digest(first_browser, token_hash(browser)):
             raise OtherBrowserError(
                 "you began this study in another browser or on another device",
                 hint="go on there, or ask the researcher to let you in here",
             )
-        set_person(connection, id, browser=own)
+        set_person(connection, id, browser=first_browser)
     if row is not None and row.state != "withdrawn" and text != row.parameters:
         another = row.finished is not None and campaign.recipe.design == "blocks"
         changed: dict[str, Any] = {"parameters": text}

@@ -53,8 +53,8 @@ def load(argument: str, options: Options = DEFAULT) -> PrecomputedTable:
         whole = not any(map(_SLOT.search, columns["id"]))
         columns = columns if whole else _whole_questions(columns, where)
     weights = digest_value([facts["campaign"], columns, settings.model])
-    own = replace(options, settings={}, whole_rows=whole or options.whole_rows)
-    given = from_table(DataTable(columns, where), where, weights, own)
+    table_options = replace(options, settings={}, whole_rows=whole or options.whole_rows)
+    given = from_table(DataTable(columns, where), where, weights, table_options)
     return replace(given, partial=True, described=_described(facts, settings.model))
 
 

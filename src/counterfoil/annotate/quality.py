@@ -92,12 +92,12 @@ def people_quality(table: pa.Table, campaign: Campaign | None = None) -> tuple[P
         words, coded = encoded(rows.column("answer"))
         options = tuple(dict.fromkeys((*(() if field is None else field.values), *words)))
         answer = np.array([options.index(word) for word in words], dtype=np.int64)[coded]
-    known, labels = _known(item, answer, right, max(2, len(options)))
+    truth, labels = _known(item, answer, right, max(2, len(options)))
     common: Mapping[str, Any] = {
         "n_classes": max(2, len(options)),
         "seconds": None if np.isnan(done.seconds).all() else done.seconds,
         "order": done.submitted if "submitted" in rows.column_names else None,
-        "known": known if (known >= 0).any() else None,
+        "known": truth if (truth >= 0).any() else None,
         "alike": 0 if field is None or field.alike_in else len(field.exchangeable_values),
         "floor": (0.0 if campaign is None else campaign.recipe.least_seconds) or FLOOR,
     }
@@ -131,12 +131,12 @@ def _known(
     golden = np.isin(np.arange(n_items), item[right >= 0])
     # What was right most often; where nothing was, what was wrong least often.
     best = np.where(votes.any(axis=1), votes.argmax(axis=1), wrong.argmin(axis=1))
-    known = np.where(golden, best, -1)
+    truth = np.where(golden, best, -1)
     labels = answer.copy()
-    labels[hit] = known[item[hit]]
-    clash = missed & (labels == known[item])
+    labels[hit] = truth[item[hit]]
+    clash = missed & (labels == truth[item])
     labels[clash] = (labels[clash] + 1) % n_classes
-    return known, labels
+    return truth, labels
 
 
 def _places(

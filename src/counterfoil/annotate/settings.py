@@ -124,12 +124,12 @@ class CampaignRecipe:
     def to_toml(self) -> str:
         """The recipe as TOML, every field with what it means."""
         lines = []
-        for own in fields(self):
-            if own.name != "settings":
-                value = getattr(self, own.name)
+        for setting_field in fields(self):
+            if setting_field.name != "settings":
+                value = getattr(self, setting_field.name)
                 text = json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
-                note = own.metadata.get("help", "")
-                lines.append(f"{own.name} = {text}" + (f"  # {note}" if note else ""))
+                note = setting_field.metadata.get("help", "")
+                lines.append(f"{setting_field.name} = {text}" + (f"  # {note}" if note else ""))
         lines += ["", "[settings]", *(f"{k} = {json.dumps(v)}" for k, v in self.settings.items())]
         return "\n".join(lines) + "\n"
 

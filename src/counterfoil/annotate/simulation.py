@@ -184,8 +184,8 @@ class CampaignClient:
     def look(self, person: str, now: float) -> WorkState:
         """What is before a person."""
         with self.db.writing() as connection:
-            known = participants.person_by_id(connection, person)
-            return answering.work_state(connection, self.campaign, known, now)
+            participant = participants.person_by_id(connection, person)
+            return answering.work_state(connection, self.campaign, participant, now)
 
     def answer(
         self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float
@@ -193,9 +193,9 @@ class CampaignClient:
         """Send an answer, and see what is next; raises `InputError` where it is refused as none."""
         sent = answering.AnswerIn(lease=lease, key=lease, answer=dict(raw), seconds=seconds)
         with self.db.writing() as connection:
-            known = participants.person_by_id(connection, person)
+            participant = participants.person_by_id(connection, person)
             issued = find_lease(connection, person, lease)
-            return answering.record_answer(connection, self.campaign, known, issued, sent, now).work
+            return answering.record_answer(connection, self.campaign, participant, issued, sent, now).work
 
 
 #: The most seconds between two arrivals on average; who found nothing looks again after so many, so often.
@@ -270,11 +270,11 @@ def with_truth(campaign: Campaign, seed: int) -> tuple[Campaign, int]:
                 drawn += 1
                 item = replace(item, truth=str(random_numbers(seed, "truth", item.id).choice(values)))
         items.append(item)
-    known = Campaign(campaign.folder, campaign.recipe, campaign.form)
+    copy = Campaign(campaign.folder, campaign.recipe, campaign.form)
     # The folder stays as it is; this value alone knows the truth. What people see follows from the salt.
     secrets = {**campaign.secrets, "salt": digest(f"simulated\0{seed}".encode())}
-    vars(known).update(items=tuple(items), digest=campaign.digest, secrets=secrets)
-    return known, drawn
+    vars(copy).update(items=tuple(items), digest=campaign.digest, secrets=secrets)
+    return copy, drawn
 
 
 @contextmanager

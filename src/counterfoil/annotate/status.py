@@ -98,8 +98,8 @@ def campaign_status(
         name: [None if np.isnan(cell) else cell.item() for cell in cells]
         for name, *cells in zip(done.people, *columns, strict=True)
     }
-    known = {worker.person for worker in entered}
-    others = (PersonProgress(name, "") for name in done.people if name not in known)
+    entered_people = {worker.person for worker in entered}
+    others = (PersonProgress(name, "") for name in done.people if name not in entered_people)
     persons = [
         PersonProgress(worker.person, worker.state, worker.review, *figures.get(worker.person, ()))
         for worker in (*entered, *others)

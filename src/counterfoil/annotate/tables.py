@@ -171,8 +171,8 @@ def set_meta_value(connection: sa.Connection, key: str, value: str) -> None:
 
 def set_person(connection: sa.Connection, person: str, *where: Any, **values: Any) -> bool:
     """Change a person's row, where further conditions hold; whether there was one to change."""
-    own = sa.update(people).where(people.c.id == person, *where)
-    return bool(connection.execute(own.values(values)).rowcount)
+    update = sa.update(people).where(people.c.id == person, *where)
+    return bool(connection.execute(update.values(values)).rowcount)
 
 
 def log_event(

@@ -58,22 +58,22 @@ def read_candidates(
     left_out = 0
     of_image: dict[str, set[int]] = {}
     for where, name, held, stated_number in entries:
-        known = of_image.setdefault(name, set())
-        if known and not several:
+        taken = of_image.setdefault(name, set())
+        if taken and not several:
             what = "a second candidate for one image"
             raise DataError(what, where=where, given=f"'{name}'", hint="one each")
-        number = len(known) if stated_number is None else stated_number
-        if number in known:
+        number = len(taken) if stated_number is None else stated_number
+        if number in taken:
             what = "two candidates of one image have one number"
             hint = "number all of an image's candidates from 0, or none"
             raise DataError(what, where=where, given=f"'{name}', candidate {number}", hint=hint)
-        known.add(number)
+        taken.add(number)
         if empty == "leave-out" and isinstance(held, str) and not held.strip():
             left_out += 1
             continue
         captions_of.setdefault(name, {})[number] = _text(held, where)
-    captions = {name: tuple(own[number] for number in sorted(own)) for name, own in captions_of.items()}
-    numbers = {name: tuple(sorted(own)) for name, own in captions_of.items()}
+    captions = {name: tuple(texts[number] for number in sorted(texts)) for name, texts in captions_of.items()}
+    numbers = {name: tuple(sorted(texts)) for name, texts in captions_of.items()}
     return _some(Written(path, captions, files, numbers, left_out, len(of_image) - len(captions_of)))
 
 

@@ -64,8 +64,8 @@ class Contrasts:
     @cached_property
     def tokens(self) -> list[list[str]]:
         """The words of each row."""
-        known: dict[str, list[str]] = {}
-        return [known.setdefault(text, words(text)) for text in self.texts]
+        cached: dict[str, list[str]] = {}
+        return [cached.setdefault(text, words(text)) for text in self.texts]
 
     @cached_property
     def keys(self) -> list[str]:

@@ -75,10 +75,10 @@ def releases() -> dict[str, Release]:
 
 def release(name: str) -> Release:
     """The release called `name`, or the one that serves the benchmark `name`."""
-    known = releases()
-    match = known.get(name) or serving(name)
+    all_releases = releases()
+    match = all_releases.get(name) or serving(name)
     if match is None:
-        raise UnknownNameError("release", name, known)
+        raise UnknownNameError("release", name, all_releases)
     return match
 
 
@@ -172,13 +172,13 @@ def fetch(
         if release.host == "hub":
             source = f"datasets/{release.repository}/resolve/{revision}"
         # A file without a pinned checksum keeps the one that it had when it was first fetched.
-        known, first = _recorded(place, None), _recorded(place, revision)
+        recorded, first = _recorded(place, None), _recorded(place, revision)
         new, records = [], {}
         for file in files:
             path = place / file.target
             expected = file.sha256 or (first[file.target].sha256 if file.target in first else "")
-            ours = known[file.target].sha256 if file.target in known else None
-            digest = _present(path, expected, ours, overwrite)
+            recorded_digest = recorded[file.target].sha256 if file.target in recorded else None
+            digest = _present(path, expected, recorded_digest, overwrite)
             if digest is None:
                 address = f"{base}/{source}/{urllib.parse.quote(file.path)}"
                 digest = _download(address, path, file, token, progress)

@@ -378,11 +378,11 @@ def tables_of(
 def read_tables(folder: Path, facts: Mapping[str, Any], *, where: object, verify: bool = True) -> Benchmark:
     """The benchmark of the card and the tables in a folder, and the facts that a manifest (`where`) has."""
     form = FORMS[check_model(facts, Facts, where=where).form]
-    known = check_model(facts, form.known, where=where).model_dump()
+    checked = check_model(facts, form.known, where=where).model_dump()
     captions = read_columns(folder / "captions.parquet", _CAPTIONS).to_pylist()
     images = read_columns(folder / "images.parquet", IMAGES).to_pylist()
     tables = {name: read_columns(folder / name, schema) for name, schema in form.schemas.items()}
-    questions: Any = form.from_tables(tables, known, where=folder)
+    questions: Any = form.from_tables(tables, checked, where=folder)
     return Benchmark(
         card=read_model(folder / "card.json", Card),
         images=load_items(images, folder / _IMAGES, verify=verify, where=folder / "images.parquet"),
@@ -426,13 +426,13 @@ def _read_manifest(folder: Path) -> _Manifest:
         given = f"schema version {version}"
         allowed = f"up to {SCHEMA_VERSION}"
         raise DataError(what, where=path, given=given, allowed=allowed, hint="update counterfoil to read it")
-    known = check_model(manifest, _Manifest, where=path)
-    check_model(manifest, FORMS[known.form].known, where=path)
-    expected = _files(known.form, corpus=known.corpus and _CORPUS in known.files)
-    odd = sorted(set(known.files).symmetric_difference(expected))
+    model = check_model(manifest, _Manifest, where=path)
+    check_model(manifest, FORMS[model.form].known, where=path)
+    expected = _files(model.form, corpus=model.corpus and _CORPUS in model.files)
+    odd = sorted(set(model.files).symmetric_difference(expected))
     if odd:
         what = "the manifest is incomplete"
-        given = ", ".join(known.files) or "nothing"
+        given = ", ".join(model.files) or "nothing"
         hint = "was it edited?"
         raise DataError(what, where=f"{path}, field 'files'", given=given, allowed=expected, hint=hint)
-    return known
+    return model

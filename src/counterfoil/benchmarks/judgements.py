@@ -206,8 +206,8 @@ def _gains(table: DataTable) -> NDArray[np.float64]:
     if "answer" not in table:
         raise DataError("no answers: no column 'answer' or 'gain'", where=table.source, allowed=table.columns)
     words = labels(table, "answer")
-    known = {word: gain_of(word) if word else np.nan for word in set(words)}
-    odd = next((row for row, word in enumerate(words) if known[word] is None), None)
+    gain_of_word = {word: gain_of(word) if word else np.nan for word in set(words)}
+    odd = next((row for row, word in enumerate(words) if gain_of_word[word] is None), None)
     if odd is not None:
         raise DataError(
             "an answer that cannot be read",
@@ -215,7 +215,7 @@ def _gains(table: DataTable) -> NDArray[np.float64]:
             given=words[odd],
             allowed="100% YES, Partially YES, Mostly NO, 100% NO, or a column 'gain' of numbers",
         )
-    return np.array([known[word] for word in words], dtype=np.float64)
+    return np.array([gain_of_word[word] for word in words], dtype=np.float64)
 
 
 def _one_way(

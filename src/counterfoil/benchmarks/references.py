@@ -155,14 +155,14 @@ def contained(
     equal = np.zeros(len(candidates), dtype=bool)
     dropped = 0
     number = (np.arange(len(candidates)) if shared is None else shared).tolist()
-    for row, own in enumerate(number):
-        left = lists.setdefault(own, references.row(row).tolist())
+    for row, item in enumerate(number):
+        left = lists.setdefault(item, references.row(row).tolist())
         # Looked up in the row's own list: another row may have emptied the shared one already.
         equal[row] = bool((text[references.row(row)] == text[candidates[row]]).any())
         gone = next((at for at, caption in enumerate(left) if text[caption] == text[candidates[row]]), None)
         if policy == "drop-reference" and equal[row] and gone is not None:
             del left[gone]
             dropped += 1
-    after = References.of([lists[own] for own in number]) if policy == "drop-reference" else references
+    after = References.of([lists[item] for item in number]) if policy == "drop-reference" else references
     included = ~equal if policy == "drop-item" else np.ones(len(candidates), dtype=bool)
     return Contained(after, included, int(equal.sum()), dropped)

@@ -182,7 +182,7 @@ class _MemoryColumns:
     def images(self, columns: Mapping[str, str], find: Find) -> tuple[tuple[Image, ...], dict[str, Ids]]:
         """The images, those that are named twice once, and the position of each row's by role."""
         images: list[Image] = []
-        known: dict[object, int] = {}
+        number_of: dict[object, int] = {}
         places = {}
         for role, column in columns.items():
             if role not in IMAGE_ROLES:
@@ -191,11 +191,11 @@ class _MemoryColumns:
             for row, cell in enumerate(self.table[column]):
                 named = isinstance(cell, str | int | TarSource)
                 key = cell if named else (column, row)
-                if key not in known:
+                if key not in number_of:
                     name = str(cell) if named else f"{column}/{row + 1}"
-                    known[key] = len(images)
+                    number_of[key] = len(images)
                     images.append(Image(name, find(cell, column, row)))
-                positions.append(known[key])
+                positions.append(number_of[key])
             places[role] = np.array(positions, dtype=np.int64)
         return tuple(images), places
 

@@ -159,7 +159,7 @@ class Columns:
     def images(self, columns: Mapping[str, str], find: Find) -> tuple[Images, dict[str, ndarray]]:
         """The images of the roles in `columns`, and the position of each row's; equal names are one image."""
         named: list[Image] = []
-        known: dict[object, int] = {}
+        number_of: dict[object, int] = {}
         cells: list[Cells] = []
         places: dict[str, ndarray] = {}
         waiting: list[str] = []
@@ -171,13 +171,13 @@ class Columns:
                 waiting.append(role)
                 continue
             values, codes, first = self._distinct(column)
-            own = np.empty(len(values), dtype=np.int64)
+            numbers = np.empty(len(values), dtype=np.int64)
             for at, (value, row) in enumerate(zip(values, first.tolist(), strict=True)):
-                if value not in known:
-                    known[value] = len(named)
+                if value not in number_of:
+                    number_of[value] = len(named)
                     named.append(Image(str(value), find(value, column, row)))
-                own[at] = known[value]
-            places[role] = own[codes]
+                numbers[at] = number_of[value]
+            places[role] = numbers[codes]
         for number, role in enumerate(waiting):
             start = len(named) + number * sum(self.rows)
             places[role] = np.arange(start, start + sum(self.rows))
@@ -270,8 +270,8 @@ class Columns:
         for file in self.files:
             for cells in read_batches(file, column, rows=_ROWS):
                 texts = self._checked(column, row, cells)
-                own = cells.value_lengths().to_numpy() if _listed(cells.type) else np.ones(len(cells))
-                yield texts, own.astype(np.int64)
+                lengths = cells.value_lengths().to_numpy() if _listed(cells.type) else np.ones(len(cells))
+                yield texts, lengths.astype(np.int64)
                 row += len(cells)
 
     def _checked(self, column: str, row: int, cells: pa.Array) -> pa.Array:

@@ -197,8 +197,8 @@ def track(path: Path) -> Track:
     if not stamps:
         raise DataError("the video has no frames", where=path, hint="is the file cut off?")
     rising = np.unique(np.asarray([stamp for stamp in stamps if stamp is not None], dtype=np.int64))
-    known = counted == len(stamps) == len(rising) and not hidden
-    timed = Track(_timeline(rising, base, step), rising) if known else _by_decoding(path)
+    stamped = counted == len(stamps) == len(rising) and not hidden
+    timed = Track(_timeline(rising, base, step), rising) if stamped else _by_decoding(path)
     if length is not None and length - timed.timeline.end > max(_DROPPED * length, 2 * step):
         # Frames by the mean rate: the container says how long it is, not how many there are.
         raise cut_off(path, len(timed.timeline.times), round(length / step))

@@ -199,15 +199,15 @@ def calibrate(
         order, chosen_on = rng.permutation(len(sample)), len(sample) // 2
         threshold = certified(sample.take(np.sort(order[:chosen_on])), precision, confidence=confidence)
         here = sample.take(np.sort(order[chosen_on:]))
-    known = None if threshold is None else quality(here, threshold).to_json()
+    measured = None if threshold is None else quality(here, threshold).to_json()
     return threshold, {
-        "threshold": None if known is None else known["threshold"],
+        "threshold": None if measured is None else measured["threshold"],
         "target_precision": precision,
         "confidence": confidence,
         "rows_chosen_on": chosen_on,
         "rows_reported_on": len(here),
         "wrong_before": share(~here.right, np.ones(len(here), dtype=bool), here.weight).to_json(),
         "area": auroc(here).to_json(),
-        "quality": known,
+        "quality": measured,
         "curve": [point.to_json() for point in curve(here)],
     }

@@ -70,9 +70,9 @@ def _generator(
         texts: Sequence[str] = model.write(given, seed=seed, **settings)
         return texts
 
-    known = model.identity
-    options = {**known.options, **settings}
-    maker = LocalTextGenerator(replace(known, name=called + known.name, options=options), write)
+    identity = model.identity
+    options = {**identity.options, **settings}
+    maker = LocalTextGenerator(replace(identity, name=called + identity.name, options=options), write)
     remember_source(maker, source)
     return maker
 

@@ -239,8 +239,8 @@ class ImagePipeline:
                     "the pipeline draws with no UNet", where=settings.by, given=type(pipe).__name__
                 )
             if settings.scheduler is not None:
-                known = {*pipe.scheduler.compatibles, type(pipe.scheduler)}
-                allowed = sorted({kind.__name__ for kind in known})
+                schedulers = {*pipe.scheduler.compatibles, type(pipe.scheduler)}
+                allowed = sorted({kind.__name__ for kind in schedulers})
                 if settings.scheduler not in allowed:
                     raise UnknownNameError("scheduler", settings.scheduler, allowed, where=settings.by)
                 pipe.scheduler = getattr(library, settings.scheduler).from_config(pipe.scheduler.config)

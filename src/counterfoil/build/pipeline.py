@@ -131,9 +131,9 @@ def _steps(listed: Sequence[dict[str, Any]], settings: dict[str, str], *, where:
         entry = STEPS[name]
         place = f"{where}, step {number} ({name})"
         given = {key: value for key, value in table.items() if key not in ("do", ONLY, WORLD)}
-        own = {key: from_text(entry.kind, key, text) for key, text in changed.get(name, {}).items()}
+        changes = {key: from_text(entry.kind, key, text) for key, text in changed.get(name, {}).items()}
         if number == 1:
-            drawn = {**given, **own}.get("source", WORLD) == WORLD
+            drawn = {**given, **changes}.get("source", WORLD) == WORLD
         world = table.get(WORLD, {})
         if not isinstance(world, dict):
             raise DataError(f"'{WORLD}' is no table", where=place, given=world, allowed=f"[steps.{WORLD}]")
@@ -141,8 +141,8 @@ def _steps(listed: Sequence[dict[str, Any]], settings: dict[str, str], *, where:
         if only != WORLD:
             allowed = f'{ONLY} = "{WORLD}"'
             raise DataError(f"unknown value of '{ONLY}'", where=place, given=only, allowed=allowed)
-        one = entry.step({**given, **(world if drawn else {}), **own}, where=place)
-        if drawn or ONLY not in table or own:
+        one = entry.step({**given, **(world if drawn else {}), **changes}, where=place)
+        if drawn or ONLY not in table or changes:
             built.append(one)
     return tuple(built)
 
@@ -329,9 +329,9 @@ def build_provenance(folder: Path) -> dict[str, Any]:
     listed: list[dict[str, Any]] = []
     for record in records:
         entry = STEPS.get(record.step)
-        known = () if entry is None else fields(entry.kind)
+        settings = () if entry is None else fields(entry.kind)
         # A manifest has tuples as lists. Of a step that is not known here all settings are listed.
-        defaults = {f.name: list(f.default) if isinstance(f.default, tuple) else f.default for f in known}
+        defaults = {f.name: list(f.default) if isinstance(f.default, tuple) else f.default for f in settings}
         chosen = {k: v for k, v in record.settings.items() if k not in defaults or v != defaults[k]}
         listed.append(
             {

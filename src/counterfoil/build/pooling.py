@@ -20,17 +20,17 @@ Judge = Callable[[pa.Table], NDArray[np.float64]]
 
 def table_judge(path: Path, captions: Mapping[str, str] | None = None) -> Judge:
     """The answers of a table of judgements of either direction; `captions` are ids by text."""
-    known: dict[tuple[str, str], float] = {}
+    gains: dict[tuple[str, str], float] = {}
     # An answer is about a pair, so that a table may leave open which of the two asked for the other.
     for one in read_judgements(path, direction="i2t").directions:
         for query, item, gain in zip(one.query, one.item, one.gain, strict=True):
             pair = one.queries[query], one.items[item]
             image, caption = pair if one.direction == "i2t" else pair[::-1]
-            known[image, (captions or {}).get(caption, caption)] = float(gain)
+            gains[image, (captions or {}).get(caption, caption)] = float(gain)
 
     def answers(table: pa.Table) -> NDArray[np.float64]:
         pairs = zip(table["image"].to_pylist(), table["caption"].to_pylist(), strict=True)
-        return np.array([known.get(pair, np.nan) for pair in pairs])
+        return np.array([gains.get(pair, np.nan) for pair in pairs])
 
     return answers
 
@@ -75,10 +75,10 @@ class PoolingState:
         codes, gains = self._judged(number, pools, judge)
         new, first = np.unique(codes, return_index=True)
         answered = ~np.isnan(gains[first])
-        own = np.concatenate([pools[way].place for way in pools]) > 0
+        proposed = np.concatenate([pools[way].place for way in pools]) > 0
         self.pairs = np.concatenate([self.pairs, new])
         self.gains = np.concatenate([self.gains, gains[first]])
-        self.finds = np.concatenate([self.finds, np.zeros((len(new), own.shape[1]), dtype=bool)])
+        self.finds = np.concatenate([self.finds, np.zeros((len(new), proposed.shape[1]), dtype=bool)])
         for way, (tops, depths) in lists.items():
             some, query, item = self._rows(way)
             self.finds[some] |= found_by(tops, depths, query, item)
@@ -87,7 +87,7 @@ class PoolingState:
         # Of each model its different pairs proposed, judged and right.
         by_model: dict[str, tuple[int, int, int]] = {}
         for at, model in enumerate(self.models):
-            of_model = gains[own[:, at]][np.unique(codes[own[:, at]], return_index=True)[1]]
+            of_model = gains[proposed[:, at]][np.unique(codes[proposed[:, at]], return_index=True)[1]]
             counts = len(of_model), int((~np.isnan(of_model)).sum()), int((of_model > 0).sum())
             by_model[model.name] = counts
         return PoolRound(

@@ -196,10 +196,10 @@ def settings_by_scorer(names: Sequence[str], given: Sequence[str]) -> dict[str, 
             raise InputError(
                 "setting of the scorer", given=pair, allowed="KEY=VALUE, or KIND.KEY=VALUE of one of several"
             )
-        kind, dot, own = key.partition(".")
+        kind, dot, setting = key.partition(".")
         chosen = [name for name in names if not dot or name.partition(":")[0] == kind]
         if not chosen:
             raise InputError("a setting of a scorer that is not named", given=pair, allowed=names or "none")
         for name in chosen:
-            by_scorer[name][own if dot else key] = value
+            by_scorer[name][setting if dot else key] = value
     return by_scorer

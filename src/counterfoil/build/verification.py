@@ -151,15 +151,15 @@ def read_verified(
     weights = floats(table, "weight") if "weight" in table else None
     number = {name: at for at, name in enumerate(ids)}
     at = np.array([number.get(name, -1) for name in ids_verified], dtype=np.int64)
-    known = at >= 0
-    if not known.any():
+    matched = at >= 0
+    if not matched.any():
         raise DataError(
             "none of the verified rows is here",
             where=table.source,
             given=f"{len(table)} rows, such as '{ids_verified[0]}'",
             allowed=f"ids such as '{ids[0]}'" if len(ids) else "rows to verify",
         )
-    return at[known], right[known], None if weights is None else weights[known]
+    return at[matched], right[matched], None if weights is None else weights[matched]
 
 
 def label_noise(

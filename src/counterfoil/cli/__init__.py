@@ -251,9 +251,9 @@ def main() -> NoReturn:
             time.sleep(_OTHERS_FIRST)
         if debug:
             traceback.print_exception(error)
-        known = expected_error(error)
+        expected = expected_error(error)
         if isinstance(error, click.UsageError):
-            known = usage.in_one_line(error)
-        exits.complain(exits.unforeseen(error, arguments) if known is None else str(known))
-        sys.exit(exits.SOFTWARE if known is None else 2)
+            expected = usage.in_one_line(error)
+        exits.complain(exits.unforeseen(error, arguments) if expected is None else str(expected))
+        sys.exit(exits.SOFTWARE if expected is None else 2)
     sys.exit(0)

@@ -45,8 +45,8 @@ def fetch(
         rows = []
         for one in releases().values():
             pinned = sum(bool(file.sha256) for file in one.files)
-            known = "by its host" if one.host == "hub" else f"{pinned} of {len(one.files)}"
-            rows.append((one.name, "yes" if fetched(one, data_folder()) else "", known, one.title))
+            pinned_by = "by its host" if one.host == "hub" else f"{pinned} of {len(one.files)}"
+            rows.append((one.name, "yes" if fetched(one, data_folder()) else "", pinned_by, one.title))
         more = f"Fetch one: counterfoil benchmarks fetch NAME (to {data_folder()})"
         print_words(terminal.out(), ("name", "here", "checksums", "what"), rows, more)
         return

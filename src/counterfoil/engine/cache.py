@@ -106,9 +106,9 @@ class Cache:
         if self.folder is None or not keys:
             return
         wanted = {bytes.fromhex(key): row for row, key in enumerate(keys)}
-        for entry, _, known in self._readable(kind, wanted, _parts_of, broken):
+        for entry, _, readable in self._readable(kind, wanted, _parts_of, broken):
             self._used(entry)
-            for key, parts in known.items():
+            for key, parts in readable.items():
                 wanted.pop(key)
                 yield key.hex(), parts
 
@@ -227,11 +227,11 @@ class Vectors(Keyed):
         return self._values
 
     def read(self, cache: Cache) -> tuple[Sequence[int], Sequence[Path]]:
-        known = cache.read(self.kind, self.keys)
-        if known.values is not None:
-            self._values = np.empty((len(self.keys), known.values.shape[1]), dtype=known.values.dtype)
-            self._values[known.rows] = known.values
-        return known.rows.tolist(), known.broken
+        cached = cache.read(self.kind, self.keys)
+        if cached.values is not None:
+            self._values = np.empty((len(self.keys), cached.values.shape[1]), dtype=cached.values.dtype)
+            self._values[cached.rows] = cached.values
+        return cached.rows.tolist(), cached.broken
 
     def put(self, rows: Sequence[int], part: ndarray, where: Where) -> None:
         if part.ndim != 2 or len(part) != len(rows):

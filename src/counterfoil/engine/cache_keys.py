@@ -114,8 +114,8 @@ def _key(image: Image, digests: Mapping[Hashable, str]) -> str:
     if isinstance(image, Video):
         # Which frames are looked at; with the bytes of the video that is all that a model sees.
         source, sampling = image.source, image.sampling
-        known = getattr(source, "rate", None), getattr(source, "duration", None)
-        frames = type(source).__name__, image.start, image.end, sampling.count, sampling.rate, *known
+        frame_facts = getattr(source, "rate", None), getattr(source, "duration", None)
+        frames = type(source).__name__, image.start, image.end, sampling.count, sampling.rate, *frame_facts
         content = digest(f"{content} video {frames!r}".encode())
     return digest(f"{content} crop {image.crop}".encode()) if image.crop else content
 
@@ -127,9 +127,9 @@ def _apart(source: Source) -> bool:
 def _read(source: Source, memo: Mapping[str, tuple[Stamp, str]]) -> tuple[str, Stamp | None]:
     """The digest of a source, and the stamp under which a later run may trust it."""
     before, apart = _stamp(source), _apart(source)
-    known = memo.get(_path(source)) if isinstance(source, FileSource) and apart else None
-    if known is not None and known[0] == before:
-        return known[1], before
+    remembered = memo.get(_path(source)) if isinstance(source, FileSource) and apart else None
+    if remembered is not None and remembered[0] == before:
+        return remembered[1], before
     name = None
     if isinstance(source, FileSource) and before is not None and before[0] > _WHOLE:
         if isinstance(where := location(source.path), Location):

@@ -222,8 +222,8 @@ def _by_parts(question_sets: Sequence[CaptionInputs], metric: LocalMetric, sessi
         if inputs.image is not None and frames is not None:
             shown = [frames[i] for i in plan.image_of[inputs.image]]
         if references is not None:
-            own = (plan.caption_of[references.row(row)] for row in range(len(inputs)))
-            groups = [[tokens[i] for i in positions] for positions in own]
+            references_of = (plan.caption_of[references.row(row)] for row in range(len(inputs)))
+            groups = [[tokens[i] for i in positions] for positions in references_of]
         return metric.of_parts(candidates, shown, groups, **_documents(inputs))
 
     return answer

@@ -338,8 +338,8 @@ def _patches(scorer: Any, pairs: Sequence[PairToExplain], session: Session) -> l
     heats = []
     for pair in pairs:
         patches = patches_of[pair.image.id]
-        own = vectors[[texts[text] for text in _texts(pair)]]
-        maps = np.einsum("rcw,tw->trc", patches.vectors.astype(np.float64), own)
+        text_vectors = vectors[[texts[text] for text in _texts(pair)]]
+        maps = np.einsum("rcw,tw->trc", patches.vectors.astype(np.float64), text_vectors)
         heats.append(Heat(PATCHES.name, maps[0], maps[1:], patches.box))
     return heats
 

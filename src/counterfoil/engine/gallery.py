@@ -218,8 +218,8 @@ class _Pass:
         place = np.full(len(scores), -1)
         place[local] = np.arange(len(local))
         here = slice(*np.searchsorted(image, [lo, lo + len(scores)]))
-        own = place[image[here] - lo]
-        at = np.flatnonzero(own >= 0) + here.start
+        positions = place[image[here] - lo]
+        at = np.flatnonzero(positions >= 0) + here.start
         query = place[image[at] - lo]
         right = scores[image[at] - lo, caption[at]]
         scope.above["i2t"][at], scope.level["i2t"][at] = row_counts(seen, query, right)
@@ -257,9 +257,9 @@ class _Pass:
                     scope.above["t2i"][at], scope.level["t2i"][at] = tally(scores, column, right)
                     continue
                 for rows, columns in scope.parts:
-                    own = np.flatnonzero(np.isin(caption[pairs], columns))
-                    counts = tally(scores[rows], column[own], right[own])
-                    scope.above["t2i"][at[own]], scope.level["t2i"][at[own]] = counts
+                    affected = np.flatnonzero(np.isin(caption[pairs], columns))
+                    counts = tally(scores[rows], column[affected], right[affected])
+                    scope.above["t2i"][at[affected]], scope.level["t2i"][at[affected]] = counts
 
     def _shares_of_images(self, i: int, scores: ndarray, lo: int, hi: int) -> tuple[ndarray, ndarray]:
         """Rows of the search whose images are in the block, and their R-Precision by rule."""
@@ -285,9 +285,9 @@ class _Pass:
         rule: Plausible = search.positives  # type: ignore[assignment]
         values = np.empty((len(rule.thresholds), 3, len(search)))
         step = max(1, _BLOCK // (self.n["i2t"] * self.blocks.itemsize))
-        for own, images in side.views():
-            for lo in range(0, len(own), step):
-                rows = own[lo : lo + step]
+        for view, images in side.views():
+            for lo in range(0, len(view), step):
+                rows = view[lo : lo + step]
                 of_captions = lines(self.blocks, "t2i", search.queries[rows], _slice(images))
                 seen = np.ascontiguousarray(of_captions)
                 near = rule.distances(rows, images)

@@ -77,8 +77,8 @@ def matched(given: PrecomputedTable, benchmark: Benchmark, *, note: Note = warn)
 
 def covered(given: PrecomputedTable, benchmark: Benchmark) -> Benchmark:
     """The questions that a table has answers to, by their ids; raises `ScoreError` where it has none."""
-    known = set(given.ids or ())
-    rows = np.array([at for at, name in enumerate(benchmark.questions.ids) if name in known], dtype=np.int64)
+    ids = set(given.ids or ())
+    rows = np.array([at for at, name in enumerate(benchmark.questions.ids) if name in ids], dtype=np.int64)
     if not len(rows):
         raise ScoreError(
             f"answers no question of {benchmark.name}",
@@ -173,10 +173,10 @@ def _rows(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[nd
         if rows_of_pairs is not None:
             return rows_of_pairs
     columns = _Columns(given, benchmark)
-    theirs, ours = columns.captions
+    of_table, of_questions = columns.captions
     # Ids of which none is a question's are the table's own numbering.
     known = names is not None and not question_ids.isdisjoint(names)
-    if not known and ours and theirs.keys() >= ours.keys():
+    if not known and of_questions and of_table.keys() >= of_questions.keys():
         return columns.rows_by_captions(note)
     if names is not None:
         rows = _rows_by_id(names, benchmark, given.table.source, note)
@@ -191,7 +191,7 @@ def _rows(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[nd
     else:
         rows = columns.rows_in_order()
     columns.check(rows)
-    if names is None and not theirs.keys() & ours.keys() and columns.files is None:
+    if names is None and not of_table.keys() & of_questions.keys() and columns.files is None:
         note(
             f"{given.table.source}: no column of ids or captions; its rows are taken to be in the order of "
             f"{benchmark.name}"
@@ -279,10 +279,10 @@ class _Columns:
     def captions(self) -> tuple[dict[int, list[str]], dict[int, list[str]]]:
         """Captions of the table by slot, and of the questions by slot, where they are at hand."""
         questions = self.benchmark.listed
-        theirs: dict[int, list[str]] = {}
-        ours: dict[int, list[str]] = {}
+        of_table: dict[int, list[str]] = {}
+        of_questions: dict[int, list[str]] = {}
         if self.given.folded or not questions.single:
-            return theirs, ours
+            return of_table, of_questions
         caption_slots, _ = questions.slots()
         count = caption_slots.shape[1]
         names: Sequence[Sequence[str]] = _TWO[:count]
@@ -292,12 +292,12 @@ class _Columns:
         for slot, candidates in enumerate(names):
             column = self._column(candidates)
             if column is not None:
-                theirs[slot] = [_plain(cell) for cell in column]
+                of_table[slot] = [_plain(cell) for cell in column]
             positions = caption_slots[:, slot].tolist()
             texts = [self.benchmark.captions[at].text if at >= 0 else "" for at in positions]
             if all(text is not None for text in texts):
-                ours[slot] = [_plain(text) for text in texts]
-        return theirs, ours
+                of_questions[slot] = [_plain(text) for text in texts]
+        return of_table, of_questions
 
     @cached_property
     def files(self) -> tuple[list[str], list[str]] | None:
@@ -305,27 +305,27 @@ class _Columns:
         column = None if self.given.folded else self._column(_FILES)
         if column is None:
             return None
-        theirs = ["" if cell is None else PurePath(str(cell)).name for cell in column]
+        of_table = ["" if cell is None else PurePath(str(cell)).name for cell in column]
         first = self.benchmark.listed.slots()[1][:, 0]
-        return _shared(theirs, [[PurePath(self.benchmark.images[position].id).name for position in first]])
+        return _shared(of_table, [[PurePath(self.benchmark.images[position].id).name for position in first]])
 
     @cached_property
     def subsets(self) -> tuple[list[str], list[str]] | None:
         """Subsets: of the benchmark before the slash of its ids, or as a grouping, or as two."""
-        theirs = None if self.given.subsets is None else list(self.given.subsets)
+        of_table = None if self.given.subsets is None else list(self.given.subsets)
         subset, kind, subtype = (self._column((name,)) for name in ("subset", "type", "subtype"))
-        if theirs is None and subset is not None:
-            theirs = [str(cell) for cell in subset]
-        elif theirs is None and kind is not None and subtype is not None:
-            theirs = _joined(kind, subtype)
-        if theirs is None:
+        if of_table is None and subset is not None:
+            of_table = [str(cell) for cell in subset]
+        elif of_table is None and kind is not None and subtype is not None:
+            of_table = _joined(kind, subtype)
+        if of_table is None:
             return None
         ids, groupings = self.benchmark.questions.ids, self.benchmark.questions.groupings
         columns = [[name.split("/")[0] for name in ids]] if all("/" in name for name in ids) else []
         columns += [list(labels) for labels in groupings.values()]
         if {"type", "subtype"} <= groupings.keys():
             columns.append(_joined(groupings["type"], groupings["subtype"]))
-        return _shared(theirs, columns)
+        return _shared(of_table, columns)
 
     def _column(self, names: Sequence[str]) -> Sequence[object] | None:
         column = first_column(self.given.table, names)
@@ -353,9 +353,9 @@ class _Columns:
         """For every question its row in the benchmark's order, in each subset where both know those."""
         if self.subsets is None:
             return np.arange(len(self.benchmark), dtype=np.int64)
-        theirs, ours = self.subsets
-        rows, questions = Counter(theirs), Counter(ours)
-        for subset in dict.fromkeys([*ours, *theirs]):
+        of_table, of_questions = self.subsets
+        rows, questions = Counter(of_table), Counter(of_questions)
+        for subset in dict.fromkeys([*of_questions, *of_table]):
             if rows[subset] != questions[subset]:
                 name = self.benchmark.name
                 raise ScoreError(
@@ -365,7 +365,7 @@ class _Columns:
                     allowed=str(questions[subset]),
                 )
         order = np.empty(len(self.benchmark), dtype=np.int64)
-        order[np.argsort(ours, kind="stable")] = np.argsort(theirs, kind="stable")
+        order[np.argsort(of_questions, kind="stable")] = np.argsort(of_table, kind="stable")
         return order
 
     def rows_by_captions(self, note: Note) -> Int64[ndarray, "n"]:
@@ -376,19 +376,19 @@ class _Columns:
         table, benchmark = self.given.table, self.benchmark
         columns = [(self.captions[0][slot], texts) for slot, texts in sorted(self.captions[1].items())]
         columns += [column for column in (self.files, self.subsets) if column is not None]
-        theirs, ours = (list(zip(*cells, strict=True)) for cells in zip(*columns, strict=True))
+        of_table, of_questions = (list(zip(*cells, strict=True)) for cells in zip(*columns, strict=True))
         rows_of: dict[tuple[str, ...], deque[int]] = defaultdict(deque)
-        for row, key in enumerate(theirs):
+        for row, key in enumerate(of_table):
             rows_of[key].append(row)
-        wanted = Counter(ours)
-        missing = [q for q, key in enumerate(ours) if len(rows_of[key]) < wanted[key]]
+        wanted = Counter(of_questions)
+        missing = [q for q, key in enumerate(of_questions) if len(rows_of[key]) < wanted[key]]
         if missing:
             ids = [benchmark.questions.ids[question] for question in missing]
             raise ScoreError(
                 f"questions of {benchmark.name} have no row with their captions",
                 where=table.source,
                 given=f"{len(missing)} of {len(benchmark)} missing: {few(ids)}",
-                hint=f"the first asks about {_cells(ours[missing[0]])}",
+                hint=f"the first asks about {_cells(of_questions[missing[0]])}",
             )
         doubled = next((key for key in wanted if len(rows_of[key]) > wanted[key]), None)
         if doubled is not None:
@@ -398,18 +398,18 @@ class _Columns:
                 where=f"{table.where(first)} and {table.where(second)}",
                 given=_cells(doubled),
             )
-        rows = np.asarray([rows_of[key].popleft() for key in ours], dtype=np.int64)
+        rows = np.asarray([rows_of[key].popleft() for key in of_questions], dtype=np.int64)
         alike = sum(count for count in wanted.values() if count > 1)
         if alike and (rows != np.arange(len(rows))).any():
             note(
                 f"{table.source}: {alike} questions of {benchmark.name} have the captions of another; "
                 "they are matched in order"
             )
-        left = sorted(set(range(len(theirs))) - set(rows.tolist()))
+        left = sorted(set(range(len(of_table))) - set(rows.tolist()))
         if left:
             note(
-                f"{table.where(left[0])}: {len(left)} of {len(theirs)} rows belong to no question of "
-                f"{benchmark.name} and are left out; the first has {_cells(theirs[left[0]])}"
+                f"{table.where(left[0])}: {len(left)} of {len(of_table)} rows belong to no question of "
+                f"{benchmark.name} and are left out; the first has {_cells(of_table[left[0]])}"
             )
         return rows
 
@@ -454,7 +454,7 @@ def _rows_by_pairs(given: PrecomputedTable, benchmark: Benchmark, note: Note) ->
     """For every question the row of its image and caption; None where the table has no column of either."""
     if not any(item_columns(given.table)):
         return None
-    images, captions = (_one_of(names, given, benchmark, *ours) for names, ours in _items(given, benchmark))
+    images, captions = (_one_of(names, given, benchmark, *ids) for names, ids in _items(given, benchmark))
     used = [column for column in (images, captions) if column is not None]
     named = " and ".join(f"'{column.name}'" for column in used)
     if len(used) == 1 and len({names[0] for names in used[0].ours}) < len(used[0].ours):
@@ -465,9 +465,9 @@ def _rows_by_pairs(given: PrecomputedTable, benchmark: Benchmark, note: Note) ->
         problem = f"column {named} does not tell the questions of {benchmark.name} apart"
         allowed = "columns image_id and caption_id, or image and caption; or id, with the questions' ids"
         raise ScoreError(problem, where=given.table.source, allowed=allowed)
-    theirs = list(zip(*(column.theirs for column in used), strict=True))
+    ids = list(zip(*(column.theirs for column in used), strict=True))
     row_of: dict[tuple[Hashable, ...], int] = {}
-    firsts = [row_of.setdefault(key, row) for row, key in enumerate(theirs)]
+    firsts = [row_of.setdefault(key, row) for row, key in enumerate(ids)]
     rows = np.full(len(benchmark), -1, dtype=np.int64)
     for question in range(len(benchmark)):
         keys = product(*(column.ours[question] for column in used))
@@ -502,9 +502,9 @@ def _rows_by_pairs(given: PrecomputedTable, benchmark: Benchmark, note: Note) ->
 
 def _check_pairs(given: PrecomputedTable, benchmark: Benchmark, rows: Int64[ndarray, "n"]) -> None:
     """Raise `ScoreError` where images or captions in the table's `rows` are not those of the questions."""
-    for columns, ours in _items(given, benchmark):
+    for columns, expected in _items(given, benchmark):
         for name in columns:
-            column = _read(given, name, *ours)
+            column = _read(given, name, *expected)
             if column is None:
                 continue
             odd = [q for q, row in enumerate(rows.tolist()) if column.theirs[row] not in column.ours[q]]
@@ -555,13 +555,13 @@ def _read(
 ) -> _Column | None:
     """The column under the first reading that finds every item; ids first, then texts."""
     cells = [cell_text(cell) for cell in given.table[name]]
-    distinct, own = set(cells), set(chain(*names))
+    distinct, names_there = set(cells), set(chain(*names))
     for reading in _READINGS:
-        read = {text: reading(text) for text in distinct | own}
+        read = {text: reading(text) for text in distinct | names_there}
         held = {read[cell] for cell in distinct}
         if (
             len(held) == len(distinct)
-            and len({read[text] for text in own}) == len(own)
+            and len({read[text] for text in names_there}) == len(names_there)
             and all(any(read[name] in held for name in own_names) for own_names in set(names))
         ):
             return _Column(
@@ -585,8 +585,8 @@ def _items(given: PrecomputedTable, benchmark: Benchmark) -> list[tuple[Sequence
     caption_names: list[tuple[str, ...]] = []
     for name, caption, image in zip(benchmark.questions.ids, captions, images, strict=True):
         id, prefix = benchmark.captions[caption].id, f"{benchmark.images[image].id}/"
-        own = name.removeprefix(prefix)
-        caption_names.append((own, id) if name.startswith(prefix) and own != id else (id,))
+        item_id = name.removeprefix(prefix)
+        caption_names.append((item_id, id) if name.startswith(prefix) and item_id != id else (id,))
     words = [(_plain(text),) for at in captions if (text := benchmark.captions[at].text) is not None]
     image_columns, caption_columns = item_columns(given.table)
     return [

@@ -237,8 +237,8 @@ def reordered(
         # Of the candidates as high as the last one some may be left out: these stand above now.
         more = np.maximum(0, number[query] - above[at])
         above[at], level[at] = above[at] + more, np.maximum(1, level[at] - more)
-        place, own, line = at[among], here[among], scores[query[among]]
-        value = line[own][:, None]
+        place, kept_items, line = at[among], here[among], scores[query[among]]
+        value = line[kept_items][:, None]
         above[place], level[place] = (line > value).sum(axis=1), (line == value).sum(axis=1)
     return replace(placed, above=above, level=level)
 
@@ -255,10 +255,10 @@ def _first_items(
     order = np.lexsort((chosen.items, -scores, chosen.items < 0), axis=1)
     items, values = np.take_along_axis(chosen.items, order, 1), np.take_along_axis(scores, order, 1)
     for at in range(len(top)):
-        own = items[at][items[at] >= 0][:width]
-        others = first.top[at][~np.isin(first.top[at], items[at])][: width - len(own)]
-        top[at, : len(own)], top[at, len(own) : len(own) + len(others)] = own, others
-        top_scores[at, : len(own)] = values[at, : len(own)]
+        valid = items[at][items[at] >= 0][:width]
+        others = first.top[at][~np.isin(first.top[at], items[at])][: width - len(valid)]
+        top[at, : len(valid)], top[at, len(valid) : len(valid) + len(others)] = valid, others
+        top_scores[at, : len(valid)] = values[at, : len(valid)]
     return top, top_scores
 
 
@@ -276,18 +276,18 @@ def _shares(
         place[items] = np.arange(len(items))
         step = max(1, _AT_ONCE // max(1, len(items)))
         for lo in range(0, len(rows), step):
-            own = rows[lo : lo + step]
-            queries = search.queries[own]
+            part = rows[lo : lo + step]
+            queries = search.queries[part]
             of_queries = lines(blocks, side.name, queries, items)
             # Numbers of levels in place of scores: whatever these are, candidates can stand above them all.
             levels = np.stack([np.unique(line, return_inverse=True)[1].reshape(-1) for line in of_queries])
-            for row, query in enumerate(own):
+            for row, query in enumerate(part):
                 there = chosen.items[query] >= 0
                 mine = np.unique(scores[query, there], return_inverse=True)[1].reshape(-1)
                 levels[row, place[chosen.items[query, there]]] = len(items) + mine
-            near = rule.distances(own, items)
+            near = rule.distances(part, items)
             for nth, limit in enumerate(rule.thresholds):
-                values[nth][:, own] = precision_at_r(levels, near <= limit, cap=rule.cap)
+                values[nth][:, part] = precision_at_r(levels, near <= limit, cap=rule.cap)
     return values
 
 

@@ -119,9 +119,11 @@ def _loaded(load: Callable[[], Any], wanted: Identity) -> Any:
     scorer = load()
     identity = identity_of(scorer)
     if identity.key != wanted.key:
-        ours, theirs = wanted.to_json(), identity.to_json()
+        expected, loaded = wanted.to_json(), identity.to_json()
         differ = [
-            f"{fact} {theirs[fact]!r} for {ours[fact]!r}" for fact in ours if ours[fact] != theirs[fact]
+            f"{fact} {loaded[fact]!r} for {expected[fact]!r}"
+            for fact in expected
+            if expected[fact] != loaded[fact]
         ]
         problem = f"the worker on {socket.gethostname()} loads another scorer than the driver"
         hint = "give all machines the same files, and driver and workers the same kind of device"

@@ -287,9 +287,9 @@ class Session:
         over_limit = getattr(embedder, "over_limit", None)
         if over_limit is None:
             return
-        known = cache.read("limits", work.caption_keys)
-        over = 0 if known.values is None else int(known.values.sum())
-        missing = np.setdiff1d(np.arange(len(work.captions)), known.rows)
+        cached = cache.read("limits", work.caption_keys)
+        over = 0 if cached.values is None else int(cached.values.sum())
+        missing = np.setdiff1d(np.arange(len(work.captions)), cached.rows)
         for start in range(0, len(missing), _COUNTED):
             rows = missing[start : start + _COUNTED]
             longer = np.zeros((len(rows), 1), dtype=np.float32)
@@ -320,15 +320,15 @@ class Session:
         stage = stage or f"{'scoring' if scores else 'embedding'} {values.kind}"
         executor = None if cache.folder is None else self.executor
         for _ in range(_ATTEMPTS):
-            known, broken = values.read(cache)
+            cached, broken = values.read(cache)
             for path in broken:
                 self.note(f"{located(path)}: damaged cache file passed over; what it held is computed again")
                 if executor is not None:
                     # Its name would say to all processes that it is finished.
                     cache.drop(values.kind, path)
-            done = len(known)
+            done = len(cached)
             self.progress(stage, done, len(items))
-            missing = np.setdiff1d(np.arange(len(items)), known).tolist()
+            missing = np.setdiff1d(np.arange(len(items)), cached).tolist()
             if not missing:
                 return values
             if order is not None:

@@ -100,8 +100,8 @@ class Leases:
     def _abandoned(self, lease: str, held: Tagged) -> bool:
         try:
             owner: dict[str, Any] = json.loads(held.data)
-            ours = owner["host"] == self._owner["host"]
-            if ours and not alive(int(owner["process"])):
+            same_host = owner["host"] == self._owner["host"]
+            if same_host and not alive(int(owner["process"])):
                 return True
         except (ValueError, KeyError, TypeError):
             pass  # no lease of ours: its age decides

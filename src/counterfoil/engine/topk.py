@@ -72,9 +72,9 @@ def top_k(
         problem = "queries and gallery cannot be multiplied as they are"
         given = f"{queries.dtype} and {gallery.dtype}"
         raise InputError(problem, given=given, allowed="both float32, or both float64")
-    own = threading.local()
+    workspace = threading.local()
     return top_k_in_blocks(
-        lambda rows, columns: product(queries[rows], gallery[columns], own),
+        lambda rows, columns: product(queries[rows], gallery[columns], workspace),
         len(queries),
         len(gallery),
         k,
@@ -150,12 +150,12 @@ def better(
         return best
     touched, nth, count = np.unique(row, return_inverse=True, return_counts=True)
     slot = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    known = 0 if best is None else k
+    n_best = 0 if best is None else k
     # One line per row that has survivors: what was known, best first, then the survivors by position.
     # A stable sort leaves equal scores in that order, and padding behind everything else.
-    lines = np.full((len(touched), known + int(count.max(initial=0))), -np.inf, score.dtype)
+    lines = np.full((len(touched), n_best + int(count.max(initial=0))), -np.inf, score.dtype)
     names = np.full(lines.shape, -1)
-    lines[nth, known + slot], names[nth, known + slot] = score, first_item + column
+    lines[nth, n_best + slot], names[nth, n_best + slot] = score, first_item + column
     if best is None:
         order = np.argsort(-lines, axis=1, kind="stable")[:, :k]
         return np.take_along_axis(names, order, 1), np.take_along_axis(lines, order, 1)
@@ -275,14 +275,14 @@ def of_rankings(name: str, benchmark: Benchmark, rankings: Rankings) -> ModelLis
     queries: Mapping[Direction, Ids] = {"i2t": gallery.i2t.queries, "t2i": gallery.t2i.queries}
     top: Mapping[Direction, ndarray] = {"i2t": rankings.i2t.top, "t2i": rankings.t2i.top}
     rows = {way: np.full(len(names), -1) for way, names in ids.items()}
-    for way, own in queries.items():
-        rows[way][own] = np.arange(len(own))
+    for way, numbers in queries.items():
+        rows[way][numbers] = np.arange(len(numbers))
 
     return ModelLists(
         name,
         image_ids,
         caption_ids,
-        query_ids={way: tuple(ids[way][i] for i in own) for way, own in queries.items()},
+        query_ids={way: tuple(ids[way][i] for i in numbers) for way, numbers in queries.items()},
         depth={way: items.shape[1] for way, items in top.items()},
         first=lambda way, at, k, _: top[way][rows[way][at], :k].astype(np.int64),
         texts=tuple(caption.text for caption in benchmark.captions),
@@ -338,16 +338,16 @@ def _whole(name: str, image_ids: tuple[str, ...], caption_ids: tuple[str, ...], 
 def renumbered(lists: ModelLists, reference: ModelLists) -> ModelLists:
     """The same lists with items numbered as in the reference; the galleries must hold the same."""
     moves: dict[str, NDArray[np.int64]] = {}
-    for kind, own, other in (
+    for kind, numbers, other in (
         ("image", lists.image_ids, reference.image_ids),
         ("caption", lists.caption_ids, reference.caption_ids),
     ):
         place = {name: at for at, name in enumerate(other)}
-        to = np.array([place.get(name, -1) for name in own], dtype=np.int64)
-        lacking = set(other) - set(own)
+        to = np.array([place.get(name, -1) for name in numbers], dtype=np.int64)
+        lacking = set(other) - set(numbers)
         if (to < 0).any() or lacking:
             extra = int((to < 0).sum())
-            example = own[int(np.argmax(to < 0))] if extra else min(lacking)
+            example = numbers[int(np.argmax(to < 0))] if extra else min(lacking)
             problem = f"{lists.name} and {reference.name} rank different {kind}s"
             given = f"{extra:,} only in the first, {len(lacking):,} only in the second, such as {example}"
             raise DataError(problem, given=given, allowed="the same gallery for all models")

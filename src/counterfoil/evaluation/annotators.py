@@ -37,7 +37,7 @@ KINDS = {"bias": "total", "self-bias": "own", "non-self-bias": "others"}
 def curves(biases: Bias, annotators: NDArray[np.bool_]) -> dict[str, dict[int, float]]:
     """Mean bias by number of annotators, all of them left out: there it is 0 by definition."""
     some = ~annotators.all(axis=1)
-    return {name: by_size(getattr(biases, own)[some], annotators[some]) for name, own in KINDS.items()}
+    return {name: by_size(getattr(biases, field)[some], annotators[some]) for name, field in KINDS.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +92,10 @@ def to_json(study: AnnotatorBias) -> dict[str, Any]:
             row = study.shown.index(at)
             ends = zip(study.models, study.ends.low[row], study.ends.high[row], strict=True)
             of_set["performance_interval"] = {model: list(map(or_none, both)) for model, *both in ends}
-        of_set |= {kind: or_none(getattr(study.bias, own)[at]) for kind, own in _in_json(KINDS).items()}
+        of_set |= {kind: or_none(getattr(study.bias, field)[at]) for kind, field in _in_json(KINDS).items()}
         if at < len(study.models):
-            for kind, own in _in_json(KINDS).items():
-                bounds = study.single[own]
+            for kind, field in _in_json(KINDS).items():
+                bounds = study.single[field]
                 of_set[f"{kind}_interval"] = [or_none(bounds.low[at]), or_none(bounds.high[at])]
         sets[name] = of_set
     return {

@@ -48,9 +48,9 @@ def near_pairs(texts: Sequence[str], *, threshold: float = NEAR, first: int = 0)
             often[shingle] = often.get(shingle, 0) + 1
     holders: dict[str, list[int]] = {}
     pairs = []
-    for j, own in enumerate(sets):
-        rarest = sorted(own, key=lambda shingle: (often[shingle], shingle))
-        prefix = rarest[: len(own) - int(np.ceil(threshold * len(own) - 1e-9)) + 1]
+    for j, tokens in enumerate(sets):
+        rarest = sorted(tokens, key=lambda shingle: (often[shingle], shingle))
+        prefix = rarest[: len(tokens) - int(np.ceil(threshold * len(tokens) - 1e-9)) + 1]
         seen: set[int] = set()
         for shingle in prefix:
             if not first or j >= first:
@@ -58,12 +58,12 @@ def near_pairs(texts: Sequence[str], *, threshold: float = NEAR, first: int = 0)
             if not first or j < first:
                 holders.setdefault(shingle, []).append(j)
         # The similarity of two sets is at most the ratio of their sizes.
-        least, most = threshold * len(own) - 1e-9, (len(own) + 1e-9) / max(threshold, 1e-9)
+        least, most = threshold * len(tokens) - 1e-9, (len(tokens) + 1e-9) / max(threshold, 1e-9)
         for i in seen:
             if not least <= len(sets[i]) <= most:
                 continue
-            common = len(own & sets[i])
-            if common >= threshold * (len(own) + len(sets[i]) - common) - 1e-9:
+            common = len(tokens & sets[i])
+            if common >= threshold * (len(tokens) + len(sets[i]) - common) - 1e-9:
                 pairs.append((i, j))
     return sorted(pairs)
 
@@ -201,19 +201,19 @@ def leakage(
 ) -> Leakage:
     """What a benchmark, or its questions `rows`, shares with other captions and names of images."""
     chosen = np.arange(len(benchmark)) if rows is None else rows
-    own: dict[str, set[int]] = {}
+    questions_of: dict[str, set[int]] = {}
     for question in chosen.tolist():
         for at in benchmark.questions.captions_of(question):
             text = benchmark.captions[at].text
             if text is not None:
-                own.setdefault(normal(text), set()).add(question)
-    theirs = dict.fromkeys(normal(text) for text in texts)
-    exact = {text: of for text, of in own.items() if text in theirs}
+                questions_of.setdefault(normal(text), set()).add(question)
+    other_texts = dict.fromkeys(normal(text) for text in texts)
+    exact = {text: of for text, of in questions_of.items() if text in other_texts}
     touched = set().union(*exact.values()) if exact else set()
-    rest = [text for text in own if text not in theirs]
-    both = [*rest, *(text for text in theirs if text not in own)]
+    rest = [text for text in questions_of if text not in other_texts]
+    both = [*rest, *(text for text in other_texts if text not in questions_of)]
     pairs = near_pairs(both, first=len(rest)) if rest and len(both) > len(rest) else []
-    nearly = set().union(*(own[both[i]] for i, _ in pairs)) - touched if pairs else set()
+    nearly = set().union(*(questions_of[both[i]] for i, _ in pairs)) - touched if pairs else set()
     named = {image_stem(name) for name in images}
     shown = {
         benchmark.images[at].id

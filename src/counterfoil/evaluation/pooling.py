@@ -185,8 +185,8 @@ def unjudged(
     pairs, at = np.unique(np.concatenate(codes), return_inverse=True)
     place = np.zeros((len(pairs), len(tops)), dtype=np.int64)
     ends = np.cumsum([0, *map(len, codes)])
-    for model, own in enumerate(places):
-        place[at.reshape(-1)[ends[model] : ends[model + 1]], model] = own
+    for model, ranks in enumerate(places):
+        place[at.reshape(-1)[ends[model] : ends[model + 1]], model] = ranks
     return Pool(pairs // width, pairs % width, place), depths
 
 

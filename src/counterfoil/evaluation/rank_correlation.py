@@ -73,23 +73,23 @@ def choose(groups: Mapping[str, tuple[Run, ...]], wanted: Sequence[str]) -> dict
     for pattern in wanted:
         benchmark, _, measure = pattern.rpartition(":")
         hits = [
-            (name, own)
+            (name, one)
             for name in groups
             if fnmatchcase(name, benchmark or "*")
-            for own in known[name]
-            if fnmatchcase(own, measure) or own == overall(known[name], measure)
+            for one in known[name]
+            if fnmatchcase(one, measure) or one == overall(known[name], measure)
         ]
         if not hits:
             matching = [name for name in groups if fnmatchcase(name, benchmark or "*")]
             if not matching:
                 raise UnknownNameError("benchmark", benchmark, groups, where=f"measure '{pattern}'")
             raise UnknownNameError(
-                "measure", measure, {own for name in matching for own in known[name]}, where=benchmark or None
+                "measure", measure, {one for name in matching for one in known[name]}, where=benchmark or None
             )
-        for name, own in hits:
-            if own not in chosen[name]:
-                chosen[name].append(own)
-    return {name: tuple(own) for name, own in chosen.items()}
+        for name, one in hits:
+            if one not in chosen[name]:
+                chosen[name].append(one)
+    return {name: tuple(one) for name, one in chosen.items()}
 
 
 @dataclass(frozen=True, eq=False)

@@ -148,8 +148,8 @@ def is_run_of(folder: Path, *, scorer: str, identity: Collection[str] = ()) -> b
     except DataError:
         return False
     about = manifest.get("scorer") or {}
-    known = [about[key] for key in ("name", "key") if key in about]
-    return bool(named == scorer and (not identity or not known or set(identity) & set(known)))
+    identifiers = [about[key] for key in ("name", "key") if key in about]
+    return bool(named == scorer and (not identity or not identifiers or set(identity) & set(identifiers)))
 
 
 def load_run(folder: str | Path) -> Run:
@@ -157,10 +157,12 @@ def load_run(folder: str | Path) -> Run:
     from counterfoil.benchmarks.folder import read_tables
 
     folder = Path(folder)
-    manifest, known = _verified(folder)
+    manifest, manifest_model = _verified(folder)
     result = Result.from_json(read_json(folder / RESULT))
-    benchmark = read_tables(folder, known.questions, where=f"{folder / 'manifest.json'}, field 'questions'")
-    about = known.benchmark
+    benchmark = read_tables(
+        folder, manifest_model.questions, where=f"{folder / 'manifest.json'}, field 'questions'"
+    )
+    about = manifest_model.benchmark
     benchmark = replace(benchmark, source=about.source, path=Path(about.path) if about.path else None)
     form, table = FORMS[benchmark.questions.form], read_parquet(folder / ANSWERS)
     answers = form.read_answers(benchmark, table, where=folder / ANSWERS)
@@ -198,18 +200,18 @@ def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:
         )
     path = folder / "manifest.json"
     manifest = read_json(path)
-    known = check_model(manifest, RunManifest, where=path)
-    if known.layout != SCHEMA:
+    checked = check_model(manifest, RunManifest, where=path)
+    if checked.layout != SCHEMA:
         what, hint = "unknown version of a run folder", "evaluate again, or use the counterfoil that wrote it"
-        raise DataError(what, where=path, given=known.layout, allowed=str(SCHEMA), hint=hint)
-    form = check_model(known.questions, Facts, where=f"{folder / 'manifest.json'}, field 'questions'").form
-    lacking = [name for name in (*files_of(form), ANSWERS, ITEMS, RESULT) if name not in known.digests]
+        raise DataError(what, where=path, given=checked.layout, allowed=str(SCHEMA), hint=hint)
+    form = check_model(checked.questions, Facts, where=f"{folder / 'manifest.json'}, field 'questions'").form
+    lacking = [name for name in (*files_of(form), ANSWERS, ITEMS, RESULT) if name not in checked.digests]
     if lacking:
         raise DataError("the manifest is incomplete", where=path, given=f"no digest of {lacking[0]}")
-    strange = [name for name in known.digests if Path(name).name != name]
+    strange = [name for name in checked.digests if Path(name).name != name]
     if strange:
         raise DataError("the manifest names a file outside of the folder", where=path, given=strange[0])
-    for name, digest in known.digests.items():
+    for name, digest in checked.digests.items():
         file = folder / name
         if not file.is_file():
             raise DataError("the run is not whole: a file is missing", where=file, hint="evaluate again")
@@ -217,7 +219,7 @@ def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:
             raise DataError(
                 "the file is not the one the run wrote", where=file, hint="evaluate again to replace it"
             )
-    return manifest, known
+    return manifest, checked
 
 
 def find_runs(paths: Sequence[str | Path], *, note: Callable[[str], None] = lambda text: None) -> list[Run]:
@@ -244,10 +246,10 @@ def find_runs(paths: Sequence[str | Path], *, note: Callable[[str], None] = lamb
             of_folders = short
             break
     both = zip(runs, of_folders, strict=True)
-    names = [run.name if run.manifest.get("named", True) else own for run, own in both]
+    names = [run.name if run.manifest.get("named", True) else place for run, place in both]
     keys = [(run.benchmark.name, name) for run, name in zip(runs, names, strict=True)]
     for twice in sorted({name for k, (_, name) in enumerate(keys) if keys[k] in keys[:k]}):
         note(f"several runs are called '{twice}': their folders stand behind the name")
         with_folders = zip(names, of_folders, strict=True)
-        names = [f"{name} ({own})" if name == twice else name for name, own in with_folders]
+        names = [f"{name} ({place})" if name == twice else name for name, place in with_folders]
     return [replace(run, name=name) for run, name in zip(runs, names, strict=True)]

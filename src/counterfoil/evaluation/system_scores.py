@@ -203,19 +203,19 @@ def differences_of(
         systems = [s for s in columns[a][0].systems if s in columns[b][0].systems]
         if len(systems) < LEAST:
             continue
-        first, second, theirs = (
+        first, second, humans = (
             of.of_systems(systems) for of in (columns[a][0], columns[b][0], columns[a][1])
         )
-        between = measures(np.stack([of.fixed for of in (first, second, theirs)], axis=1)[None])[0]
+        between = measures(np.stack([of.fixed for of in (first, second, humans)], axis=1)[None])[0]
         values = between[:, 0, 2] - between[:, 1, 2]
         if np.isnan(values).any():
             continue
         ends = np.full((2, len(MEASURES)), np.nan)
-        if drawing.drawable(first, second, theirs):
-            samples = drawing.correlations(first, second, theirs)
+        if drawing.drawable(first, second, humans):
+            samples = drawing.correlations(first, second, humans)
             ends = percentiles(samples[:, :, 0, 2] - samples[:, :, 1, 2])
             ends = np.stack([np.fmin(ends[0], values), np.fmax(ends[1], values)])
-        p = _swapped(first, second, theirs, values, drawing)
+        p = _swapped(first, second, humans, values, drawing)
         r = between[-1]
         three = float(r[0, 2]), float(r[1, 2]), float(r[0, 1])
         both = williams(*three, len(systems)) if len(systems) > LEAST else float("nan")

@@ -147,16 +147,18 @@ def system_correlations(
                     hint="are systems called the same in both?",
                 )
             columns[metric] = of.of_systems(both), scores.of_systems(both)
-        for metric, (own, theirs) in columns.items():
-            n = len(own.fixed)
-            values = measures(np.stack([own.fixed, theirs.fixed], axis=1)[None])[0, :, 0, 1]
+        for metric, (metric_scores, human_scores) in columns.items():
+            n = len(metric_scores.fixed)
+            values = measures(np.stack([metric_scores.fixed, human_scores.fixed], axis=1)[None])[0, :, 0, 1]
             p, low, high = np.full((3, len(MEASURES)), np.nan)
             if not np.isnan(values).any():
-                p = _test(own.fixed, theirs.fixed, draws, seed)
-                if drawing.drawable(own, theirs):
-                    low, high = drawing.around(values, drawing.correlations(own, theirs)[:, :, 0, 1], n)
+                p = _test(metric_scores.fixed, human_scores.fixed, draws, seed)
+                if drawing.drawable(metric_scores, human_scores):
+                    low, high = drawing.around(
+                        values, drawing.correlations(metric_scores, human_scores)[:, :, 0, 1], n
+                    )
             correlations += _rows(metric, human, n, (values, low, high, p), exact=n <= _EVERY_ORDER)
-            notes += _why_missing(metric, human, own, theirs, drawing)
+            notes += _why_missing(metric, human, metric_scores, human_scores, drawing)
         correlations += _one_person(human, each_judge.get(human, {}), drawing)
         differences += differences_of(human, columns, drawing)
     fewest = min((correlation.systems for correlation in correlations), default=ENOUGH)
@@ -206,18 +208,18 @@ def _one_person(
     if len(judges) < 2:
         return []
     pairs = []
-    for name, own in judges.items():
+    for name, scores in judges.items():
         others = together({other: of for other, of in judges.items() if other != name})
-        both = ~(np.isnan(own.fixed) | np.isnan(others.fixed))
+        both = ~(np.isnan(scores.fixed) | np.isnan(others.fixed))
         if both.sum() >= LEAST:
-            pairs.append((own.take(both), others.take(both)))
+            pairs.append((scores.take(both), others.take(both)))
     if not pairs:
         return []
     values = np.mean(
         [measures(np.stack([a.fixed, b.fixed], axis=1)[None])[0, :, 0, 1] for a, b in pairs], axis=0
     )
     p, low, high = np.full((3, len(MEASURES)), np.nan)
-    fewest = min(len(own.fixed) for own, _ in pairs)
+    fewest = min(len(scores.fixed) for scores, _ in pairs)
     if not np.isnan(values).any() and drawing.drawable(*(of for pair in pairs for of in pair)):
         samples = np.mean([drawing.correlations(*pair)[:, :, 0, 1] for pair in pairs], axis=0)
         low, high = drawing.around(values, samples, fewest)

@@ -34,18 +34,18 @@ _CUT = "is the file cut off?"
 
 def read_npy(path: str | Path, *, mapped: bool = False, hint: str = "check the path") -> ndarray:
     """The array in an npy file; with `mapped` it stays on the disk until it is looked at."""
-    known = regular(path, hint=hint)
+    status = regular(path, hint=hint)
     try:
         with open(path, "rb") as file:
             start = file.read(len(_NPY))
             if start.startswith(_ZIP):
                 raise DataError("is an npz file, not one array", where=path, hint="save it with numpy.save")
-            if not known.st_size:
+            if not status.st_size:
                 raise DataError("the file is empty", where=path, hint="save it with numpy.save")
             file.seek(0)
             shape, fortran, kind = _header(file, path)
             begin = file.tell()
-            held, claimed = known.st_size - begin, prod(shape) * kind.itemsize
+            held, claimed = status.st_size - begin, prod(shape) * kind.itemsize
             if claimed > held:
                 raise DataError(
                     "holds less than its header says",

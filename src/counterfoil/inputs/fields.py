@@ -37,14 +37,14 @@ def check_key(key: str, known: Iterable[str], *, where: object) -> None:
 
 def field_value(kind: type, key: str, value: Any, *, where: object) -> Any:
     """The value of a field as the dataclass holds it, from TOML's or the caller's."""
-    known = fields_of(kind)
-    check_key(key, known, where=where)
+    declared = fields_of(kind)
+    check_key(key, declared, where=where)
     place = f"{where}, key '{key}'"
-    if value == "none" and known[key].optional:
+    if value == "none" and declared[key].optional:
         return None
-    if value == "" and known[key].default != "":
-        raise InputError("no value", where=place, given="''", allowed=known[key].allowed or None)
-    return known[key].converted(value, place)
+    if value == "" and declared[key].default != "":
+        raise InputError("no value", where=place, given="''", allowed=declared[key].allowed or None)
+    return declared[key].converted(value, place)
 
 
 def from_text(kind: type, key: str, typed: Any) -> Any:

@@ -67,9 +67,9 @@ def unreadable(path: object, error: OSError) -> DataError:
 
 def read_bytes(path: str | Path, *, missing: str = "no such file", hint: str = "check the path") -> bytes:
     """All bytes of a regular file that has room in memory."""
-    known = regular(path, missing=missing, hint=hint)
-    if known.st_size > _LARGE:
-        check_room(known.st_size, where=path, what="the file")
+    status = regular(path, missing=missing, hint=hint)
+    if status.st_size > _LARGE:
+        check_room(status.st_size, where=path, what="the file")
     try:
         return Path(path).read_bytes()
     except OSError as error:

@@ -293,21 +293,23 @@ def rows_of(rows: type) -> list[Argument]:
 
 def fields_of(kind: type) -> Mapping[str, Argument]:
     """The fields of a dataclass as arguments, in order; what a class declares holds in its subclasses."""
-    known: Mapping[str, Argument] = _fields_of(cast(Any, kind))
-    return known
+    arguments: Mapping[str, Argument] = _fields_of(cast(Any, kind))
+    return arguments
 
 
 @cache
 def _fields_of(kind: Any) -> Mapping[str, Argument]:
     types, arguments = get_type_hints(kind), {}
     by_class = [vars(base).get("__dataclass_fields__", {}) for base in kind.__mro__]
-    for own in fields(kind):
-        declared = (of[own.name].metadata for of in by_class if own.name in of)
+    for field in fields(kind):
+        declared = (of[field.name].metadata for of in by_class if field.name in of)
         nearest: Mapping[str, Any] = next(filter(None, declared), {})
-        known = {name: value for name, value in nearest.items() if name in Option.__dataclass_fields__}
-        default = REQUIRED if own.default is MISSING else own.default
-        option = Option(**{"help": "", **known, "default": default})
-        arguments[own.name] = Argument(own.name, types[own.name], option)
+        option_fields = {
+            name: value for name, value in nearest.items() if name in Option.__dataclass_fields__
+        }
+        default = REQUIRED if field.default is MISSING else field.default
+        option = Option(**{"help": "", **option_fields, "default": default})
+        arguments[field.name] = Argument(field.name, types[field.name], option)
     return arguments
 
 

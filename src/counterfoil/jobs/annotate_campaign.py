@@ -397,8 +397,10 @@ def annotate_reject(
     with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.review import person_like, reject
 
-        known = person_like(connected, person)
-        aside = reject(connected, source, known, reason=reason, category=category, by=by, now=time.time())
+        participant = person_like(connected, person)
+        aside = reject(
+            connected, source, participant, reason=reason, category=category, by=by, now=time.time()
+        )
     return Change(aside, (f"rejected; {aside:,} answers set aside, their items are open again",))
 
 
@@ -424,8 +426,8 @@ def annotate_withdraw(
     with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.privacy import withdraw_person
 
-        known = _who(source, connected, worker, person, platform)
-        count = withdraw_person(connected, source, known, time.time(), named=worker)
+        participant = _who(source, connected, worker, person, platform)
+        count = withdraw_person(connected, source, participant, time.time(), named=worker)
     return Change(count, (f"withdrawn; {count:,} answers deleted",))
 
 
@@ -452,10 +454,10 @@ def annotate_readmit(
     with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.participants import readmit
 
-        known = _who(source, connected, worker, person)
+        entered = _who(source, connected, worker, person)
         with connected.writing() as connection:
-            readmit(connection, known, time.time(), named=worker)
-    return Change(known, (f"person {known:.10} may come with another browser, by the platform's link",))
+            readmit(connection, entered, time.time(), named=worker)
+    return Change(entered, (f"person {entered:.10} may come with another browser, by the platform's link",))
 
 
 def _who(campaign: Campaign, db: "Database", worker: str, person: str, platform: str = "") -> str:

@@ -224,14 +224,14 @@ def _recipe(form: str, settings: Settings, values: dict[str, Any]) -> CampaignRe
     """The recipe, settings of the form read as texts of a command line or as values."""
     entry = WORK_FORMS.find(form)
     where = f"settings of '{form}'"
-    own = values_of(entry.kind, changes_of(entry.kind, settings, "--set"), where=where)
+    settings_of_form = values_of(entry.kind, changes_of(entry.kind, settings, "--set"), where=where)
     if values.get("entry") in PAYING and not values.keys() & {"pay_per_hour", "pay_per_item"}:
         values["pay_per_hour"] = USUAL_PAY
     if "languages" in values:
         values["languages"] = tuple(",".join(values["languages"]).split(","))
-    entry.form(own, where=where)
+    entry.form(settings_of_form, where=where)
     values["title"] = values.get("title") or f"{entry.summary[:1].upper()}{entry.summary[1:]}"
-    recipe = CampaignRecipe(form=form, **values, settings=own)
+    recipe = CampaignRecipe(form=form, **values, settings=settings_of_form)
     if recipe.entry not in OWN_ENTRIES:
         campaign_platform(recipe.entry, recipe.completion)
     return recipe

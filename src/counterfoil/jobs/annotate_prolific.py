@@ -65,19 +65,19 @@ def status(
 
     with (
         _prolific(options) as client,
-        _submitted(campaign, client, options) as (source, db, submissions, known),
+        _submitted(campaign, client, options) as (source, db, submissions, participants),
     ):
-        aside = give_back(db, source, known.free, time.time()) if release else 0
+        aside = give_back(db, source, participants.free, time.time()) if release else 0
     ids = {
-        "payable": [submission.id for submission in known.payable],
-        "rejected": [rejection.submission for rejection in known.rejected],
-        "unfinished": [submission.id for submission in known.unfinished],
-        "unseen": [submission.id for submission in known.unseen],
+        "payable": [submission.id for submission in participants.payable],
+        "rejected": [rejection.submission for rejection in participants.rejected],
+        "unfinished": [submission.id for submission in participants.unfinished],
+        "unseen": [submission.id for submission in participants.unseen],
     }
     names = ("to approve", "to reject", "not done in the campaign", "never entered the campaign")
     waiting = dict(zip(names, map(len, ids.values()), strict=True))
     by_state = dict(sorted(Counter(submission.status for submission in submissions).items()))
-    study, free, strangers = study_of(source), len(known.free), len(known.strangers)
+    study, free, strangers = study_of(source), len(participants.free), len(participants.strangers)
     facts = {"study": study, "submissions": by_state, **waiting}
     facts |= {"people whose place is free again": free, "people without a submission": strangers}
     facts |= {"answers set aside": aside} if release else {}
@@ -100,8 +100,8 @@ def approve(
 
     Submissions of rejected people are left to 'counterfoil annotate prolific reject'.
     """
-    with _prolific(options) as client, _submitted(campaign, client, options) as (*_, known):
-        waiting = [submission.id for submission in known.payable]
+    with _prolific(options) as client, _submitted(campaign, client, options) as (*_, participants):
+        waiting = [submission.id for submission in participants.payable]
         if yes:
             client.approve(tuple(waiting))
     return _reviewed("approved", yes, waiting)
@@ -124,10 +124,10 @@ def reject(
 
     Decide about people with 'counterfoil annotate reject', or on the researcher's page.
     """
-    with _prolific(options) as client, _submitted(campaign, client, options) as (*_, known):
+    with _prolific(options) as client, _submitted(campaign, client, options) as (*_, participants):
         if yes:
-            client.reject(known.rejected)
-    return _reviewed("rejected", yes, [rejection.submission for rejection in known.rejected])
+            client.reject(participants.rejected)
+    return _reviewed("rejected", yes, [rejection.submission for rejection in participants.rejected])
 
 
 @contextmanager

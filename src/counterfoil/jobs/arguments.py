@@ -214,8 +214,8 @@ def cache_for(scorer: object, cache: Cache) -> Path | None:
         from counterfoil.models.callables import FunctionScorer
 
         identity = identity_of(scorer)
-        known = identity.revision or (identity.weights and not isinstance(scorer, FunctionScorer))
-        return cache_of("default") if known else None
+        reproducible = identity.revision or (identity.weights and not isinstance(scorer, FunctionScorer))
+        return cache_of("default") if reproducible else None
     return cache_of(cache)
 
 

@@ -200,7 +200,7 @@ def _loaded(scorer: Any, inputs: JobInputs) -> list[tuple[str, Any]]:
         options_of[f"{scorer} (mean per token)"] = replace(
             plain, settings={**plain.settings, "score": "mean"}
         )
-    return [(name, _blind(name, inputs.load(scorer, own, name))) for name, own in options_of.items()]
+    return [(name, _blind(name, inputs.load(scorer, loading, name))) for name, loading in options_of.items()]
 
 
 def _blind(name: str, scorer: Any) -> Any:

@@ -405,8 +405,10 @@ def _work(
     plain = Options(device=options["device"], precision=options["precision"], seed=seed)
 
     def scorer(name: str, settings: Mapping[str, str]) -> Any:
-        own = replace(plain, settings=dict(settings), api_key=key if name.startswith("chat:") else "")
-        return catalog.scorer(name, own, memory=session.folder)
+        scorer_options = replace(
+            plain, settings=dict(settings), api_key=key if name.startswith("chat:") else ""
+        )
+        return catalog.scorer(name, scorer_options, memory=session.folder)
 
     def benchmark(name: str, data: Path | None, images: Path | None) -> Any:
         if data is None and images is None and not Path(name).exists() and name not in catalog.benchmarks():

@@ -133,7 +133,7 @@ class SystemRatings:
                 else SystemScores(tuple(systems), of[:, 0])
                 for name, of in tables.items()
             }
-        return People({score: together(own) for score, own in judges.items()}, judges)
+        return People({score: together(votes) for score, votes in judges.items()}, judges)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +161,7 @@ class SystemValues:
         for name, metric in metrics.items():
             summands = captions.summed(inputs, metric, values[name], scores[name])
             sums[name] = None if summands is None else (summands[0][order], summands[1])
-        return cls(values, {name: own[order] for name, own in scores.items()}, sums)
+        return cls(values, {name: column[order] for name, column in scores.items()}, sums)
 
 
 def images_of(inputs: CaptionInputs) -> list[str]:
@@ -175,13 +175,13 @@ def agreement(systems: Mapping[str, SystemValues], people: People, **how: Any) -
     for metric in _columns(values_of(systems)):
         # A metric of all systems, with what adds up to it where something does.
         fixed = SystemScores.of({system: own.values[metric].value for system, own in systems.items()})
-        known = [parts for own in systems.values() if (parts := own.sums[metric]) is not None]
+        known = [parts for system in systems.values() if (parts := system.sums[metric]) is not None]
         if len(known) < len(systems):
             by_metric[metric] = fixed
             continue
         sums, value = np.stack([parts[0] for parts in known]), known[0][1]
-        is_mean = all(own.values[metric].is_mean for own in systems.values())
-        scores = np.stack([own.scores[metric] for own in systems.values()]) if is_mean else None
+        is_mean = all(system.values[metric].is_mean for system in systems.values())
+        scores = np.stack([system.scores[metric] for system in systems.values()]) if is_mean else None
         by_metric[metric] = SystemScores(fixed.systems, fixed.fixed, sums, value, scores)
     return system_correlations(by_metric, people.scores, judges=people.judges, **how)
 
@@ -214,27 +214,27 @@ class SystemComparison(TextTables, SavedTable):
         if by == "system":
             values = values_of(self.by_system)
             table: dict[str, list[Any]] = {"system": list(values)}
-            table |= {name: [own[name].value for own in values.values()] for name in _columns(values)}
+            table |= {name: [one[name].value for one in values.values()] for name in _columns(values)}
             if self.people is not None:
                 given = self.people.table()
                 table |= {name: [given[system][name] for system in values] for name in self.people.scores}
             return pa.table(table)
         return [
             ({"system": system, "metric": name}, value)
-            for system, own in self.by_system.items()
-            for name, value in own.values.items()
+            for system, one in self.by_system.items()
+            for name, value in one.values.items()
         ]
 
     @property
     def systems(self) -> Table:
         """A row per system, a column per metric and per score of people; the best in bold."""
         values, people = values_of(self.by_system), None if self.people is None else self.people.table()
-        best = {name: max(own[name].value for own in values.values()) for name in _columns(values)}
+        best = {name: max(one[name].value for one in values.values()) for name in _columns(values)}
         rows = []
-        for system, own in values.items():
+        for system, one in values.items():
             cells = [
                 Cell(value.value, value.low, value.high, value.n, rank=int(value.value == best[name]))
-                for name, value in own.items()
+                for name, value in one.items()
             ]
             given = [] if people is None else [Cell(f"{score:g}") for score in people[system].values()]
             rows.append(Row(system, (*cells, *given)))
@@ -265,7 +265,7 @@ class SystemComparison(TextTables, SavedTable):
     def to_json(self) -> dict[str, Any]:
         return {
             "captions": self.captions,
-            "systems": {name: captions.to_json(own.values) for name, own in self.by_system.items()},
+            "systems": {name: captions.to_json(one.values) for name, one in self.by_system.items()},
             **({} if self.people is None else {"humans": self.people.table()}),
             **({} if self.agreement is None else {"agreement": self.agreement.to_json()}),
             "scorers": {name: metric.identity.to_json() for name, metric in self.metrics.items()},

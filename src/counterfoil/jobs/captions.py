@@ -148,33 +148,33 @@ def image_of(inputs: CaptionInputs, row: int) -> str:
 
 def number_of(inputs: CaptionInputs, row: int) -> int:
     """Which of its image's candidates one is, counted from 0 as the file has them."""
-    own = inputs.captions[inputs.candidate[row]].id.removeprefix(image_of(inputs, row))
-    return int(own.removeprefix("@") or 0)
+    number = inputs.captions[inputs.candidate[row]].id.removeprefix(image_of(inputs, row))
+    return int(number.removeprefix("@") or 0)
 
 
 def _matched(candidates: Written, there: Named, place: Path, kind: str) -> list[str]:
     """The name in `place` of what each candidate is of; raises `DataError` for none and for several."""
     names_there, missing = [], []
     for name in candidates.captions:
-        known = there.find(name)
-        if known is None and name in candidates.files:
-            known = there.find(candidates.files[name])
+        image = there.find(name)
+        if image is None and name in candidates.files:
+            image = there.find(candidates.files[name])
         several = there.several(name)
-        if known is None and len(several) > 1:
+        if image is None and len(several) > 1:
             raise DataError(
                 f"'{name}' may be several of what is there",
                 where=place,
                 given=", ".join(several[:3]),
                 hint="write the whole name",
             )
-        if known is None:
+        if image is None:
             missing.append(name)
         else:
-            names_there.append(known)
+            names_there.append(image)
     double = first_double(names_there)
     if double is not None and not missing:
         names = [
-            name for name, known in zip(candidates.captions, names_there, strict=True) if known == double
+            name for name, image in zip(candidates.captions, names_there, strict=True) if image == double
         ]
         raise DataError(
             f"one image under two names, '{double}'",
@@ -202,16 +202,16 @@ def _say_left_out(number: int, what: str, place: Path, note: Note) -> None:
 def same_items(all_asked: Sequence[CaptionInputs]) -> None:
     """Raise `DataError` unless all systems wrote captions of the same images."""
     first = all_asked[0]
-    ours = {first.captions[i].id for i in first.candidate}
+    first_ids = {first.captions[i].id for i in first.candidate}
     for other in all_asked[1:]:
-        theirs = {other.captions[i].id for i in other.candidate}
-        if theirs != ours:
-            odd = sorted(theirs ^ ours)
+        other_ids = {other.captions[i].id for i in other.candidate}
+        if other_ids != first_ids:
+            odd = sorted(other_ids ^ first_ids)
             raise DataError(
                 "systems wrote captions of different images",
                 where=other.name,
-                given=f"{len(theirs - ours):,} that {first.name} has not, {len(ours - theirs):,} that it "
-                f"lacks, first: '{odd[0]}'",
+                given=f"{len(other_ids - first_ids):,} that {first.name} has not, "
+                f"{len(first_ids - other_ids):,} that it lacks, first: '{odd[0]}'",
                 hint="a table compares systems on the same images",
             )
 
@@ -266,10 +266,10 @@ def values(
     # (images,) what each image counts, in the order of their numbers.
     images = scores
     if inputs.owner is not None and per_image == "best":
-        images = {name: own[_best(inputs, own)] for name, own in scores.items()}
+        images = {name: per_text[_best(inputs, per_text)] for name, per_text in scores.items()}
     elif inputs.owner is not None:
         _, place, counts = np.unique(inputs.owner, return_inverse=True, return_counts=True)
-        images = {name: np.bincount(place, weights=own) / counts for name, own in scores.items()}
+        images = {name: np.bincount(place, weights=per_text) / counts for name, per_text in scores.items()}
     wholes: dict[str, float] = {}
     for name, metric in metrics.items():
         # What is a mean over rows need not be read twice; `whole` is None of such metrics.
@@ -284,13 +284,13 @@ def values(
     what = "captions" if len(inputs) == n_images(inputs) else "images"
     by_metric = {}
     for name in metrics:
-        own, whole, interval = images[name], wholes.get(name), intervals.get(name)
-        mean, n, why = float(own.mean()), len(own), None
+        per_text, whole, interval = images[name], wholes.get(name), intervals.get(name)
+        mean, n, why = float(per_text.mean()), len(per_text), None
         if whole is not None:
             why = "of all captions as one text, not a mean"
         elif interval is None:
             why = f"too few {what} for an interval: {n}, and it takes {FEWEST}"
-        elif bool((own == own[0]).all()):
+        elif bool((per_text == per_text[0]).all()):
             why = f"all {what} have the same score"
         low, high = (None, None) if why or interval is None else interval
         value = mean if whole is None else whole
@@ -645,7 +645,7 @@ def _settings_of(names: Sequence[str], given: Mapping[str, str]) -> dict[str, di
     """The settings of each metric: `KEY` is of all that are named, `METRIC.KEY` of one (or of all bleu)."""
     settings: dict[str, dict[str, str]] = {name: {} for name in names}
     for key, value in given.items():
-        metric, dot, own = key.partition(".")
+        metric, dot, setting = key.partition(".")
         meant = SEVERAL.get(metric, (metric,)) if dot else names
         chosen = [name for name in names if name in meant]
         if not chosen:
@@ -653,5 +653,5 @@ def _settings_of(names: Sequence[str], given: Mapping[str, str]) -> dict[str, di
                 "a setting of a metric that is not asked for", given=f"--set {key}", allowed=names
             )
         for name in chosen:
-            settings[name][own if dot else key] = value
+            settings[name][setting if dot else key] = value
     return settings

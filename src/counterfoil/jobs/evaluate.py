@@ -121,8 +121,8 @@ class _Evaluation:
     @property
     def called(self) -> str:
         """Name of the scorer in results."""
-        own = getattr(self.scorer, "title", "") if self.inputs.rows["name"] is None else ""
-        return own or self.run_name
+        title = getattr(self.scorer, "title", "") if self.inputs.rows["name"] is None else ""
+        return title or self.run_name
 
     @property
     def out(self) -> Path | None:
@@ -170,9 +170,9 @@ class _Evaluation:
             if self.out is not None and rows["name"] is not None:
                 folder = _run_folder(self.out, part.key)
                 identity = reading.scorer_for(self.scorer, part.benchmark).identity
-                known = identity.name, identity.key
+                scorer_key = identity.name, identity.key
                 other = (folder / "manifest.json").exists() and not overwriting()
-                if other and not is_run_of(folder, scorer=self.run_name, identity=known):
+                if other and not is_run_of(folder, scorer=self.run_name, identity=scorer_key):
                     raise InputError(
                         "the folder holds a run of another scorer of this name",
                         where=folder,

@@ -339,13 +339,13 @@ def pool(
             pooled = pooled_items([topk.top_lists(m, way, names, k, progress=report) for m in models])
         if exclude_known:
             before = len(pooled.query)
-            known = [m.benchmark for m in models if m.benchmark is not None]
-            if not known:
+            benchmarks = [m.benchmark for m in models if m.benchmark is not None]
+            if not benchmarks:
                 raise InputError(
                     "--exclude-known needs a run", hint="embeddings and similarities know no benchmark"
                 )
             items = models[0].ids(way)[1]
-            pairs = np.concatenate([right_pairs(benchmark, way, names, items) for benchmark in known])
+            pairs = np.concatenate([right_pairs(benchmark, way, names, items) for benchmark in benchmarks])
             pooled = without(pooled, pairs)
             excluded += before - len(pooled.query)
         pools[way] = pooled

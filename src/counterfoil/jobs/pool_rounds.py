@@ -71,16 +71,16 @@ def judge_of(
     if isinstance(judge, Benchmark):
         return _of_benchmark(judge, models, chosen, options)
     name = str(judge)
-    known = next((lists.benchmark for lists in models if lists.benchmark is not None), None)
+    benchmark = next((lists.benchmark for lists in models if lists.benchmark is not None), None)
     if name == WORLD:
-        if known is None or known.card.name != "world-gallery":
+        if benchmark is None or benchmark.card.name != "world-gallery":
             raise InputError(
                 "the world judges runs over its own gallery only",
-                given="no run" if known is None else known.name,
+                given="no run" if benchmark is None else benchmark.name,
                 allowed="runs over world-gallery",
                 hint="or name a table of judgements or a benchmark with --judge",
             )
-        return _of_benchmark(known, models, chosen, options)
+        return _of_benchmark(benchmark, models, chosen, options)
     if Path(name).is_file():
         return table_judge(Path(name)), None
     return _of_benchmark(catalog.benchmark(name), models, chosen, options)

@@ -58,11 +58,11 @@ def _seconds(points: list[tuple[float, int, int]], growth: float) -> float | Non
     >>> _seconds([(0.0, 0, 40), (4.0, 40, 40)], growth=10)
     40.0
     """
-    (began, known, total), (ended, done, _) = points[0], points[-1]
-    if done == known:
+    (began, done_before, total), (ended, done, _) = points[0], points[-1]
+    if done == done_before:
         return None if total else 0.0
     first, loaded = points[1][:2]
     if done == loaded:
-        return (ended - began) / (done - known) * total * growth
-    left = total * growth - (loaded - known)
+        return (ended - began) / (done - done_before) * total * growth
+    left = total * growth - (loaded - done_before)
     return first - began + (ended - first) / (done - loaded) * left

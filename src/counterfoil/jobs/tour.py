@@ -186,13 +186,13 @@ def tour(
     for library in needed:
         if find_spec(library) is None:
             raise MissingExtraError(library, "demo")
-    ours = {"tour": __version__, "seed": seed}
+    expected = {"tour": __version__, "seed": seed}
     mark = out / MARK
-    known = read_json(mark) if mark.is_file() else None
-    if known != ours and not overwrite and out.is_dir() and any(out.iterdir()):
-        what = "files that are not of a demo" if known is None else "the demo of another seed or version"
+    previous = read_json(mark) if mark.is_file() else None
+    if previous != expected and not overwrite and out.is_dir() and any(out.iterdir()):
+        what = "files that are not of a demo" if previous is None else "the demo of another seed or version"
         raise InputError(f"the folder holds {what}", where=out, hint="name a new folder with --out")
-    write_json(mark, ours)
+    write_json(mark, expected)
     parts = _Making(SIZES, seed, feedback)
     began = perf_counter()
     # As the commands that the page prints are run: names in runs and manifests are the same.

@@ -270,8 +270,8 @@ def network(spec: str, *, allowed: str) -> "Backbone":
     if ":" not in spec:
         hint = None
         if spec and Path(spec).is_dir():
-            known = (Path(spec) / "config.json").is_file()
-            hint = f"did you mean hf:{spec}?" if known else "this folder holds no card.json of a checkpoint"
+            saved = (Path(spec) / "config.json").is_file()
+            hint = f"did you mean hf:{spec}?" if saved else "this folder holds no card.json of a checkpoint"
         raise InputError("no such model", given=spec or "(empty)", allowed=allowed, hint=hint)
     from counterfoil.models import registry
 
@@ -714,8 +714,8 @@ def _curves(history: Sequence[Mapping[str, float]], guarded: str) -> dict[str, d
     for entry in history:
         for name, value in entry.items():
             if name == "loss" or name == guarded or name.startswith("validation_"):
-                known = "training loss" if name == "loss" else name.removeprefix("validation_")
-                curves.setdefault(known, {})[int(entry["step"])] = value
+                label = "training loss" if name == "loss" else name.removeprefix("validation_")
+                curves.setdefault(label, {})[int(entry["step"])] = value
     return curves
 
 

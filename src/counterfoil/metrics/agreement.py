@@ -202,8 +202,8 @@ def weighted_agreement(
     """
     paired = np.bincount(data.item, minlength=data.n_items)[data.item] >= 2
     weight = np.ones((len(data.item), 1)) if answers is None else answers
-    own = np.ones((data.n_items, 1)) if items is None else items
-    draws = max(weight.shape[1], own.shape[1])
+    weights = np.ones((data.n_items, 1)) if items is None else items
+    draws = max(weight.shape[1], weights.shape[1])
     if not paired.any():
         return WeightedAgreement(*(np.full(draws, np.nan) for _ in range(5)))
     item, weight, alike = data.item[paired], weight[paired], data.alike[paired]
@@ -215,7 +215,7 @@ def weighted_agreement(
     into_cells, into_items, into_categories = (
         _sums_by(where) for where in (np.cumsum(new_cell) - 1, item_of, of_cell)
     )
-    own = own[item[new_item]]
+    weights = weights[item[new_item]]
 
     cell = into_cells @ weight
     total = into_items @ cell
@@ -223,23 +223,23 @@ def weighted_agreement(
     # Pairs of an item's answers, and those that are equal; each item's pairs together weigh its own weight.
     pairs, equal = total * total - squares, into_items @ (cell * cell) - squares
     many = np.bincount(item)[item[new_item]][:, None]
-    pair_weight = own / (many * (many - 1))
+    pair_weight = weights / (many * (many - 1))
     raw = (pair_weight * equal).sum(axis=0) / (pair_weight * pairs).sum(axis=0)
 
-    marginal = into_categories @ (own[item_of] * cell)
+    marginal = into_categories @ (weights[item_of] * cell)
     n = marginal.sum(axis=0)
     # Categories that are the same thing throughout; of the others two equal ones are one in so many.
     fixed = np.ones(len(marginal), dtype=bool)
     fixed[category[alike > 0]] = False
     joint = marginal[~fixed].sum(axis=0)
     rows = alike > 0
-    loose = own[(np.cumsum(new_item) - 1)[rows]] * weight[rows]
+    loose = weights[(np.cumsum(new_item) - 1)[rows]] * weight[rows]
     one_in = (loose / alike[rows, None]).sum(axis=0) / np.maximum(joint, 1e-300)
     by_chance = ((marginal[fixed] / n) ** 2).sum(axis=0) + one_in * (joint / n) ** 2
     kappa = _over(raw - by_chance, 1 - by_chance)
 
     # Two different answers: all pairs but each answer with itself.
-    different = n**2 - (own * own * squares).sum(axis=0)
+    different = n**2 - (weights * weights * squares).sum(axis=0)
     if scale == Scale.NOMINAL:
         distance, expected = pairs - equal, n**2 - (marginal[fixed] ** 2).sum(axis=0)
         expected = expected - joint**2 * one_in - (1 - one_in) * (loose * loose).sum(axis=0)

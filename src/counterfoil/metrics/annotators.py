@@ -54,11 +54,11 @@ def bias(
     (3.0, 1.0, 5.0)
     """
     away = np.abs(performance - reference)
-    own, others = (
+    own_values, others = (
         _share(np.where(chosen, away, 0.0).sum(axis=1), chosen.sum(axis=1))
         for chosen in (annotators, ~annotators)
     )
-    return Bias(away.mean(axis=1), own, others)
+    return Bias(away.mean(axis=1), own_values, others)
 
 
 def by_size(

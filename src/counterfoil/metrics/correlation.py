@@ -214,8 +214,8 @@ def fitted_tie(scores: Float[ndarray, "n"], ratings: Float[ndarray, "n"]) -> flo
     _check(scores)
     alike = []
     for level in np.unique(ratings):
-        own = scores[ratings == level]
-        alike.append(np.abs(own[:, None] - own)[np.triu_indices(len(own), 1)])
+        level_scores = scores[ratings == level]
+        alike.append(np.abs(level_scores[:, None] - level_scores)[np.triu_indices(len(level_scores), 1)])
     # At 0 equal scores are alike, whether there are any or not.
     candidates, counts = np.unique(np.concatenate([np.zeros(1), *alike]), return_counts=True)
     gained = np.cumsum(counts)

@@ -71,10 +71,10 @@ def save(folder: Path, backbone: "Backbone", facts: Mapping[str, Any]) -> None:
     state: dict[str, Any] = {}
     places: set[int] = set()
     for name, tensor in backbone.network.state_dict().items():
-        own = tensor.detach().cpu().contiguous()
+        dense = tensor.detach().cpu().contiguous()
         # Tied weights share memory, which the format refuses.
-        state[name.removeprefix(prefix)] = own.clone() if own.data_ptr() in places else own
-        places.add(own.data_ptr())
+        state[name.removeprefix(prefix)] = dense.clone() if dense.data_ptr() in places else dense
+        places.add(dense.data_ptr())
     card = json.loads(canonical_json(backbone.card))
     record: dict[str, Any] = {"format": FORMAT, "schema": SCHEMA, "card": card}
     record |= {"facts": json.loads(canonical_json(facts)), "weights": digest_tensors(state)}
@@ -116,11 +116,11 @@ def facts(folder: Path) -> Mapping[str, Any]:
 def build(card: Mapping[str, Any], folder: Path | None = None) -> "Backbone":
     """The network that a card describes, with fresh weights; its tokenizer is read from `folder`."""
     kind = card.get("kind")
-    known = {**_BUILDERS, **_ON_TOP}
-    if kind not in known:
-        raise UnknownNameError("kind of network", str(kind), known)
+    builders = {**_BUILDERS, **_ON_TOP}
+    if kind not in builders:
+        raise UnknownNameError("kind of network", str(kind), builders)
     try:
-        builder = resolve(known[kind])
+        builder = resolve(builders[kind])
         if kind in _ON_TOP:
             arguments = {name: value for name, value in card.items() if name not in ("kind", "on")}
             backbone: "Backbone" = builder(build(card["on"], folder), **arguments)

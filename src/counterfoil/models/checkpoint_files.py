@@ -64,8 +64,8 @@ def read_checkpoint(path: Path) -> Checkpoint:
     key = next((key for key in WEIGHTS if isinstance(content.get(key), Mapping)), None)
     if key is not None:
         plain = {k: v for k, v in content.items() if v is None or isinstance(v, bool | int | float | str)}
-        own = {"counterfoil": content["counterfoil"]} if "counterfoil" in content else {}
-        content, notes = dict(content[key]), {**plain, **own, **notes}
+        metadata = {"counterfoil": content["counterfoil"]} if "counterfoil" in content else {}
+        content, notes = dict(content[key]), {**plain, **metadata, **notes}
     torch = import_torch()
     tensors = {str(name): value for name, value in content.items() if isinstance(value, torch.Tensor)}
     if not tensors:

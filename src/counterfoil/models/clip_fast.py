@@ -197,7 +197,7 @@ def image_tower(model: Any) -> FastImageTower | None:
     from open_clip.transformer import VisionTransformer
 
     visual = model.visual
-    known = (
+    supported = (
         type(visual) is VisionTransformer
         and visual.attn_pool is None
         and visual.pool_type == "tok"
@@ -209,7 +209,7 @@ def image_tower(model: Any) -> FastImageTower | None:
         and isinstance(visual.ln_post, torch.nn.LayerNorm)
         and _known_blocks(visual.transformer)
     )
-    return FastImageTower(visual) if known else None
+    return FastImageTower(visual) if supported else None
 
 
 def text_tower(model: Any) -> FastTextTower | None:

@@ -226,11 +226,11 @@ def _agrees(processor: Any, resized: Resized) -> bool:
     """Whether Pillow and the processor agree on a smooth picture whose margins are not even."""
     ramp = np.linspace(0, 12, 3 * 331 * 478).reshape(331, 478, 3)
     picture = PIL.Image.fromarray((np.sin(ramp * ramp) * 120 + 128).astype(np.uint8))
-    ours = _pixels_of(processor, resized)([resized(picture)])
-    theirs = _pixels_of(processor, Untouched())([np.asarray(picture)])
-    if ours.shape != theirs.shape:
+    one = _pixels_of(processor, resized)([resized(picture)])
+    other = _pixels_of(processor, Untouched())([np.asarray(picture)])
+    if one.shape != other.shape:
         return False
-    levels = (ours - theirs).abs() * torch.tensor(list(processor.image_std)).view(3, 1, 1) * 255
+    levels = (one - other).abs() * torch.tensor(list(processor.image_std)).view(3, 1, 1) * 255
     return float(levels.mean()) <= _LEVELS
 
 

@@ -96,13 +96,13 @@ class Blip(PixelFamily):
 
         It follows [DEC] at the end of the vocabulary, where the tokenizers of transformers name neither.
         """
-        known = self.tokenizer.get_vocab().get("[ENC]")
+        token = self.tokenizer.get_vocab().get("[ENC]")
         size = int(self.model.config.text_config.vocab_size)
-        if known is None and size != len(self.tokenizer) + 2:
+        if token is None and size != len(self.tokenizer) + 2:
             problem = "the vocabulary has no encoder token [ENC], which the retrieval protocol needs"
             given = f"{size} rows for a tokenizer of {len(self.tokenizer)}"
             raise ModelError(problem, where=self.where, given=given, hint="use --set protocol=itm")
-        return size - 1 if known is None else int(known)
+        return size - 1 if token is None else int(token)
 
     def _logits(self, images: Sequence[Tensor], pairs: TokenizedPairs, ids: Tensor) -> Tensor:
         """(pairs, 2) of the matching head.

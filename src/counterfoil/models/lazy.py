@@ -56,11 +56,11 @@ def lazy(
     kinds = {kind.does: kind for kind in (LazyPairScorer, LazyEmbedder)}
     if memo.is_file():
         try:
-            known = read_json(memo)
-            identity, later = base.Identity(**known["identity"]), partial(load, argument, options)
-            parts = known["parts"] and base.Identity(**known["parts"])
-            how = tuple(known["needs"]), bool(known["limited"]), bool(known["cosine"]), parts
-            return kinds[tuple(known["does"])](identity, known["provenance"], later, memo, *how)
+            stored = read_json(memo)
+            identity, later = base.Identity(**stored["identity"]), partial(load, argument, options)
+            parts = stored["parts"] and base.Identity(**stored["parts"])
+            how = tuple(stored["needs"]), bool(stored["limited"]), bool(stored["cosine"]), parts
+            return kinds[tuple(stored["does"])](identity, stored["provenance"], later, memo, *how)
         except (CounterfoilError, KeyError, TypeError):
             memo.unlink(missing_ok=True)
     loaded = load(argument, options)
@@ -68,10 +68,10 @@ def lazy(
     # A detector is not remembered: its answers are few, and it is loaded for them at once.
     if does in kinds:
         needs, provenance = getattr(loaded, "needs", _Lazy.needs), getattr(loaded, "provenance", {})
-        known = {"does": list(does), "identity": loaded.identity.to_json(), "provenance": dict(provenance)}
+        stored = {"does": list(does), "identity": loaded.identity.to_json(), "provenance": dict(provenance)}
         local, cosine = getattr(loaded, "local", None), getattr(loaded, "comparison", None) is None
-        known |= {"needs": list(needs), "limited": hasattr(loaded, "over_limit"), "cosine": cosine}
-        write_json(memo, {**known, "parts": None if local is None else local.identity.to_json()})
+        stored |= {"needs": list(needs), "limited": hasattr(loaded, "over_limit"), "cosine": cosine}
+        write_json(memo, {**stored, "parts": None if local is None else local.identity.to_json()})
     return loaded
 
 

@@ -73,9 +73,11 @@ def shapes(contrasts: Contrasts) -> Float[ndarray, "rows 4"]:
         for row in rows:
             tokens = contrasts.tokens[row]
             others = {word for other in rows if other != row for word in contrasts.tokens[other]}
-            own = [place for place, word in enumerate(tokens) if word not in others] if len(rows) > 1 else []
-            place = float(np.mean(own)) / max(1, len(tokens) - 1) if own else 0.5
-            numbers[row] = len(tokens), len(contrasts.texts[row]), len(own), place
+            places = (
+                [place for place, word in enumerate(tokens) if word not in others] if len(rows) > 1 else []
+            )
+            place = float(np.mean(places)) / max(1, len(tokens) - 1) if places else 0.5
+            numbers[row] = len(tokens), len(contrasts.texts[row]), len(places), place
     return numbers
 
 
@@ -123,8 +125,8 @@ def _logistic(differences: Any) -> Float[ndarray, "features"]:
     from scipy.optimize import minimize
     from scipy.special import expit
 
-    known = np.flatnonzero(np.asarray((differences != 0).sum(axis=0)).reshape(-1) >= LEAST)
-    inside = differences[:, known].tocsr()
+    columns = np.flatnonzero(np.asarray((differences != 0).sum(axis=0)).reshape(-1) >= LEAST)
+    inside = differences[:, columns].tocsr()
     across = inside.T.tocsr()
 
     def loss(weights: ndarray) -> tuple[float, ndarray]:
@@ -132,9 +134,9 @@ def _logistic(differences: Any) -> Float[ndarray, "features"]:
         value = np.logaddexp(0, -product).sum() + RIDGE / 2 * weights @ weights
         return float(value), RIDGE * weights - across @ expit(-product)
 
-    fitted = minimize(loss, np.zeros(len(known)), jac=True, method="L-BFGS-B", options={"maxiter": 200})
+    fitted = minimize(loss, np.zeros(len(columns)), jac=True, method="L-BFGS-B", options={"maxiter": 200})
     weights = np.zeros(differences.shape[1])
-    weights[known] = fitted.x
+    weights[columns] = fitted.x
     return weights
 
 

@@ -67,9 +67,9 @@ def without_suffix(architecture: str, known: Collection[str]) -> tuple[str, bool
 
 def recorded_in(path: Path, notes: Mapping[str, Any]) -> tuple[bool | None, str]:
     """Whether a checkpoint needs QuickGELU by its own record, and where that stands; None without one."""
-    own = metadata_of(notes).get("quick_gelu")
-    if isinstance(own, bool):
-        return own, "the checkpoint says so"
+    quick_gelu = metadata_of(notes).get("quick_gelu")
+    if isinstance(quick_gelu, bool):
+        return quick_gelu, "the checkpoint says so"
     beside = path.parent / CONFIG
     if path.name.startswith(_SAVED) and beside.is_file():
         try:
@@ -121,12 +121,12 @@ def built(library: Any, argument: str, where: str, *, random: bool = False) -> t
         model = _created(library, argument, where, **_WHOLE)
         return model, argument, Activation(_builds(library, argument), "its configuration says so")
     named, _, pretrained = argument.partition("/")
-    known = library.list_models()
-    architecture, asks_gelu = without_suffix(named, known)
-    if architecture not in known:
+    architectures = library.list_models()
+    architecture, asks_gelu = without_suffix(named, architectures)
+    if architecture not in architectures:
         problem = "open_clip knows no such architecture"
         allowed = "open-clip:ARCH/TAG or open-clip:ARCH/FILE"
-        hint = nearest(architecture, known) or "open_clip.list_models() names all"
+        hint = nearest(architecture, architectures) or "open_clip.list_models() names all"
         raise ModelError(problem, where=where, given=architecture or "(empty)", allowed=allowed, hint=hint)
     if random and not pretrained:
         model = _created(library, architecture, where, "architecture", **_RANDOM)
@@ -145,7 +145,7 @@ def built(library: Any, argument: str, where: str, *, random: bool = False) -> t
         recorded = recorded_in(path, checkpoint.notes)
     quick = _builds(library, architecture) == "quickgelu"
     activation = decide_activation(
-        where, architecture, pretrained, recorded, quick=quick, asks_gelu=asks_gelu, known=known
+        where, architecture, pretrained, recorded, quick=quick, asks_gelu=asks_gelu, known=architectures
     )
     if checkpoint is None:
         model = _created(library, architecture, where, pretrained=pretrained, **_WHOLE)

@@ -114,8 +114,8 @@ class _OnTop(Network):
 
     def heads(self) -> Sequence[nn.Parameter]:
         """All that is not of the network below."""
-        own = {id(parameter) for parameter in self.below.parameters()}
-        return [parameter for parameter in self.parameters() if id(parameter) not in own]
+        backbone_parameters = {id(parameter) for parameter in self.below.parameters()}
+        return [parameter for parameter in self.parameters() if id(parameter) not in backbone_parameters]
 
     def rows(self, encoded: Encoded) -> Tensor:
         """The finished rows that `comparison` compares; the point itself where that is the inner product."""
@@ -209,8 +209,8 @@ def pvse(
     with drawn_from(seed):
         for local in shown:
             widths = local.whole.shape[1], local.places.shape[2]
-            own = projection == "own" or (projection == "auto" and local.places.shape[1] == 1)
-            sides.append(Heads(*widths, heads, hidden=hidden, dropout=dropout, own=own))
+            own_projection = projection == "own" or (projection == "auto" and local.places.shape[1] == 1)
+            sides.append(Heads(*widths, heads, hidden=hidden, dropout=dropout, own=own_projection))
     return _with(backbone, PVSE(backbone.network, *sides), "pvse", options)
 
 

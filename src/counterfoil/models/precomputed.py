@@ -187,8 +187,8 @@ def _candidate_scores(table: DataTable, columns: Sequence[str]) -> NDArray[np.fl
     empty = [[cell is None or cell == "" for cell in table[name]] for name in columns]
     behind = np.logical_and.accumulate(np.array(empty).reshape(len(columns), -1)[::-1], axis=0)[::-1]
     behind[:2] = False
-    known = _filled(table, dict(zip(columns, behind, strict=True)), 0.0)
-    values = np.stack([floats(known, column) for column in columns], axis=1)
+    without_places = _filled(table, dict(zip(columns, behind, strict=True)), 0.0)
+    values = np.stack([floats(without_places, column) for column in columns], axis=1)
     return np.where(behind.T, NO_CANDIDATE, values)
 
 

@@ -178,11 +178,11 @@ def _all(path: Path) -> dict[str, Callable[[], Regions]]:
     for at, name in enumerate(names):
         if name in regions:
             raise DataError("an image occurs twice", where=path, given=name)
-        own: dict[str, Any] = {key: array[at] for key, array in per_image.items()}
-        count = int(own.get("num_boxes", features[at].shape[0]))
-        boxes = own["boxes"][:count] if "boxes" in own else None
+        of_image: dict[str, Any] = {key: array[at] for key, array in per_image.items()}
+        count = int(of_image.get("num_boxes", features[at].shape[0]))
+        boxes = of_image["boxes"][:count] if "boxes" in of_image else None
         where = f"{path}, image '{name}'"
-        regions[name] = partial(_regions, where, features[at][:count], boxes, *_size(own, where))
+        regions[name] = partial(_regions, where, features[at][:count], boxes, *_size(of_image, where))
     return regions
 
 

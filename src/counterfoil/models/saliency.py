@@ -72,9 +72,9 @@ class PairSaliency:
         shift = self.identity.prompt.index("{}")
         part_maps = np.zeros((len(parts), *whole.shape))
         for row, (start, end) in zip(part_maps, parts, strict=True):
-            own = [at for at, (a, b) in enumerate(places) if a < end + shift and b > start + shift]
-            if own:
-                row[:] = tokens[own].mean(axis=0)
+            chosen = [at for at, (a, b) in enumerate(places) if a < end + shift and b > start + shift]
+            if chosen:
+                row[:] = tokens[chosen].mean(axis=0)
         return whole, part_maps
 
     def box(self, image: Image) -> Box:

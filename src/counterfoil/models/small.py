@@ -230,7 +230,7 @@ class Vocabulary:
     def __call__(self, texts: Sequence[str]) -> Tensor:
         """(batch, length) ids, 0 after the end; an empty text is one unknown word."""
         words = (_WORD.findall(text.lower()) for text in texts)
-        rows = [[self.words.get(word, _UNKNOWN) for word in own] or [_UNKNOWN] for own in words]
+        rows = [[self.words.get(word, _UNKNOWN) for word in text] or [_UNKNOWN] for text in words]
         ids = torch.zeros(len(rows), max(map(len, rows), default=1), dtype=torch.int64)
         for row, word_ids in zip(ids, rows, strict=True):
             row[: len(word_ids)] = torch.tensor(word_ids)

@@ -166,8 +166,8 @@ def pseudo_likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, T
         places = torch.tensor([place for _, place in cells[part]])
         at = torch.arange(len(places))
         logits = output.logits[at, places].float()
-        own = torch.tensor([texts[n].ids[place] for n, place in cells[part]])
-        log_probabilities = (logits[at, own] - logits.logsumexp(-1)).double().cpu()
+        true_ids = torch.tensor([texts[n].ids[place] for n, place in cells[part]])
+        log_probabilities = (logits[at, true_ids] - logits.logsumexp(-1)).double().cpu()
         sums.index_add_(0, torch.tensor([n for n, _ in cells[part]]), log_probabilities)
     return sums, torch.tensor([text.marks.count(False) for text in texts])
 
@@ -489,8 +489,8 @@ class TextEncoder(OnTextModel):
                     states = self.model.rule(self.model, rows).cpu().numpy()
                 for row, vectors in zip(rows, states, strict=True):
                     # A copy: what lies behind a text's last token means nothing.
-                    ids, own = np.array(row.ids, dtype=np.int64), vectors[: len(row.ids)].copy()
-                    captions.append(CaptionTokens(ids, ids, own, own[0]))
+                    ids, token_vectors = np.array(row.ids, dtype=np.int64), vectors[: len(row.ids)].copy()
+                    captions.append(CaptionTokens(ids, ids, token_vectors, token_vectors[0]))
             yield captions
 
     def embed_frames(self, batches: base.ImageBatches, *, workers: int = 0) -> BatchFrames:

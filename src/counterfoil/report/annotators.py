@@ -234,11 +234,11 @@ def bias_page(
 def lead(study: AnnotatorBias) -> str:
     """The study in a sentence: which model a single annotator favours, and the bias of all others."""
     curves = study.curves()
-    own, rest = curves["self-bias"][1], curves["non-self-bias"][1]
+    of_annotators, rest = curves["self-bias"][1], curves["non-self-bias"][1]
     last = max(curves["bias"])
     text = (
         f"A benchmark that one model alone proposed for is off by {100 * curves['bias'][1]:.1f} points: "
-        f"by {100 * own:.1f} for the model itself, by {100 * rest:.1f} for the others."
+        f"by {100 * of_annotators:.1f} for the model itself, by {100 * rest:.1f} for the others."
     )
     if last > 1:
         text += f" With {last} of {len(study.models)} models it is off by {100 * curves['bias'][last]:.1f}."

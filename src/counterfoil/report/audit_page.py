@@ -42,8 +42,8 @@ def groups_table(audit: BenchmarkAudit) -> tuple[Table, ...]:
     groups = list(dict.fromkeys(label for name in named for label in groupings[name] if label))[:_MOST_GROUPS]
     if SAME_WORDS not in groups and any(SAME_WORDS in labels for labels in groupings.values()):
         groups.append(SAME_WORDS)
-    known = of(audit.benchmark).main_measures(audit.benchmark)
-    main = next((name for name in known if name in audit.blind[0]), None) if audit.blind else None
+    measures = of(audit.benchmark).main_measures(audit.benchmark)
+    main = next((name for name in measures if name in audit.blind[0]), None) if audit.blind else None
     if main is None:
         return ()
     columns = [Column(result.scorer.removeprefix("blind:"), measure=main) for result in audit.blind]

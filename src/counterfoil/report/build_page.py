@@ -171,8 +171,8 @@ def _curves(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
                 curves.append((key.replace("_", " "), its))
             elif isinstance(its, list) and its and isinstance(its[0], Mapping) and "precision" in its[0]:
                 # The precision of a filter by the share of rows that it keeps.
-                known = [(at["kept"][0], *at["precision"]) for at in its if None not in at["precision"]]
-                ends = zip(*sorted(known, key=lambda point: point[0]), strict=True)
+                defined = [(at["kept"][0], *at["precision"]) for at in its if None not in at["precision"]]
+                ends = zip(*sorted(defined, key=lambda point: point[0]), strict=True)
                 labels = {"x_label": "share of rows kept", "y_label": "share of them right"}
                 named = dict(zip(("x", "y", "low", "high"), ends, strict=True))
                 curves.append((key, {**named, **labels, "title": "Calibration"}))

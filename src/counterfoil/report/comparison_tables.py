@@ -31,7 +31,9 @@ def overview(*comparisons: Comparison, finer: bool = True, measures: Sequence[st
             split = [(name, *split_direction(name)) for name in names]
             for side in DIRECTIONS.values():
                 head = side.title if alone else f"{title}: {side.title.lower()}"
-                headed += [(name, head, measure_label(base)) for name, own, base in split if own == side.name]
+                headed += [
+                    (name, head, measure_label(base)) for name, whose, base in split if whose == side.name
+                ]
         else:
             first = [name for name in names if name in main]
             others = [name for name in names if name not in first]
@@ -142,8 +144,8 @@ def headline(comparison: Comparison) -> tuple[str, ...]:
     """The measures of a gallery that its card puts first, in every direction, of those that any run has."""
     main = tuple(measure.name for measure in of_form("gallery") if measure.main)
     bases = comparison.runs[0].benchmark.card.measures or main
-    known = comparison.measures
-    return tuple(name for side in DIRECTIONS for base in bases if (name := f"{side}_{base}") in known)
+    measures = comparison.measures
+    return tuple(name for side in DIRECTIONS for base in bases if (name := f"{side}_{base}") in measures)
 
 
 def estimates_of(comparison: Comparison, measure: str, group: str = "") -> dict[str, Estimate | None]:
@@ -177,9 +179,9 @@ def groupings(questions: Form) -> dict[str, tuple[str, ...]]:
         keys = []
         for label in filter(None, dict.fromkeys(labels)):
             qualified = f"{name}:{label}"
-            own = [value == label for value in labels]
+            members = [value == label for value in labels]
             # A label of two groupings is qualified in the later one, unless both mean the same questions.
-            keys.append(qualified if qualified in masks and masks[label].tolist() != own else label)
+            keys.append(qualified if qualified in masks and masks[label].tolist() != members else label)
         if keys:
             keys_by_grouping[name] = tuple(keys)
     return keys_by_grouping

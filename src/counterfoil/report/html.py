@@ -168,18 +168,18 @@ def shared(comparison: Comparison) -> Comparison:
 
     Scorers that differ only in what is left out are numbered.
     """
-    known = users([run.name for run in comparison.runs])
-    known |= users([[run.manifest, run.result.provenance] for run in comparison.runs])
+    user_names = users([run.name for run in comparison.runs])
+    user_names |= users([[run.manifest, run.result.provenance] for run in comparison.runs])
     names: dict[str, str] = {}
     for run in comparison.runs:
-        plain = shareable(run.name, known)
+        plain = shareable(run.name, user_names)
         numbered = (plain, *(f"{plain} ({number})" for number in range(2, len(names) + 2)))
         names[run.name] = next(name for name in numbered if name not in names.values())
     runs = []
     for run in comparison.runs:
-        name, provenance = names[run.name], _within(run.result.provenance, known)
+        name, provenance = names[run.name], _within(run.result.provenance, user_names)
         result = replace(run.result, scorer=name, provenance=provenance)
-        runs.append(replace(run, name=name, result=result, manifest=_within(run.manifest, known)))
+        runs.append(replace(run, name=name, result=result, manifest=_within(run.manifest, user_names)))
     baseline = names.get(comparison.baseline or "", comparison.baseline)
     differences = tuple(replace(d, a=names[d.a], b=names[d.b]) for d in comparison.differences)
     return replace(comparison, runs=tuple(runs), baseline=baseline, differences=differences)

@@ -259,8 +259,8 @@ def _effective(benchmark: Benchmark, results: Sequence[Result]) -> tuple[str, li
     form = of(benchmark)
     for name in form.main_measures(benchmark):
         of_all = [result.measures[name] for result in results if name in result.measures]
-        if known := [min(e.effective, e.n) for e in of_all if e.effective is not None]:
-            numbers[name] = known
+        if effective := [min(e.effective, e.n) for e in of_all if e.effective is not None]:
+            numbers[name] = effective
     measure = form.leading(benchmark, numbers) if numbers else ""
     return measure, numbers.get(measure, [])
 

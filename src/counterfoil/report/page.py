@@ -69,9 +69,9 @@ def page(
         benchmark = comparison.runs[0].benchmark
         report = report_of(benchmark)
         may = benchmark.card.redistributable or pictures == "always"
-        known = report.data(comparison, thumbnails, pictures=may and pictures != "never", captions=may)
-        data.setdefault(report.key, []).append({**known, "anchor": anchor})
-        pictures_note = _about_pictures(known, benchmark, pictures)
+        page_data = report.data(comparison, thumbnails, pictures=may and pictures != "never", captions=may)
+        data.setdefault(report.key, []).append({**page_data, "anchor": anchor})
+        pictures_note = _about_pictures(page_data, benchmark, pictures)
         chapters.append(report.chapter(comparison, anchor, pictures_note))
         scorers[anchor] = scorer_sections(comparison, anchor, captions=may)
     # One browser for all forms whose questions stand in one place.

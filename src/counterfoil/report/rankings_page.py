@@ -52,8 +52,8 @@ def page(
     for run in runs:
         command = run.manifest.get("command", "")
         words = [command] if isinstance(command, str) else [str(word) for word in command]
-        known = set() if private else users(words)
-        plain = str if private else lambda text, known=known: shareable(text, known)
+        user_names = set() if private else users(words)
+        plain = str if private else lambda text, user_names=user_names: shareable(text, user_names)
         digest = run.manifest.get("digests", {}).get("answers.parquet", "")
         text = " · ".join(filter(None, (" ".join(map(plain, words)), digest and f"answers {digest}")))
         name = f"{plain(run.name)} on {run.benchmark.title}"
@@ -281,10 +281,10 @@ def bump(correlation: RankCorrelation) -> Any:
     # What stands beside each model at either end: its rank, "=" where it is shared, and its name.
     ends: list[dict[int, str]] = []
     for column in (0, -1):
-        own = ranks[:, column]
+        column_ranks = ranks[:, column]
         ends.append({})
-        for model in np.flatnonzero(~np.isnan(own)).tolist():
-            rank = _rank(own, model)
+        for model in np.flatnonzero(~np.isnan(column_ranks)).tolist():
+            rank = _rank(column_ranks, model)
             name = short(correlation.models[model], _MODEL)
             ends[-1][model] = f"{name}{_WIDE}{rank}" if column == 0 else f"{rank}{_WIDE}{name}"
     sides = [max(map(extent, end.values()), default=0.0) + 0.19 for end in ends]
@@ -297,9 +297,9 @@ def bump(correlation: RankCorrelation) -> Any:
         axes.set(xlim=(0, max(wide - 1, 1)), ylim=(n + 0.5, 0.5))
         for column in range(wide):
             axes.axvline(column, color=RULE, lw=0.6, zorder=0)
-            own = ranks[:, column]
-            for rank in np.unique(own[~np.isnan(own)]):
-                tied = places[own == rank, column]
+            column_ranks = ranks[:, column]
+            for rank in np.unique(column_ranks[~np.isnan(column_ranks)]):
+                tied = places[column_ranks == rank, column]
                 if len(tied) > 1:
                     # As wide as 0.13 inches.
                     corner = (column - 0.065 / step, tied.min() - 0.32)

@@ -53,7 +53,7 @@ class Thumbnails:
         """Add the pictures of as many questions as have room; numbers in `uris` by position."""
         numbers: dict[int, int] = {}
         # By position its data URI, and why it is broken.
-        known: dict[int, tuple[str, str]] = {}
+        added: dict[int, tuple[str, str]] = {}
 
         def load(position: int) -> tuple[str, str]:
             image = images[position]
@@ -69,9 +69,9 @@ class Thumbnails:
                     ahead = dict.fromkeys(p for of in questions[number : number + 32] for p in of)
                     # A video of which only features are at hand has no pixels.
                     fresh = [p for p in ahead if not isinstance(images[p].source, FrameFeatures | None)]
-                    fresh = [p for p in fresh if p not in known]
-                    known.update(zip(fresh, pool.map(load, fresh), strict=True))
-                uris = {p: known[p] for p in positions if p in known}
+                    fresh = [p for p in fresh if p not in added]
+                    added.update(zip(fresh, pool.map(load, fresh), strict=True))
+                uris = {p: added[p] for p in positions if p in added}
                 cost = sum(len(uri) for uri in {uri for uri, _ in uris.values()} if uri not in self._number)
                 if cost > self.left:
                     break

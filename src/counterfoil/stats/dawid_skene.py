@@ -81,13 +81,13 @@ def dawid_skene(
         counts = np.maximum(counts + before, _LEAST)
         return counts / counts.sum(axis=2, keepdims=True)
 
-    own = np.maximum(given.alike, 1)[:, None]
+    weights = np.maximum(given.alike, 1)[:, None]
     alike = given.votes[:, :most].sum(axis=1, keepdims=True)
     # Of an item with fewer exchangeable classes errors fall on fewer.
     fewer = np.hstack(
         [
-            (alike - given.votes[:, :most]) * np.log(max(most - 1, 1) / np.maximum(own - 1, 1)),
-            np.repeat(alike * np.log(max(most, 1) / own), k - most, axis=1),
+            (alike - given.votes[:, :most]) * np.log(max(most - 1, 1) / np.maximum(weights - 1, 1)),
+            np.repeat(alike * np.log(max(most, 1) / weights), k - most, axis=1),
         ]
     )
     return _expectation_maximisation(given, confusion, fewer, smoothing, rounds, tolerance)

@@ -232,7 +232,7 @@ class Shared:
         order = np.lexsort((items, rows))
         rows, items = rows[order], items[order]
         ends = np.searchsorted(rows, np.arange(n), side="right")
-        own, signs = np.ones(n), [np.zeros(0)]
+        factor, signs = np.ones(n), [np.zeros(0)]
         members, sizes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         # Sets of questions with one item in common, then with two, ...: extended by items that follow.
         of_row, last, code, sign = rows, np.arange(len(rows)), items, 1.0
@@ -241,7 +241,7 @@ class Shared:
             count = np.bincount(code)
             repeated = count[code] > 1
             of_row, last, code = of_row[repeated], last[repeated], code[repeated]
-            own -= sign * np.bincount(of_row, minlength=n)
+            factor -= sign * np.bincount(of_row, minlength=n)
             by_code = np.argsort(code, kind="stable")
             members.append(of_row[by_code])
             sizes.append(np.unique(code, return_counts=True)[1])
@@ -254,7 +254,7 @@ class Shared:
             code = np.repeat(code, more) * (int(items.max(initial=0)) + 1) + items[following]
             of_row, last, sign = np.repeat(of_row, more), following, -sign
         starts = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
-        return cls(own, np.concatenate(signs), np.concatenate(members), starts)
+        return cls(factor, np.concatenate(signs), np.concatenate(members), starts)
 
     def __len__(self) -> int:
         return len(self.own)

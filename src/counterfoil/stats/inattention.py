@@ -146,14 +146,14 @@ def _fast(given: Labels, seconds: NDArray[np.float64], floor: float) -> tuple[ND
     n = given.n_people
     middle, noise, p_floor = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
     for person, rows in enumerate(_rows_by(given.people, n)):
-        own = seconds[rows]
-        own = own[~np.isnan(own)]
-        if len(own):
-            log = np.log(np.maximum(own, 1e-3))
+        person_seconds = seconds[rows]
+        person_seconds = person_seconds[~np.isnan(person_seconds)]
+        if len(person_seconds):
+            log = np.log(np.maximum(person_seconds, 1e-3))
             middle[person] = np.median(log)
-            noise[person] = np.pi / 2 * max(float(log.var()), 1e-4) / len(own)
-            below = int((own < floor).sum())
-            p_floor[person] = bdtrc(below - 1, len(own), SLIPS) if below else 1.0
+            noise[person] = np.pi / 2 * max(float(log.var()), 1e-4) / len(person_seconds)
+            below = int((person_seconds < floor).sum())
+            p_floor[person] = bdtrc(below - 1, len(person_seconds), SLIPS) if below else 1.0
     p = np.fmin(lower_tail(middle, noise), p_floor)
     # The smaller of two p-values.
     return np.minimum(2 * p, 1.0), np.exp(middle)
@@ -219,10 +219,10 @@ def _disagreement(given: Labels) -> tuple[NDArray[np.float64], ...]:
     given, _ = given.in_one_order()
     model = one_coin(given)
     k, accuracy = given.n_classes, np.diagonal(model.confusion, axis1=1, axis2=2)[:, 0]
-    own = np.log(accuracy * (k - 1) / (1 - accuracy))[given.people]
+    log_odds = np.log(accuracy * (k - 1) / (1 - accuracy))[given.people]
     log = np.log(np.maximum(model.posterior, 1e-300))[given.items]
     rows = np.arange(len(log))
-    log[rows, given.labels] -= own
+    log[rows, given.labels] -= log_odds
     log -= log.max(axis=1, keepdims=True)
     others = np.exp(log)
     chance = others[rows, given.labels] / others.sum(axis=1)

@@ -140,8 +140,8 @@ class Labels:
         rank = np.where(self.possible, rank, self.n_people + 1)
         rank = np.where(places < most, rank, self.n_people + 2 + places)
         place = np.argsort(np.argsort(rank, axis=1, kind="stable"), axis=1)
-        known = np.where(self.known >= 0, place[np.arange(self.n_items), self.known], -1)
-        return replace(self, labels=place[self.items, self.labels], known=known), place
+        truth = np.where(self.known >= 0, place[np.arange(self.n_items), self.known], -1)
+        return replace(self, labels=place[self.items, self.labels], known=truth), place
 
     @cached_property
     def table(self) -> Any:

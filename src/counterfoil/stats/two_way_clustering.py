@@ -114,12 +114,12 @@ class _Corrected:
 def _variance(
     sharing: Sharing, factors: list[_Corrected], moved: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    own = [np.maximum(factor.part.sums(moved * factor.scale[:, None]), 0.0) for factor in factors]
+    variances = [np.maximum(factor.part.sums(moved * factor.scale[:, None]), 0.0) for factor in factors]
     if len(factors) == 1:
-        return own[0], np.full(len(own[0]), factors[0].freedom)
+        return variances[0], np.full(len(variances[0]), factors[0].freedom)
     variance, spent = sharing.shared.sums(moved), np.zeros(moved.shape[1])
     least = _LEAST * column_sums(moved**2)
-    for factor, of_factor in zip(factors, own, strict=True):
+    for factor, of_factor in zip(factors, variances, strict=True):
         variance += of_factor - factor.part.sums(moved)
         least = np.maximum(least, _LEAST * of_factor)
         spent += of_factor**2 / factor.freedom

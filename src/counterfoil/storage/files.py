@@ -63,12 +63,12 @@ def listing(folder: Location) -> Mapping[str, bool]:
 def stamp_of(where: Location) -> tuple[int, int, int] | None:
     """Size and a digest of the store's tag, as the stamp of a local file; None where it has none."""
     with reaching(where, where.scheme, DataError):
-        known: dict[str, Any] = _filesystem(where).info(str(where))
-    tags = [str(known[name]) for name in ("ETag", "etag", "md5Hash", "generation") if known.get(name)]
-    if not tags or not known.get("size"):
+        facts: dict[str, Any] = _filesystem(where).info(str(where))
+    tags = [str(facts[name]) for name in ("ETag", "etag", "md5Hash", "generation") if facts.get(name)]
+    if not tags or not facts.get("size"):
         return None
     mark = digest(" ".join(tags).encode())
-    return int(known["size"]), int(mark[:15], 16), int(mark[15:30], 16)
+    return int(facts["size"]), int(mark[:15], 16), int(mark[15:30], 16)
 
 
 def _filesystem(where: Location) -> Any:

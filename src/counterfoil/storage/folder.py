@@ -71,8 +71,8 @@ class FolderPlace:
     def replace(self, name: str, data: bytes, tag: str) -> bool:
         """Read, compared and written under the lock."""
         with self._locked():
-            known = self.read(name)
-            if known is None or known.tag != tag:
+            current = self.read(name)
+            if current is None or current.tag != tag:
                 return False
             self.write(name, data)
             return True
@@ -104,8 +104,8 @@ class FolderPlace:
         """Under the lock, so that none replaces meanwhile what is removed."""
         with self._locked():
             if tag is not None:
-                known = self.read(name)
-                if known is None or known.tag != tag:
+                current = self.read(name)
+                if current is None or current.tag != tag:
                     return False
             try:
                 os.unlink(self.folder / name)

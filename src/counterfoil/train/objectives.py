@@ -184,13 +184,13 @@ def triplet(recipe: Triplet) -> Objective:
 
     def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
         (images,), (texts,) = sides.points()
-        own = sides.own()
+        own_rows = sides.own()
         whole = losses.triplet(
-            *losses.both_ways(images, texts, own),
+            *losses.both_ways(images, texts, own_rows),
             margin=recipe.margin,
             mining=recipe.mining,
             reduction=recipe.reduction,
-            own=own,
+            own=own_rows,
         )
         return whole, {}
 
@@ -206,10 +206,10 @@ def polysemous(recipe: Polysemous) -> Objective:
         if images.residuals is None or texts.residuals is None:
             raise _lacks("several vectors per item", recipe)
         hinge, _ = hinge_of(sides)
-        own = sides.own()
+        own_rows = sides.own()
         residuals = images.residuals, texts.residuals
-        apart = sum(losses.diversity(rows if own is None else rows[own]) for rows in residuals)
-        together = losses.mmd(images.points, texts.points, kernel=recipe.kernel, own=own)
+        apart = sum(losses.diversity(rows if own_rows is None else rows[own_rows]) for rows in residuals)
+        together = losses.mmd(images.points, texts.points, kernel=recipe.kernel, own=own_rows)
         whole = hinge + recipe.diversity * apart + recipe.mmd * together
         return whole, {"hinge": hinge, "diversity": apart, "mmd": together}
 

@@ -95,9 +95,9 @@ def within_batch(
     pictures, words = _own(images.points, image_roles), _own(texts.points, text_roles)
     scores = similarity(pictures, words)
     pairs = min(scores.shape)
-    own = torch.arange(pairs, device=scores.device)
-    right_texts = (scores[:pairs].argmax(dim=1) == own).double().mean()
-    right_images = (scores[:, :pairs].argmax(dim=0) == own).double().mean()
+    diagonal = torch.arange(pairs, device=scores.device)
+    right_texts = (scores[:pairs].argmax(dim=1) == diagonal).double().mean()
+    right_images = (scores[:, :pairs].argmax(dim=0) == diagonal).double().mean()
     return (right_texts + right_images) / 2
 
 
@@ -115,10 +115,10 @@ def rsum(scores: Float[ndarray, "images captions"], pairs: ndarray) -> float:
     6.0
     """
     total = 0.0
-    for side, own, other in ((scores, 0, 1), (scores.T, 1, 0)):
+    for side, axis, other in ((scores, 0, 1), (scores.T, 1, 0)):
         right: list[list[int]] = [[] for _ in range(len(side))]
         for pair in np.unique(pairs, axis=0):
-            right[pair[own]].append(int(pair[other]))
+            right[pair[axis]].append(int(pair[other]))
         blocks = [
             positive_ranks(np.ascontiguousarray(side[at : at + _BLOCK]), Qrels.of(right[at : at + _BLOCK]))
             for at in range(0, len(side), _BLOCK)

@@ -105,9 +105,9 @@ def described(
         captions = 0
         for _ in range(_TRIES * captions_each):
             meaning = describe(scene, rng)
-            known = len(items.texts)
+            n_texts = len(items.texts)
             items.caption(text(meaning, opening=one_of(OPENINGS, rng)))
-            if len(items.texts) > known:
+            if len(items.texts) > n_texts:
                 meanings.append(meaning)
                 captions += 1
             if captions == captions_each:

@@ -221,7 +221,7 @@ def speak(
         if thing in done:
             continue
         phrase, group = counted(mention(thing, rng), thing, scene, rng, but=done)
-        if any(phrase == known for known, _ in spoken):
+        if any(phrase == earlier for earlier, _ in spoken):
             continue
         spoken.append((phrase, group))
         done += group
@@ -247,8 +247,8 @@ def mention(thing: Thing, rng: np.random.Generator, *must: str) -> Phrase:
     hollow = thing.shape in CONTAINERS
     for name, often in _MENTION:
         # "A plain star" is said only where it matters, and all containers are large and plain.
-        known = (hollow and name != "colour") or (name == "texture" and thing.texture == "plain")
-        if rng.random() < often and not known:
+        implied = (hollow and name != "colour") or (name == "texture" and thing.texture == "plain")
+        if rng.random() < often and not implied:
             attributes[name] = getattr(thing, name)
     # Now and then only "a blue shape", where that says anything.
     if not attributes or hollow or rng.random() < 0.9:

@@ -141,8 +141,8 @@ def generate_captions(n: int, rng: np.random.Generator, progress: Progress = sil
         if not all(map(len, fits)):
             continue
         # Where the scene's own caption was changed a little, that is the wrong one that is hard to tell.
-        own = fits[-1][source[fits[-1]] == column]
-        fits[-1] = own if len(own) else fits[-1]
+        column_fits = fits[-1][source[fits[-1]] == column]
+        fits[-1] = column_fits if len(column_fits) else fits[-1]
         if len(generated) % len(ranks) == 0:
             ranks = rng.permutation(ranks)
         opening = one_of(OPENINGS, rng)

@@ -190,7 +190,7 @@ def numbered(**contents: Sequence[str]) -> tuple[AnswerOption, ...]:
     """An option for each of several images or texts, whose value is its place, from 0."""
     ((kind, several),) = contents.items()
     shown: list[dict[str, Any]] = [{kind: (one,)} for one in several]
-    return tuple(AnswerOption(str(at), **own) for at, own in enumerate(shown))
+    return tuple(AnswerOption(str(at), **option) for at, option in enumerate(shown))
 
 
 def labelled(labels: Mapping[str, str]) -> tuple[AnswerOption, ...]:
@@ -218,10 +218,10 @@ def check_answer(page: WorkPage, raw: Mapping[str, Any]) -> dict[str, Any]:
     `raw` has option values as places in the order of the page: what the browser sends, of the types of
     `AnswerIn`.
     """
-    known = {question.name for question in page.fields}
-    odd = next((name for name in raw if name not in known), None)
+    names = {question.name for question in page.fields}
+    odd = next((name for name in raw if name not in names), None)
     if odd is not None:
-        raise InputError("unknown field", given=odd, allowed=sorted(known))
+        raise InputError("unknown field", given=odd, allowed=sorted(names))
     answer: dict[str, Any] = {}
     for question in page.fields:
         where = f"field '{question.name}'"

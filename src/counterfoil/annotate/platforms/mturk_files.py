@@ -107,8 +107,8 @@ def read_results(
                     continue
                 # Of the first question the right answer may be known: one option, or several.
                 golden = layout.golden if question == main else None
-                known = _parts(table[golden.replace(_NUMBER, number)][row]) if golden is not None else []
-                right = set(value) == set(known) if isinstance(value, list) else value in known
+                truths = _parts(table[golden.replace(_NUMBER, number)][row]) if golden is not None else []
+                right = set(value) == set(truths) if isinstance(value, list) else value in truths
                 key = item, workers[row], question
                 repeated += key in rows
                 facts = {
@@ -117,7 +117,7 @@ def read_results(
                     "question": question,
                     "answer": answer_cell(value),
                     "seconds": None if seconds is None else seconds / len(items),
-                    "golden": right if known else None,
+                    "golden": right if truths else None,
                     "assignment": assignments[row],
                 }
                 rows.setdefault(key, facts)

@@ -108,13 +108,13 @@ def reconcile(
     # Those that wait for review, by whether their person is done; None of a person who never entered.
     waiting: dict[bool | None, list[ProlificSubmission]] = {True: [], False: [], None: []}
     rejections: list[Rejection] = []
-    for who, theirs in of_person.items():
-        for one in theirs:
+    for who, sent in of_person.items():
+        for one in sent:
             if one.status == "AWAITING REVIEW" and who in rejected:
                 rejections.append(Rejection(one.id, *rejected[who]))
             elif one.status == "AWAITING REVIEW":
                 waiting[people.get(who)].append(one)
-    left = {who for who, theirs in of_person.items() if all(one.status in LEFT for one in theirs)}
+    left = {who for who, sent in of_person.items() if all(one.status in LEFT for one in sent)}
     return Reconciled(
         free=tuple(who for who, done in people.items() if not done and who in left),
         payable=tuple(waiting[True]),

@@ -163,15 +163,15 @@ def run(
         gc.freeze()
         # Ctrl-C ends it as Python has it, once: the server stops by it, and the command is done.
         before = signal.getsignal(signal.SIGINT)
-        ours = before is not signal.SIG_IGN and threading.current_thread() is threading.main_thread()
-        if ours:
+        on_main = before is not signal.SIG_IGN and threading.current_thread() is threading.main_thread()
+        if on_main:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             # The interrupt that stopped the server is raised once more when all is closed.
             with suppress(KeyboardInterrupt):
                 uvicorn.Server(config).run([listening])
         finally:
-            if ours:
+            if on_main:
                 signal.signal(signal.SIGINT, before)
 
 

@@ -250,8 +250,8 @@ class ResearcherPages:
     def answers(self, person: str) -> Response:
         """What one person answered, beside the images that they saw."""
         answers, main = answers_of(self.database, self.campaign, person), self.campaign.form.main
-        known = [answer.right for answer in answers if answer.right is not None]
-        facts = {"person": person, "golden": len(known), "wrong": known.count(False), "main": main}
+        judged = [answer.right for answer in answers if answer.right is not None]
+        facts = {"person": person, "golden": len(judged), "wrong": judged.count(False), "main": main}
         return self._page("research_person.html", status=200 if answers else 404, answers=answers, **facts)
 
     async def log_in(self, request: Request) -> Response:

@@ -246,13 +246,13 @@ class Guard:
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > LONGEST_PATH:
             return 414, "the address is too long"
         host = host_of(head.get(b"host", ""))
-        own = host in self.hosts or (self.public_url is not None and _NO_SITE.fullmatch(host))
-        if not (host == "localhost" or is_address(host) or own):
+        own_host = host in self.hosts or (self.public_url is not None and _NO_SITE.fullmatch(host))
+        if not (host == "localhost" or is_address(host) or own_host):
             return 421, "this server is not known by that name; start it with --public-url"
         if scope["method"] not in _SAFE:
             origin = head.get(b"origin")
-            ours = origin is None or origin.lower() == (self.public_url or "").lower()
-            foreign = not ours and urlsplit(str(origin)).netloc.lower() != head[b"host"].lower()
+            same_origin = origin is None or origin.lower() == (self.public_url or "").lower()
+            foreign = not same_origin and urlsplit(str(origin)).netloc.lower() != head[b"host"].lower()
             if foreign or head.get(b"sec-fetch-site") == "cross-site":
                 hint = "" if self.public_url else "; behind a proxy the server is started with --public-url"
                 return 403, f"a page of another site may not send this{hint}"

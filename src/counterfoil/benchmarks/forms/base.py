@@ -274,8 +274,10 @@ class Form(ABC):
     @classmethod
     def _own_facts(cls) -> dict[str, bool]:
         """The facts that the manifest has of the form alone, and whether each says that a field is there."""
-        own = {name: fact for name, fact in cls.known.model_fields.items() if name not in Facts.model_fields}
-        return {name: fact.annotation is bool for name, fact in own.items()}
+        form_facts = {
+            name: fact for name, fact in cls.known.model_fields.items() if name not in Facts.model_fields
+        }
+        return {name: fact.annotation is bool for name, fact in form_facts.items()}
 
     def digest(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
         """All that a digest of the questions is taken of."""
@@ -523,8 +525,8 @@ class Judged(Listed):
 
     def mentioned(self) -> tuple[Ids, Ids]:
         captions, references = self.captions, self.references
-        known = captions if references is None else np.concatenate([captions, references.captions])
-        return np.unique(known), np.unique(self.images)
+        all_captions = captions if references is None else np.concatenate([captions, references.captions])
+        return np.unique(all_captions), np.unique(self.images)
 
     def renumber(self: _Judged, caption_of: Ids, image_of: Ids) -> _Judged:
         references = self.references and self.references.renumber(caption_of)

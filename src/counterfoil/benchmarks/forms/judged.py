@@ -266,8 +266,8 @@ class Preference(Judged):
         rng = np.random.default_rng(self.seed)
         if np.any(self.references.counts != self.references.counts[first][self.owners]):
             raise DataError("references are drawn where both candidates share them")
-        own = self.references.take(first)
-        return tuple(own.sample(self.sample, rng).take(self.owners) for _ in range(self.draws))
+        first_references = self.references.take(first)
+        return tuple(first_references.sample(self.sample, rng).take(self.owners) for _ in range(self.draws))
 
     @property
     def single(self) -> bool:

@@ -60,8 +60,8 @@ class Forms(Mapping[str, T]):
 
     def __getitem__(self, name: str) -> T:
         if name not in self._known:
-            known = resolve(self.own.get(name) or getattr(ENTRIES[name], self._part))
-            self._known[name] = known() if name in self.own and self._part != "questions" else known
+            entry = resolve(self.own.get(name) or getattr(ENTRIES[name], self._part))
+            self._known[name] = entry() if name in self.own and self._part != "questions" else entry
         return self._known[name]
 
     def __contains__(self, name: object) -> bool:

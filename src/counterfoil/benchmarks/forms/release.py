@@ -120,5 +120,5 @@ CONTRAST_TASKS = ("image-text-to-text", "zero-shot-image-classification")
 def reference_columns(references: References | None, rows: NDArray[np.int64]) -> dict[str, ReleaseColumn]:
     if references is None:
         return {}
-    own = [references.row(int(row)).tolist() for row in rows]
-    return {"references": ReleaseColumn("captions", own, "Captions that people wrote of the image.")}
+    numbers = [references.row(int(row)).tolist() for row in rows]
+    return {"references": ReleaseColumn("captions", numbers, "Captions that people wrote of the image.")}

@@ -52,11 +52,11 @@ def find(name: str) -> Licence:
     """The licence with this SPDX identifier, whatever the case; or the one at an address (https://...)."""
     if re.fullmatch(r"https?://[^\s\"<>]+", name):
         return Licence("", "other", address=name)
-    known = {spdx.lower(): spdx for spdx in LICENCES}
-    if name.lower() in known:
-        return LICENCES[known[name.lower()]]
-    near = get_close_matches(name.lower(), known, n=1)
-    hint = f"did you mean '{known[near[0]]}'?" if near else "an address of its text will do, too"
+    by_lower_case = {spdx.lower(): spdx for spdx in LICENCES}
+    if name.lower() in by_lower_case:
+        return LICENCES[by_lower_case[name.lower()]]
+    near = get_close_matches(name.lower(), by_lower_case, n=1)
+    hint = f"did you mean '{by_lower_case[near[0]]}'?" if near else "an address of its text will do, too"
     raise InputError("unknown licence", given=name or "(empty)", allowed=list(LICENCES), hint=hint)
 
 

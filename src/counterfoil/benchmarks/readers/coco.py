@@ -75,10 +75,10 @@ def read_test(data: Path | None) -> Captioned:
     karpathy = place(data, KARPATHY)
     written = captions_of(data)
     if data is not None and not written:
-        known = [IDS, KARPATHY, *OWNERS, "sits_test.csv", "instances_val2014.json"]
-        known += [f"{name}_{way}.json" for name in ("cxc", "eccv") for way in WAYS]
+        files = [IDS, KARPATHY, *OWNERS, "sits_test.csv", "instances_val2014.json"]
+        files += [f"{name}_{way}.json" for name in ("cxc", "eccv") for way in WAYS]
         photographs = data.is_dir() and any((data / name / "val2014").is_dir() for name in ("", "images"))
-        if not photographs and not any(place(data, name) for name in known):
+        if not photographs and not any(place(data, name) for name in files):
             allowed = f"a folder with annotations/{CAPTIONS}, val2014, {KARPATHY}, {IDS} or positives"
             hint = "without --data, the files of the package eccv_caption are read"
             raise DataError("nothing of COCO here", where=data, allowed=allowed, hint=hint)
@@ -127,11 +127,11 @@ def _listed(ids: Path, owners: Path) -> Captioned:
     """The test half from its list of caption ids and the file that says whose they are."""
     captions = read_ids(ids)
     IdPositions(captions, "caption", ids)
-    known, row, image = read_positives(owners)
-    at = IdPositions(known, "caption", owners).of(captions)
-    counts = np.bincount(row, minlength=len(known))
+    positives, row, image = read_positives(owners)
+    at = IdPositions(positives, "caption", owners).of(captions)
+    counts = np.bincount(row, minlength=len(positives))
     if (at < 0).any() or (counts != 1).any():
-        wrong = captions[np.argmax(at < 0)] if (at < 0).any() else known[np.argmax(counts != 1)]
+        wrong = captions[np.argmax(at < 0)] if (at < 0).any() else positives[np.argmax(counts != 1)]
         raise DataError("a caption does not have one image", where=owners, given=f"caption {wrong}")
     of_caption = image[at]
     # Images in order of first use; COCO 1K needs the five captions of each to stand together.
@@ -157,7 +157,7 @@ def _with_texts(test: Captioned, written: Captioned) -> Captioned:
         test,
         texts=tuple(written.texts[i] for i in at.tolist()),
         files=tuple(
-            tuple(dict.fromkeys((*first, *known))) for first, known in zip(names, test.files, strict=True)
+            tuple(dict.fromkeys((*first, *files))) for first, files in zip(names, test.files, strict=True)
         ),
         source=f"{test.source}, {written.source}",
     )
@@ -245,8 +245,8 @@ def read_pmrp(
         written = captioned(data)
         try:
             ids = read_ids(find(data, IDS))
-            known = IdPositions(written.captions, "caption", written.source)
-            holds_test = bool((known.of(ids) >= 0).all())
+            positives = IdPositions(written.captions, "caption", written.source)
+            holds_test = bool((positives.of(ids) >= 0).all())
         except MissingExtraError:
             # With so many captions the test half may be included, which cannot be decided without the ids.
             if len(written.captions) >= _TEST_CAPTIONS:

@@ -174,7 +174,7 @@ def foil(
         for pair in pairs:
             pairs_of.setdefault(images[pair[0]], []).append(pair)
         rng = np.random.default_rng(_SEED)
-        pairs = [own[int(rng.integers(len(own)))] for own in pairs_of.values()]
+        pairs = [pair_list[int(rng.integers(len(pair_list)))] for pair_list in pairs_of.values()]
         remarks.append(f"one pair of each image, drawn with seed {_SEED}")
     if unseen:
         split = path.parent / "dataset_coco.json"
@@ -542,12 +542,12 @@ def vatex(card: Card, data: Path, *, references: int) -> tuple[DataTable, bool]:
     lists = []
     for row, cell in enumerate(written):
         where = f"{files[1]}, row {row + 1}"
-        own = list_of(cell, where=where)
-        if len(own) < references:
+        sentences = list_of(cell, where=where)
+        if len(sentences) < references:
             what = "too few references"
-            raise DataError(what, where=where, given=len(own), allowed=f"{references} or more")
+            raise DataError(what, where=where, given=len(sentences), allowed=f"{references} or more")
         lists.append(
-            numbered((clean_caption(text, where, "reference") for text in own[:references]), f"r{row}")
+            numbered((clean_caption(text, where, "reference") for text in sentences[:references]), f"r{row}")
         )
     # Columns have the names of the files that they come from.
     columns = {"video_ids": videos, "candidates_list": captions, "references": lists}

@@ -139,8 +139,8 @@ def read_codes(files: Sequence[Path], images: Ids) -> NDArray[np.bool_]:
     """Which classes of object each image shows, (images, classes), a column per category that occurs."""
     source = ", ".join(str(file) for file in files)
     parts = [_instances(file, *_age(file)) for file in files]
-    known = IdPositions(np.unique(np.concatenate([covered for covered, _, _ in parts])), "image", source)
-    lacking = np.flatnonzero(known.of(images) < 0)
+    positives = IdPositions(np.unique(np.concatenate([covered for covered, _, _ in parts])), "image", source)
+    lacking = np.flatnonzero(positives.of(images) < 0)
     if len(lacking):
         what = f"objects are not known of {len(lacking):,} of {len(images):,} images"
         given = f"image {images[lacking[0]]}"
@@ -307,7 +307,7 @@ def read_split(
         try:
             if image["split"] in splits:
                 name = kind(image[key])
-                entries.append((name, [(kind(own["sentid"]), str(own["raw"])) for own in image["sentences"]]))
+                entries.append((name, [(kind(row["sentid"]), str(row["raw"])) for row in image["sentences"]]))
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"not as expected: {error!r}", where=f"{path}, images, entry {at + 1}") from None
     if not entries:
@@ -318,11 +318,11 @@ def read_split(
 def read_karpathy(path: Path, splits: Sequence[str] = SPLITS) -> Captioned:
     """The images of COCO in these splits with their captions, called by their ids."""
     entries = read_split(path, "cocoid", int, splits)
-    written = [caption for _, own in entries for caption in own]
+    written = [caption for _, rows in entries for caption in rows]
     return Captioned.of_coco(
         np.array([image for image, _ in entries], dtype=np.int64),
         np.array([name for name, _ in written], dtype=np.int64),
-        np.repeat(np.arange(len(entries)), [len(own) for _, own in entries]).astype(np.int64),
+        np.repeat(np.arange(len(entries)), [len(rows) for _, rows in entries]).astype(np.int64),
         (text for _, text in written),
         path,
     )
@@ -383,7 +383,7 @@ def flickr_captions(data: Path, names: Sequence[str]) -> Written | None:
         return None
     is_json = path.suffix == ".json"
     entries = dict(read_split(path, "filename", str, SPLITS)) if is_json else read_tokens(path)
-    return _collapsed({image: [text for _, text in own] for image, own in entries.items()}), path
+    return _collapsed({image: [text for _, text in rows] for image, rows in entries.items()}), path
 
 
 def of_image(written: Written, image: str) -> list[str]:

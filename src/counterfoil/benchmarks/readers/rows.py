@@ -215,9 +215,9 @@ def _open_folder(
         raise DataError("a data set saved by the library datasets", where=folder, hint=hint)
     for place in (folder, folder / "data"):
         parquet = sorted(place.glob("*.parquet"))
-        ours = [file for file in parquet if split and file.name.startswith((f"{split}-", f"{split}."))]
-        if ours or parquet:
-            return rows_of_files(ours or parquet, images, source=str(folder))
+        of_split = [file for file in parquet if split and file.name.startswith((f"{split}-", f"{split}."))]
+        if of_split or parquet:
+            return rows_of_files(of_split or parquet, images, source=str(folder))
     for name in names:
         if (folder / name).is_file():
             return read_table(folder / name)

@@ -633,11 +633,11 @@ def _images(
         columns: list[Any] = []
         for k, text in enumerate(map(str, layout.images)):
             cells = _with(table, text)
-            own = called[k] if called else [f"{name}_i{k}" for name in ids]
-            known = "" if layout.known_photos and layout.known_photos[k] else None
-            pairs = enumerate(zip(own or (), boxes, strict=True))
+            ids_of = called[k] if called else [f"{name}_i{k}" for name in ids]
+            source = "" if layout.known_photos and layout.known_photos[k] else None
+            pairs = enumerate(zip(ids_of or (), boxes, strict=True))
             columns.append(
-                [Image(name, cell_source(cells, text, row, None), box, known) for row, (name, box) in pairs]
+                [Image(name, cell_source(cells, text, row, None), box, source) for row, (name, box) in pairs]
             )
         return columns
     prefix = _column(table, layout.prefix) if layout.prefix else None
@@ -658,8 +658,8 @@ def _images(
             return None
         name, box, photo = str(named[k][row]), boxes[row], photos[row]
         if layout.by_question:
-            known = not layout.known_photos or layout.known_photos[k]
-            return Image(f"{ids[row]}_i{k}", sources.get(str(file)), box, "" if known else None)
+            is_photo = not layout.known_photos or layout.known_photos[k]
+            return Image(f"{ids[row]}_i{k}", sources.get(str(file)), box, "" if is_photo else None)
         if layout.crop and (box is not None or layout.image_files):
             photo = str(file)
         if box is not None and not layout.image_files:
@@ -676,8 +676,8 @@ def _sources(
         return {}
     if layout.folders:
         # Files of COCO have shorter names since 2017.
-        known = [tuple(dict.fromkeys((name, name.removeprefix("COCO_val2014_")))) for name in names]
-        return dict(zip(names, photographs(known, layout.folders, home, images), strict=True))
+        file_names = [tuple(dict.fromkeys((name, name.removeprefix("COCO_val2014_")))) for name in names]
+        return dict(zip(names, photographs(file_names, layout.folders, home, images), strict=True))
     sources: dict[str, Any] = {**pictures_of(names, home, images, suffixes=layout.suffixes)}
     # Arrays are frames of videos.
     arrays = {name: file for name, file in sources.items() if file and file.path.suffix == ".npy"}

@@ -289,8 +289,10 @@ def clusters(table: DataTable, card: Card, home: Path | None, *, file: str) -> D
     assert home is not None
     names: dict[str, str] = {}
     if (home.parent / file).is_file():
-        known = read_table(home.parent / file)
-        names = dict(zip(labels(known, "example_id"), labels(known, "cluster_id"), strict=True))
+        cluster_table = read_table(home.parent / file)
+        names = dict(
+            zip(labels(cluster_table, "example_id"), labels(cluster_table, "cluster_id"), strict=True)
+        )
     of_rows = [names.get(name) for name in labels(table, "example_id")]
     return table.with_columns({"photo": [f"cluster {name}" if name else "" for name in of_rows]})
 
@@ -482,7 +484,7 @@ def _described(whole: Any, *, regions: bool, hardest: bool) -> list[dict[str, An
     entries = []
     for key, box in parts:
         summary = summaries[key]
-        own = [summary] if isinstance(summary, str) else [summary[0], *summary[1:]]
+        lines = [summary] if isinstance(summary, str) else [summary[0], *summary[1:]]
         scores = whole["clip_scores"][key]
         negative = wrong[key]["swaps"][0] if not hardest else None
         if hardest:
@@ -493,10 +495,10 @@ def _described(whole: Any, *, regions: bool, hardest: bool) -> list[dict[str, An
             ]
             highest = max(score for score, _ in scored)
             negative = [text for score, text in scored if score == highest][-1]
-        if not all(isinstance(text, str) for text in (*own, negative)):
+        if not all(isinstance(text, str) for text in (*lines, negative)):
             raise TypeError("a caption is no text")
         entry = {"id": f"{Path(whole['image']).stem}/{key}", "photo": whole["image"]}
-        entry |= {"own": own, "wrong": negative, "kind": "image" if box[0] is None else "region"}
+        entry |= {"own": lines, "wrong": negative, "kind": "image" if box[0] is None else "region"}
         entries.append(entry | dict(zip("xywh", box, strict=True)))
     return entries
 

@@ -55,9 +55,9 @@ class Parse:
     @cached_property
     def phrases(self) -> tuple[NounPhrase, ...]:
         """The noun phrases, from left to right; none overlaps another."""
-        tokens, known, phrases, at = self.tokens, words(), list[NounPhrase](), 0
+        tokens, word_lists, phrases, at = self.tokens, words(), list[NounPhrase](), 0
         while at < len(tokens):
-            phrase = _phrase(tokens, at, known)
+            phrase = _phrase(tokens, at, word_lists)
             if phrase is not None:
                 phrases.append(phrase)
             at = at + 1 if phrase is None else phrase.stop
@@ -65,7 +65,7 @@ class Parse:
         for number, phrase in enumerate(phrases):
             # What a measure or a container holds, after "of", is part of its phrase.
             head = tokens[phrase.stop - 1].lemma
-            holds = head in known.quantities or head in known.containers
+            holds = head in word_lists.quantities or head in word_lists.containers
             if holds and self.text(phrase.stop, phrase.stop + 1) == "of" and phrase.stop + 1 in following:
                 plural = phrase.plural or head in ("couple", "lot", "pair")
                 phrases[number] = replace(phrase, end=following[phrase.stop + 1], plural=plural)
@@ -121,7 +121,7 @@ def parse_of(caption: str, tagged: Iterable[tuple[str, str, str]]) -> Parse:
 
 def _mended(tokens: list[Token]) -> Iterator[Token]:
     """The tokens with tags that rules depend on set right."""
-    known = words()
+    word_lists = words()
     for k, token in enumerate(tokens):
         tag, low = token.tag, token.low
         after = tokens[k + 1].tag if k + 1 < len(tokens) else ""
@@ -136,22 +136,22 @@ def _mended(tokens: list[Token]) -> Iterator[Token]:
             and before is not None
             and before.tag in _NOUNS | {"PRP", "RB", "RP"}
             and (after in _NOUNS or after in ("DT", "PRP$"))
-            and low not in known.groups_of
+            and low not in word_lists.groups_of
         ):
             # "making pizza": what someone does, not a kind of pizza.
             tag = "VBG"
-        elif low in known.colours and after in _NOUNS | _ADJECTIVES | {"CC", "VBN"} and tag in _NOUNS:
+        elif low in word_lists.colours and after in _NOUNS | _ADJECTIVES | {"CC", "VBN"} and tag in _NOUNS:
             tag = "JJ"
         elif tag in ("VB", "VBP", "VBZ") and before is not None and before.tag in ("DT", "PRP$", "JJ", "CD"):
             # "the sink": a word that is known as a noun, and stands where one does.
-            if low in known.groups_of or token.lemma in known.groups_of:
+            if low in word_lists.groups_of or token.lemma in word_lists.groups_of:
                 tag = "NNS" if tag == "VBZ" else "NN"
-        elif tag in _NOUNS and low.endswith("s") and low not in known.homes and token.lemma != low[:-1]:
+        elif tag in _NOUNS and low.endswith("s") and low not in word_lists.homes and token.lemma != low[:-1]:
             # A plural that the tagger does not know: giraffes.
-            if low[:-1] in known.homes:
+            if low[:-1] in word_lists.homes:
                 yield Token(token.text, "NNS", low[:-1], token.space)
                 continue
-        elif tag in ("VBP", "VB") and before is None and low in known.homes:
+        elif tag in ("VBP", "VB") and before is None and low in word_lists.homes:
             tag = "NN"
         yield token if tag == token.tag else Token(token.text, tag, token.lemma, token.space)
 

@@ -116,8 +116,8 @@ class WriteCaptions(BuiltStep):
     def _described(self, rows: pa.Table, context: StepContext) -> Iterator[Generated]:
         """True captions of the rows' scenes that say something else than the rows' own, if there are any."""
         ids, scenes = rows["id"].to_pylist(), rows[SCENE_OF[self.image]].to_pylist()
-        own = rows["caption"].to_pylist() if "caption" in rows.column_names else [None] * len(rows)
-        for done, (row, cell, known) in enumerate(zip(ids, scenes, own, strict=True), start=1):
+        captions = rows["caption"].to_pylist() if "caption" in rows.column_names else [None] * len(rows)
+        for done, (row, cell, known) in enumerate(zip(ids, scenes, captions, strict=True), start=1):
             if cell is None:
                 yield Generated(row, WORLD, reason=NO_IMAGE)
             else:

@@ -121,8 +121,8 @@ def _candidates(values: NDArray[np.uint32], n_bands: int, width: int) -> NDArray
     n = len(values)
     candidates: list[NDArray[np.int64]] = []
     for band in range(n_bands):
-        own = np.ascontiguousarray(values[:, band * width : (band + 1) * width])
-        key = own.view(np.dtype((np.void, own.dtype.itemsize * width))).reshape(-1)
+        part = np.ascontiguousarray(values[:, band * width : (band + 1) * width])
+        key = part.view(np.dtype((np.void, part.dtype.itemsize * width))).reshape(-1)
         order = np.argsort(key, kind="stable") if n else np.zeros(0, dtype=np.int64)
         same = np.concatenate([key[order][1:] == key[order][:-1], [False]]) if n else np.zeros(0, dtype=bool)
         # Rows of one key lie together; pairs at a distance of 1, 2, ... within them.
@@ -305,21 +305,23 @@ class Clean(BuiltStep):
             benchmark = context.benchmark(name, None, None)
             texts = [caption.text for caption in benchmark.captions]
             images = [image.id for image in benchmark.images]
-        known, counts = {normal(text) for text in texts if text is not None}, {}
-        equal = np.any([[text in known for text in column] for column in columns], axis=0)
+        shared_texts, counts = {normal(text) for text in texts if text is not None}, {}
+        equal = np.any([[text in shared_texts for text in column] for column in columns], axis=0)
         drop(equal, CAPTION_ELSEWHERE)
         counts["captions"] = int(equal.sum())
         if self.near is not None:
-            own = list(dict.fromkeys(text for column in columns for text in column if text not in known))
-            others = list(known)
+            remaining = list(
+                dict.fromkeys(text for column in columns for text in column if text not in shared_texts)
+            )
+            others = list(shared_texts)
             pairs, _ = near_duplicates(
-                [*sorted(others), *own],
+                [*sorted(others), *remaining],
                 threshold=self.near,
                 seed=context.number("minhash") % (1 << 32),
                 progress=context.progress,
             )
             across = pairs[(pairs[:, 0] < len(others)) & (pairs[:, 1] >= len(others)), 1]
-            alike = {own[at - len(others)] for at in across.tolist()}
+            alike = {remaining[at - len(others)] for at in across.tolist()}
             near = np.any([[text in alike for text in column] for column in columns], axis=0)
             drop(near, ALIKE_ELSEWHERE)
             counts["alike"] = int((near & ~equal).sum())

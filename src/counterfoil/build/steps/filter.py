@@ -163,7 +163,7 @@ class RowFilter(BuiltStep):
             return scores >= self.threshold, {}
         # Without a threshold all rows stay; the curves say what one would do.
         given = -np.inf if self.threshold is None else self.threshold
-        threshold, known = calibrate(
+        threshold, calibration = calibrate(
             sample,
             context.rng("halves"),
             threshold=given if self.target_precision is None else None,
@@ -173,11 +173,11 @@ class RowFilter(BuiltStep):
         if threshold is None:
             context.note(
                 f"no threshold reaches a precision of {self.target_precision:g} with "
-                f"{100 * self.confidence:g} % confidence on {known['rows_chosen_on']:,} verified rows: "
+                f"{100 * self.confidence:g} % confidence on {calibration['rows_chosen_on']:,} verified rows: "
                 "none is kept"
             )
             threshold = np.inf
-        return scores >= threshold, {"calibration": known}
+        return scores >= threshold, {"calibration": calibration}
 
     def _sample(
         self,
@@ -282,9 +282,9 @@ class FilterAmbiguous(RowFilter):
                 allowed=" or ".join(self.ways),
             )
         scores = self._scores(rows, context)
-        held, known = self.calibrated(rows["id"].to_pylist(), scores, truth, context)
+        held, calibration = self.calibrated(rows["id"].to_pylist(), scores, truth, context)
         passed, dropped = split_rows(rows, held & ~np.isnan(scores), LOW)
-        facts = {"by": list(self.scorers) or self.column, "rows": len(rows), **known}
+        facts = {"by": list(self.scorers) or self.column, "rows": len(rows), **calibration}
         return Output(passed, dropped, {**facts, **truth_facts(truth, held)})
 
     def _scores(self, rows: pa.Table, context: StepContext) -> NDArray[np.float64]:
@@ -292,12 +292,12 @@ class FilterAmbiguous(RowFilter):
             return numbers_of(rows, self.column, where=f"step {context.step}")
         both = "negative_image" in rows.column_names
         names = ["image", "caption", "negative_caption", *(["negative_image"] if both else [])]
-        image, own, other, *rest = texts_and_cells(rows, names, where=f"step {context.step}")
+        image, caption, other, *rest = texts_and_cells(rows, names, where=f"step {context.step}")
         margins = []
         for name, settings in settings_by_scorer(self.scorers, self.set).items():
             scorer = context.scorer(name, settings)
             cells = [*image, *image, *rest[0], *rest[0]] if both else [*image, *image]
-            texts = [*own, *other, *other, *own] if both else [*own, *other]
+            texts = [*caption, *other, *other, *caption] if both else [*caption, *other]
             pairs = pair_scores(scorer, cells, texts, context).reshape(-1, 2, len(rows))
             margins.append((pairs[:, 0] - pairs[:, 1]).min(axis=0))
         if len(margins) == 1 or not len(rows):
@@ -354,7 +354,7 @@ class Choose(RowFilter):
         best = np.full(len(number), -1, dtype=np.int64)
         best[group[order][::-1]] = order[::-1]
         chosen = best[best >= 0]
-        held, known = self.calibrated(
+        held, calibration = self.calibrated(
             [ids[at] for at in chosen], scores[chosen], None if truth is None else truth[chosen], context
         )
         reasons = np.full(len(rows), OTHER, dtype=object)
@@ -371,7 +371,7 @@ class Choose(RowFilter):
             "rows_with_a_choice": len(chosen),
             "places": np.bincount(_places(group)[chosen]).tolist() if len(chosen) else [],
             **about,
-            **known,
+            **calibration,
             **truth_facts(None if truth is None else truth[chosen], held),
         }
         if truth is not None and len(rows):
@@ -398,8 +398,8 @@ class Choose(RowFilter):
             cells, *texts = texts_and_cells(rows, names, where=f"step {context.step}")
             scorer = context.scorer(self.scorer, settings_by_scorer([self.scorer], self.set)[self.scorer])
             scores = pair_scores(scorer, cells * len(texts), list(chain(*texts)), context)
-            own, *other = scores.reshape(len(texts), len(rows))
-            return own - other[0] if other else own, why, {}
+            fitting, *other = scores.reshape(len(texts), len(rows))
+            return fitting - other[0] if other else fitting, why, {}
         if self.column is not None:
             scores = numbers_of(rows, self.column, where=f"step {context.step}")
             why[np.isnan(scores)] = UNJUDGED

@@ -75,8 +75,8 @@ class Imagine(ImageSettings):
     @property
     def produces(self) -> Sequence[str]:
         target = _IMAGE_OF[self.column]
-        known = SCENE_OF[target] if self.by == WORLD else f"{target}_unsafe"
-        return (*Generated.names(target), known)
+        fact_column = SCENE_OF[target] if self.by == WORLD else f"{target}_unsafe"
+        return (*Generated.names(target), fact_column)
 
     @property
     def requires(self) -> Sequence[str]:

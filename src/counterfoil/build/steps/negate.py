@@ -147,8 +147,8 @@ class Negate(BuiltStep):
         if self.per_caption == "one":
             chosen: dict[int, NegativeRow] = {}
             for outcome in negatives:
-                known = chosen.setdefault(outcome.row, outcome)
-                if known.text is None and outcome.text is not None:
+                first = chosen.setdefault(outcome.row, outcome)
+                if first.text is None and outcome.text is not None:
                     chosen[outcome.row] = outcome
             negatives = list(chosen.values())
         if single := sum(row.reason == NO_OPPOSITE for row in negatives):

@@ -114,7 +114,7 @@ class MissingPositives(BuiltStep):
         self, rows: pa.Table, gallery: Benchmark, state: PoolingState, done: Sequence[PoolRound]
     ) -> Output:
         texts = {caption.id: caption.text or "" for caption in gallery.captions}
-        known = set(zip(rows["image"].to_pylist(), rows["caption"].to_pylist(), strict=True))
+        pairs = set(zip(rows["image"].to_pylist(), rows["caption"].to_pylist(), strict=True))
         # What is known of an image stands in each of its rows; everything else of a new row is empty.
         scene_of: dict[str, Any] = {}
         if "scene" in rows.column_names:
@@ -126,7 +126,7 @@ class MissingPositives(BuiltStep):
             image, text = judged["image"], texts[judged["caption"]]
             name, gain = f"{judged['caption']}+{image}", judged["gain"]
             row = {"id": name, "image": image, "caption": text}
-            if name in added or name in gone or (image, text) in known:
+            if name in added or name in gone or (image, text) in pairs:
                 continue
             if gain is not None and gain > 0:
                 added[name] = {**row, "scene": scene_of.get(image)}
@@ -137,7 +137,7 @@ class MissingPositives(BuiltStep):
         facts: dict[str, Any] = {
             "rounds": [one.to_json() for one in done],
             "found": len(added),
-            "right pairs": len(known) + len(added),
+            "right pairs": len(pairs) + len(added),
             "cost curve": {
                 "x": [0, *x],
                 "y": [0, *(one.all_right for one in done)],

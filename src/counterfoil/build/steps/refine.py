@@ -141,12 +141,12 @@ class Refine(BuiltStep):
 
     def _gaps(self, rows: pa.Table) -> dict[str, NDArray[np.float64]]:
         gaps: dict[str, NDArray[np.float64]] = {}
-        own = score_pairs_of(rows)
-        for score in self.scores or tuple(own):
+        scores_of = score_pairs_of(rows)
+        for score in self.scores or tuple(scores_of):
             if _is_file(score):
                 read = _of_file(Path(score), rows)
             else:
-                pair = own.get(score, (score, NEGATIVE + score))
+                pair = scores_of.get(score, (score, NEGATIVE + score))
                 right, wrong = (numbers_of(rows, column, where="refine") for column in pair)
                 read = {score: right - wrong}
             double = [name for name in read if name in gaps]

@@ -116,11 +116,11 @@ def mean_draws(
         strata.append(_Strata(macro, groups, together, shares))
     wide = None
     if drawn.sharing.crossed:
-        known, inflated = ~np.isnan(table), np.ones(table.shape[1])
+        defined, inflated = ~np.isnan(table), np.ones(table.shape[1])
         for stratum in strata:
             own = np.tile(stratum.measures, len(models))
-            for rows in np.unique(known[:, own].T, axis=0):
-                columns = (known == rows[:, None]).all(axis=0) & own
+            for rows in np.unique(defined[:, own].T, axis=0):
+                columns = (defined == rows[:, None]).all(axis=0) & own
                 if rows.any():
                     moved = deviations(table[rows][:, columns], stratum.groups[rows], stratum.shares)[1]
                     inflated[columns] = inflation(drawn.sharing.part(rows), moved)
@@ -130,9 +130,9 @@ def mean_draws(
     def weighted(weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
         of_directions = []
         for direction in sorted({part.direction for part in parts}):
-            own = [part for part in parts if part.direction == direction]
+            same = [part for part in parts if part.direction == direction]
             of_directions.append(
-                _mean_of([part.mean(weights) for part in own], [part.weight for part in own])
+                _mean_of([part.mean(weights) for part in same], [part.weight for part in same])
             )
         return _mean_of(of_directions, [1.0] * len(of_directions))
 

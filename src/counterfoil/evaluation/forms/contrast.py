@@ -121,8 +121,8 @@ class ContrastEvaluation(FormEvaluation):
         right = answers.outcomes.right
         for name in self.needed(right):
             if name not in right:
-                known = tuple(right)
-                raise ScoreError(f"no outcomes for '{name}'", where=where, given=known, allowed=self.outcomes)
+                names = tuple(right)
+                raise ScoreError(f"no outcomes for '{name}'", where=where, given=names, allowed=self.outcomes)
             if right[name].shape != (len(benchmark),):
                 what = f"outcomes of '{name}' have the wrong number of rows"
                 raise ScoreError(what, where=where, given=len(right[name]), allowed=str(len(benchmark)))

@@ -186,10 +186,10 @@ def _constant_shares(side: GallerySide, rule: Plausible) -> Float[ndarray, "thre
 def mean(benchmark: Benchmark, values: Float[ndarray, "n"]) -> float:
     """The mean over directions of the mean over parts of their means; NaN where no query has a value."""
     gallery = benchmark.gallery
-    known = ~np.isnan(values)
+    defined = ~np.isnan(values)
     of_sides = []
     for direction in (0, 1):
-        chosen = known & (gallery.directions == direction)
+        chosen = defined & (gallery.directions == direction)
         if chosen.any():
             parts, inside = gallery.query_parts[chosen], values[chosen]
             of_sides.append(float(np.mean([inside[parts == part].mean() for part in np.unique(parts)])))
@@ -544,8 +544,8 @@ class GalleryEvaluation(FormEvaluation):
         images = [f"image {benchmark.images[i].id}" for i in questions.i2t.queries.tolist()]
         for caption in questions.t2i.queries.tolist():
             owner = int(questions.owners[caption])
-            own = f"caption {benchmark.captions[caption].id}"
-            images.append(f"image {benchmark.images[owner].id}" if owner >= 0 else own)
+            own_caption = f"caption {benchmark.captions[caption].id}"
+            images.append(f"image {benchmark.images[owner].id}" if owner >= 0 else own_caption)
         return images
 
     def mean(self, benchmark: Benchmark, values: NDArray[np.float64]) -> float:

@@ -272,9 +272,9 @@ class RatedEvaluation(JointEvaluation):
         return super().draws(having, measures, drawn)
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
-        ours, theirs = first.rated, other.rated
-        alike = (ours.raters, ours.decimals) == (theirs.raters, theirs.decimals)
-        same = alike and np.array_equal(ours.ratings, theirs.ratings, equal_nan=True)
+        first_rated, other_rated = first.rated, other.rated
+        alike = (first_rated.raters, first_rated.decimals) == (other_rated.raters, other_rated.decimals)
+        same = alike and np.array_equal(first_rated.ratings, other_rated.ratings, equal_nan=True)
         return "" if same else "other ratings or votes"
 
 

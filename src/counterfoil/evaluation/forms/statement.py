@@ -250,6 +250,6 @@ class StatementEvaluation(JointEvaluation):
         return {"fitted_accuracy": side * (scores - decided.thresholds)}
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
-        ours, theirs = first.statements, other.statements
-        same = np.array_equal(ours.truth, theirs.truth) and np.array_equal(ours.measured, theirs.measured)
+        one, two = first.statements, other.statements
+        same = np.array_equal(one.truth, two.truth) and np.array_equal(one.measured, two.measured)
         return "" if same else "other true statements"

@@ -69,11 +69,11 @@ def ref_clip_s(
     >>> ref_clip_s(np.array([[1.0, 0.0]]), image, reference, np.array([0, 2])).round(4)
     array([1.2121])
     """
-    own = clip_s(candidates, images, weight=weight, arithmetic=arithmetic)
+    image_score = clip_s(candidates, images, weight=weight, arithmetic=arithmetic)
     best = best_cosines(candidates, references, starts, arithmetic=arithmetic)
     if negative == "paper":
         best = np.clip(best, 0, None)
-    return harmonic_mean(own, best)
+    return harmonic_mean(image_score, best)
 
 
 def best_cosines(

@@ -206,7 +206,7 @@ def bleu_counts(load: Load, *, length: Length = "closest") -> Float[ndarray, "it
     """What adds up to BLEU: of each item its matches and n-grams by order, and both lengths."""
     if length not in get_args(Length):
         raise InputError("unknown length of references", given=length, allowed=get_args(Length))
-    own, lengths = load.grams.lengths[load.candidates], load.grams.lengths[load.references]
+    candidate_lengths, lengths = load.grams.lengths[load.candidates], load.grams.lengths[load.references]
     if length == "shortest":
         held = np.minimum.reduceat(lengths, load.starts[:-1])
     elif length == "average":
@@ -226,18 +226,18 @@ def bleu_counts(load: Load, *, length: Length = "closest") -> Float[ndarray, "it
             places = load.references[np.minimum(starts + nth, ends - 1)]
             most = most.maximum(counts[np.where(starts + nth < ends, places, empty)])
         matches[block] = load.grams.by_order(counts[load.candidates[block]].minimum(most))
-    guesses = np.maximum(own[:, None] - np.arange(ORDERS), 0)
-    both = np.stack([own, held], axis=1)
+    guesses = np.maximum(candidate_lengths[:, None] - np.arange(ORDERS), 0)
+    both = np.stack([candidate_lengths, held], axis=1)
     return np.concatenate([matches, guesses, both], axis=1).astype(np.float64)
 
 
 def bleu_of_sums(sums: Float[ndarray, "... 10"]) -> Float[ndarray, "... 4"]:
     """BLEU-1 to BLEU-4 of sums of what `counted` counts."""
     matches, guesses = sums[..., :ORDERS], sums[..., ORDERS : 2 * ORDERS]
-    own, held = sums[..., 2 * ORDERS], sums[..., 2 * ORDERS + 1]
+    candidate_length, held = sums[..., 2 * ORDERS], sums[..., 2 * ORDERS + 1]
     precisions = (matches + _TINY) / (guesses + _SMALL)
     means = np.cumprod(precisions, axis=-1) ** (1 / np.arange(1, ORDERS + 1))
-    ratio = (own + _TINY) / (held + _SMALL)
+    ratio = (candidate_length + _TINY) / (held + _SMALL)
     penalty = np.exp(np.minimum(1 - 1 / ratio, 0))
     return np.asarray(means * penalty[..., None])
 

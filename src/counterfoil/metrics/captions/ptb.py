@@ -152,7 +152,7 @@ def _patterns_of_names(p: SimpleNamespace) -> SimpleNamespace:
     inside = '[^ \t\n\x0c\r"<>|()]+[^ \t\n\x0c\r"<>|.!?(){},-]'
     address = f'{caseless("https?")}://[^ \t\n\x0c\r"<>|(){{}}]+[^ \t\n\x0c\r"<>|.!?(){{}},-]'
     site = f'{caseless("www")}\\.(?:[^ \t\n\x0c\r"<>|.!?(){{}},]+\\.)+[a-zA-Z]{{2,4}}'
-    known = f"(?:[^ \t\n\x0c\r\"`'<>|.!?(){{}},-_$]+\\.)+{_any_of('com net org edu')}"
+    domains = f"(?:[^ \t\n\x0c\r\"`'<>|.!?(){{}},-_$]+\\.)+{_any_of('com net org edu')}"
     host = '[^ \t\n\x0c\r"<>|(){}.\u00a0]+'
     mail = (
         f'(?:<|{caseless("&lt;")})?[a-zA-Z0-9][^ \t\n\x0c\r"<>|()\u00a0{{}}]*@(?:{host}\\.)*{host}'
@@ -381,12 +381,12 @@ def tokenize_all(texts: Sequence[object]) -> list[str]:
     >>> tokenize_all(["A dog.", "Two dogs!", "A dog."])
     ['a dog', 'two dogs', 'a dog']
     """
-    known: dict[object, str] = {}
+    cached: dict[object, str] = {}
     for row, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(
                 "a caption is not a text", where=f"caption {row}", given=repr(text), allowed="a string"
             )
-        if text not in known:
-            known[text] = tokenize(text)
-    return [known[text] for text in texts]
+        if text not in cached:
+            cached[text] = tokenize(text)
+    return [cached[text] for text in texts]

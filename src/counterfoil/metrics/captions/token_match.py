@@ -123,11 +123,11 @@ def token_match(
     array([0., 1.])
     """
     rows = np.zeros((len(candidates), 3))
-    for row, (candidate, own) in enumerate(zip(candidates, references, strict=True)):
-        if not len(own):
+    for row, (candidate, own_references) in enumerate(zip(candidates, references, strict=True)):
+        if not len(own_references):
             raise without_references(row)
-        matched = greedy(candidate, own)
-        words = np.array([len(other.vectors) > 2 for other in own]) & (len(candidate.vectors) > 2)
+        matched = greedy(candidate, own_references)
+        words = np.array([len(other.vectors) > 2 for other in own_references]) & (len(candidate.vectors) > 2)
         parts = np.stack([matched.precision, matched.recall, matched.f1])
         rows[row] = np.where(words, parts, 0).max(axis=1)
     return Matched(rows[:, 0], rows[:, 1], rows[:, 2])
@@ -237,18 +237,18 @@ def with_references(
     With `best` "whole" the parts are those of the reference with the largest score (PAC-S's max); with
     "component" each part is the largest. Raises `DataError` naming the first row without references.
     """
-    counts = [len(own) for own in references]
+    counts = [len(own_references) for own_references in references]
     pairs = [len(caption.vectors) for caption, n in zip(captions, counts, strict=True) for _ in range(n)]
-    others = [len(other.vectors) for own in references for other in own]
+    others = [len(other.vectors) for own_references in references for other in own_references]
     floors = _floors(pairs, others, padding, batch)
     rows, first = np.zeros((len(captions), 4)), 0
-    for row, (caption, own) in enumerate(zip(captions, references, strict=True)):
-        if not len(own):
+    for row, (caption, own_references) in enumerate(zip(captions, references, strict=True)):
+        if not len(own_references):
             raise without_references(row)
-        here = slice(first, first + len(own))
+        here = slice(first, first + len(own_references))
         first = here.stop
-        matched = greedy(caption, own, floored=(floors[0][here], floors[1][here]))
-        wholes = np.stack([other.whole for other in own]).astype(np.float64)
+        matched = greedy(caption, own_references, floored=(floors[0][here], floors[1][here]))
+        wholes = np.stack([other.whole for other in own_references]).astype(np.float64)
         coarse = wholes @ caption.whole.astype(np.float64)
         parts = np.stack([matched.precision, matched.recall, matched.f1, coarse])
         chosen = int(np.argmax(matched.f1 + coarse))

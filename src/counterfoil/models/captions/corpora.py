@@ -41,10 +41,10 @@ def documents(path: Path, *, where: str, allowed: Sequence[str]) -> list[list[st
             by_image.setdefault(str(row["image_id"]), []).append(_text(row.get("caption"), place))
         groups = list(by_image.values())
     elif isinstance(value, dict):
-        groups = [_listed(own, f"{path}, '{key}'") for key, own in value.items()]
+        groups = [_listed(group, f"{path}, '{key}'") for key, group in value.items()]
     else:
         groups = []
-    groups = [own for own in groups if own]
+    groups = [group for group in groups if group]
     if not groups:
         raise DataError("a corpus without captions", where=path, allowed=LAYOUTS)
     return groups
@@ -105,8 +105,8 @@ class Corpus:
 # Of one command several metrics ask for the corpus, and each of them more than once.
 @lru_cache(maxsize=4)
 def _read(path: Path, where: str, changed: tuple[int, int] | None) -> Corpus:
-    own = documents(path, where=where, allowed=SOURCES)
-    return Corpus(path.name, tuple(itertools.chain.from_iterable(own)), digest_file(path))
+    texts = documents(path, where=where, allowed=SOURCES)
+    return Corpus(path.name, tuple(itertools.chain.from_iterable(texts)), digest_file(path))
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,12 +177,12 @@ class Phrases:
 
     def __call__(self, tokens: CaptionTokens) -> TokenizedCaption:
         """The phrase of these tokens."""
-        known = self._made.get(id(tokens))
-        if known is None:
+        cached = self._made.get(id(tokens))
+        if cached is None:
             # The tokens are kept too, so that no others can get their id.
             frequencies = self._frequencies
             weights = np.ones(len(tokens.used)) if frequencies is None else frequencies.weights(tokens.used)
             if not self._marks:
                 weights[[0, -1]] = 0
-            known = self._made[id(tokens)] = tokens, TokenizedCaption(tokens.vectors, weights, tokens.whole)
-        return known[1]
+            cached = self._made[id(tokens)] = tokens, TokenizedCaption(tokens.vectors, weights, tokens.whole)
+        return cached[1]

@@ -130,15 +130,17 @@ class FrameMetric(Counting):
         assert images is not None
         rare = self.frequencies(candidates, references, documents)
         phrase = Phrases(None if rare is None else rare.with_end(), marks=True)
-        own, padding = [phrase(tokens) for tokens in candidates], self.settings.padding
+        parts, padding = [phrase(tokens) for tokens in candidates], self.settings.padding
         # Each row is a product of its own, so small that threads would only wait for each other.
         with threadpool_limits(1, user_api="blas"):
-            shown = with_videos(own, images, padding=padding)
+            shown = with_videos(parts, images, padding=padding)
             if not self.beside_references:
                 return shown.full
             assert references is not None
             others = [[phrase(tokens) for tokens in group] for group in references]
-            return mean_of(shown, with_references(own, others, best=self.settings.max, padding=padding)).full
+            return mean_of(
+                shown, with_references(parts, others, best=self.settings.max, padding=padding)
+            ).full
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,10 +160,10 @@ class TokenMetric(Counting):
         """
         assert references is not None
         phrase = Phrases(self.frequencies(candidates, references, documents), marks=False)
-        own = [phrase(tokens) for tokens in candidates]
+        parts = [phrase(tokens) for tokens in candidates]
         others = [[phrase(tokens) for tokens in group] for group in references]
         with threadpool_limits(1, user_api="blas"):
-            matches = token_match(own, others)
+            matches = token_match(parts, others)
         return getattr(matches, self.settings.part)
 
 

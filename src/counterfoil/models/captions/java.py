@@ -113,7 +113,7 @@ def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Me
     program = _KEPT.get(os.getpid()) or _KEPT.setdefault(os.getpid(), official.Meteor())
     try:
         corpus, items = program.compute_score(
-            {at: list(map(_plain, own)) for at, own in enumerate(references)},
+            {at: list(map(_plain, texts)) for at, texts in enumerate(references)},
             {at: [_plain(text)] for at, text in enumerate(candidates)},
         )
     except BaseException as error:

@@ -89,10 +89,10 @@ def read(given: Mapping[str, str], name: str, *, videos: bool = False) -> Settin
     """
     where, picture = f"metric:{name}", KINDS[name]
     moving = picture.of_videos
-    known = dict.fromkeys([*picture.takes, *(moving.takes if moving else ())])
+    parts = dict.fromkeys([*picture.takes, *(moving.takes if moving else ())])
     kind = moving if videos and moving else picture
     for key in given:
-        check_key(key, known, where=where)
+        check_key(key, parts, where=where)
     values = values_of(Settings, given, where=where)
     if prefix := values.get("prefix"):
         if "{}" in prefix:

@@ -76,8 +76,8 @@ class TextMeasure:
         if counts[0] != counts[1]:
             problem = "not as many lists of references as candidates"
             raise InputError(problem, where=name, given=counts[0], allowed=str(counts[1]))
-        for at, own in enumerate(references, 1):
-            if not own:
+        for at, texts in enumerate(references, 1):
+            if not texts:
                 where = f"{name}, candidate {at}"
                 hint = "leave such candidates out, or take a metric that needs none"
                 raise InputError("no references", where=where, given=candidates[at - 1], hint=hint)
@@ -99,7 +99,7 @@ def cut(texts: Texts, tokens: str) -> Texts:
 
 @lru_cache(maxsize=1)
 def _cut_all(candidates: Texts, references: Lists, tokens: str) -> tuple[Texts, Lists]:
-    words = cut((*candidates, *(text for own in references for text in own)), tokens)
+    words = cut((*candidates, *(text for texts in references for text in texts)), tokens)
     starts = accumulate(map(len, references), initial=len(candidates))
     return words[: len(candidates)], tuple(words[start:stop] for start, stop in pairwise(starts))
 

@@ -164,9 +164,9 @@ class Client(ABC, Generic[Asked, Answer]):
                 pool.shutdown(cancel_futures=True)
 
     def _answer(self, client: httpx2.Client, payload: Callable[[], Body], key: str) -> Answer:
-        known = self.known(key)
-        if known is not None:
-            return known
+        stored = self.known(key)
+        if stored is not None:
+            return stored
         content, last = payload(), ""
         body: dict[str, Any] = {"content": content, "headers": {"Content-Type": "application/json"}}
         if isinstance(content, FormData):

@@ -124,13 +124,13 @@ class Words:
 
 def _remembered(compute: Prior) -> Prior:
     """The same term, each distinct text computed once per process."""
-    known: dict[str, float] = {}
+    cached: dict[str, float] = {}
 
     def prior(texts: Sequence[str]) -> list[float]:
-        new = [text for text in dict.fromkeys(texts) if text not in known]
+        new = [text for text in dict.fromkeys(texts) if text not in cached]
         if new:
-            known.update(zip(new, compute(new), strict=True))
-        return [known[text] for text in texts]
+            cached.update(zip(new, compute(new), strict=True))
+        return [cached[text] for text in texts]
 
     return prior
 

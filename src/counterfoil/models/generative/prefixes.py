@@ -71,8 +71,8 @@ class Prefix:
 
 def cache_argument(model: Any, cache: Any) -> dict[str, Any]:
     """Keys and values before a text, under the name that the model takes: since transformers 5.24 `cache`."""
-    known = "cache" in inspect.signature(model.forward).parameters
-    return {"cache" if known else "past_key_values": cache}
+    takes_cache = "cache" in inspect.signature(model.forward).parameters
+    return {"cache" if takes_cache else "past_key_values": cache}
 
 
 def cache_of(output: Any) -> Any:

@@ -58,13 +58,13 @@ def spelled(template: Template, answer: str, where: str) -> list[int]:
     """The ids of an answer right after a prompt: all its spellings of one token."""
     unknown = template.tokenizer.unk_token_id
     spellings = {template.words(spelling) for spelling in SPELLINGS[answer]}
-    known = sorted(ids[0] for ids in spellings if len(ids) == 1 and ids[0] != unknown)
-    if not known:
+    token_ids = sorted(ids[0] for ids in spellings if len(ids) == 1 and ids[0] != unknown)
+    if not token_ids:
         problem = f"its tokenizer has no tokens for {answer}"
         given = f"a vocabulary of {len(template.tokenizer)}"
         allowed = ", ".join(repr(text) for text in SPELLINGS[answer])
         raise ModelError(problem, where=where, given=given, allowed=allowed)
-    return known
+    return token_ids
 
 
 class Question:

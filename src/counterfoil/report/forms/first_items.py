@@ -81,12 +81,12 @@ def marks(search: RetrievalDirection, items: Int[ndarray, "queries width"]) -> I
     if not len(positives.items):
         return np.zeros(items.shape, dtype=np.int64)
     size = int(max(items.max(initial=0), positives.items.max())) + 2
-    known = positives.queries * size + positives.items
-    order = np.argsort(known)
+    positive_codes = positives.queries * size + positives.items
+    order = np.argsort(positive_codes)
     wanted = np.repeat(np.arange(len(items)), width) * size + items.reshape(-1)
-    at = np.minimum(np.searchsorted(known[order], wanted), len(known) - 1)
+    at = np.minimum(np.searchsorted(positive_codes[order], wanted), len(positive_codes) - 1)
     gains = positives.gains[order][at]
-    hit = (known[order][at] == wanted) & (items.reshape(-1) >= 0)
+    hit = (positive_codes[order][at] == wanted) & (items.reshape(-1) >= 0)
     return np.where(hit, np.where(gains >= 1, 1, 2), 0).reshape(items.shape)
 
 

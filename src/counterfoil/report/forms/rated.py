@@ -248,8 +248,8 @@ def places(
     [0.375, 0.0, -0.125, 0.0]
     """
     low, high = _stretch(ratings)
-    own = standing(scores)
-    return np.where(own < low, own - low, np.where(own > high, own - high, 0.0))
+    ranks = standing(scores)
+    return np.where(ranks < low, ranks - low, np.where(ranks > high, ranks - high, 0.0))
 
 
 def standing(scores: Float[ndarray, "questions"]) -> Float[ndarray, "questions"]:
@@ -306,11 +306,11 @@ def score_spread(run: Run) -> Any:
     with panels((2.65, 1.3), left=0.5, bottom=bottom, top=0.26) as (figure, (axes,)):
         means = []
         for column in range(len(labels)):
-            own = scores[codes == column]
-            tenth, quarter, most, nine = np.quantile(own, (0.1, 0.25, 0.75, 0.9))
+            column_scores = scores[codes == column]
+            tenth, quarter, most, nine = np.quantile(column_scores, (0.1, 0.25, 0.75, 0.9))
             axes.vlines(column, tenth, nine, color=RIGHT, lw=1, alpha=0.6)
             axes.vlines(column, quarter, most, color=RIGHT, lw=5, alpha=0.35)
-            means.append(float(own.mean()))
+            means.append(float(column_scores.mean()))
         axes.plot(range(len(means)), means, "o-", ms=4.4, lw=0.9, color=RIGHT, mec="none")
         axes.set_xlim(-0.6, len(means) - 0.4)
         lean = {"rotation": 38, "rotation_mode": "anchor", "ha": "right"} if crowded else {}

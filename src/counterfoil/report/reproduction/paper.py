@@ -304,9 +304,9 @@ def chosen(names: Sequence[str] | None) -> tuple[Paper, ...]:
     papers = all_papers()
     if not names:
         return tuple(papers.values())
-    known = {key.lower(): paper for paper in papers.values() for key in (paper.name, paper.called)}
+    by_name = {key.lower(): paper for paper in papers.values() for key in (paper.name, paper.called)}
     for name in names:
-        if name.lower() not in known:
+        if name.lower() not in by_name:
             raise UnknownNameError("paper", name, papers)
-    wanted = {known[name.lower()].name for name in names}
+    wanted = {by_name[name.lower()].name for name in names}
     return tuple(paper for paper in papers.values() if paper.name in wanted)

@@ -227,8 +227,8 @@ def left_out(case: Case) -> Recomputed:
     gallery, place, used = benchmark.gallery, case.evidence.source(benchmark.name), set()
     images = [image.id for image in benchmark.images]
     captions = [caption.id for caption in benchmark.captions]
-    for search, own, others in ((gallery.i2t, images, captions), (gallery.t2i, captions, images)):
-        used |= {own[at] for at in search.queries[search.defined].tolist()}
+    for search, queries, others in ((gallery.i2t, images, captions), (gallery.t2i, captions, images)):
+        used |= {queries[at] for at in search.queries[search.defined].tolist()}
         used |= {others[at] for at in _listed(search).items.tolist() if at >= 0}
     return Recomputed(len(set(case.spec.listed or ()) - used), place)
 
