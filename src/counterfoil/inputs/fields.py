@@ -26,7 +26,11 @@ def setting(default: Any, help: str, **declared: Any) -> Any:
 def check_fields(instance: Any, *, where: str = "") -> None:
     """Raise `InputError` for a field of a dataclass whose value is of another type or out of its range."""
     for name, argument in fields_of(type(instance)).items():
-        argument.converted(getattr(instance, name), f"{where}, {name}" if where else name)
+        value = getattr(instance, name)
+        converted = argument.converted(value, f"{where}, {name}" if where else name)
+        if isinstance(value, str) and converted != value:
+            # A number that came as a text.
+            object.__setattr__(instance, name, converted)
 
 
 def check_key(key: str, known: Iterable[str], *, where: object) -> None:
@@ -39,11 +43,7 @@ def check_key(key: str, known: Iterable[str], *, where: object) -> None:
 
 
 def field_value(kind: type, key: str, value: Any, *, where: object) -> Any:
-    """The value of a field as the dataclass holds it, from TOML's or the caller's.
-
-    Raises `InputError` for a key that the dataclass does not have, with the nearest name, and for a value of
-    another type or out of range.
-    """
+    """The value of a field as the dataclass holds it, from TOML's or the caller's."""
     known = fields_of(kind)
     check_key(key, known, where=where)
     place = f"{where}, key '{key}'"
@@ -85,16 +85,14 @@ def changes_of(kind: type, changes: Mapping[str, Any] | Sequence[str] | None, wh
 
 
 def values_of(kind: type, values: Mapping[str, Any], *, where: object) -> dict[str, Any]:
-    """The values of several fields, each as `field_value` has it."""
+    """The values of several fields, each as `field_value` has it; raises `InputError` for no table."""
+    if not isinstance(values, Mapping):
+        raise InputError("no table of settings", where=where, given=values)
     return {key: field_value(kind, key, value, where=where) for key, value in values.items()}
 
 
 def made_of(kind: type[Made], settings: Mapping[str, Any], *, where: object) -> Made:
-    """An instance of the class `kind` with these settings, as TOML has them.
-
-    Raises `InputError`, which names `where`, for a key that it does not have and a value that it does not
-    allow.
-    """
+    """An instance of the class `kind` with these settings, as TOML has them."""
     values = values_of(kind, settings, where=where)
     try:
         return kind(**values)
