@@ -26,6 +26,7 @@ from counterfoil.benchmarks.tables import (
     read_table,
 )
 from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.arrays import plain_array
 from counterfoil.inputs.limits import RANGES, check_amount, check_room
 from counterfoil.metrics.annotators import Pool
 from counterfoil.store import csv_text
@@ -85,9 +86,6 @@ def read_judgements(
 
     An answer is about a pair, whichever direction it was proposed in: several answers to one pair become one
     as `aggregate` says (one of `AGGREGATES`). Where there is no column `direction`, `direction` says it.
-
-    Raises `DataError` naming row and column for answers that cannot be read, gains outside [0, 1], unknown
-    directions and empty ids, and where no pair has an answer.
     """
     if aggregate not in AGGREGATES:
         raise InputError("unknown policy for several answers", given=aggregate, allowed=AGGREGATES)
@@ -170,11 +168,7 @@ def pool_table(
     captions: Sequence[str],
     texts: Sequence[str | None] | None = None,
 ) -> pa.Table:
-    """A pool as a table (see the module), by direction, query and item.
-
-    `queries` are the ids of each pool's queries, which number its `query`; items are positions in `captions`
-    (i2t) or `images` (t2i).
-    """
+    """A pool as a table (see the module), by direction, query and item."""
     parts = []
     number = {
         role: {name: at for at, name in enumerate(ids)}
@@ -274,6 +268,8 @@ def _numbered(names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]
     return tuple(number), at
 
 
+#: The most votes of one thing against another in all.
+_MOST_VOTES = 10**15
 #: Columns that say who voted, so that one judge's votes are drawn together; the first there is counts.
 JUDGES = ("judge", "worker", "annotator", "cluster")
 
@@ -285,6 +281,22 @@ class Votes:
     names: tuple[str, ...]
     wins: NDArray[np.int64]
     judges: NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        names = self.names if isinstance(self.names, tuple) else ()
+        if len({name for name in names if isinstance(name, str)}) < max(len(names), 1):
+            raise DataError("no different names of what was voted on", given=self.names)
+        for field, ndim in (("wins", 2), ("judges", 3))[: 1 + (self.judges is not None)]:
+            votes = plain_array(getattr(self, field))
+            square = votes.ndim == ndim and votes.shape[-2:] == (len(names),) * 2
+            if (
+                not square
+                or votes.dtype.kind not in "iu"
+                or not 0 <= votes.min() <= votes.max() <= _MOST_VOTES
+            ):
+                allowed = f"a square of {len(names)} whole numbers from 0 to {_MOST_VOTES:,}"
+                raise DataError("no counts of votes", where=field, given=votes, allowed=allowed)
+            object.__setattr__(self, field, votes.astype(np.int64, copy=False))
 
     @property
     def total(self) -> int:
@@ -303,8 +315,6 @@ def read_votes(path: Path) -> Votes:
     Either a row per vote, with columns `winner` and `loser`, optionally `count` (how many votes the row
     stands for) and one of `JUDGES`; or a square table whose first column names the rows and whose header
     names the same things in the same order, each cell the votes for its row against its column.
-
-    Raises `DataError` where the table is neither, names are missing, or counts are not whole and 0 or above.
     """
     table = read_table(path)
     if "winner" in table or "loser" in table:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy import ndarray
+from numpy.typing import NDArray
 
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import regular, unreadable
@@ -34,10 +35,7 @@ _CUT = "is the file cut off?"
 
 
 def read_npy(path: str | Path, *, mapped: bool = False, hint: str = "check the path") -> ndarray:
-    """The array in an npy file; with `mapped` it stays on the disk until it is looked at.
-
-    Raises `DataError` for a file that is no npy file, is cut off, holds objects, or does not fit in memory.
-    """
+    """The array in an npy file; with `mapped` it stays on the disk until it is looked at."""
     known = regular(path, hint=hint)
     try:
         with open(path, "rb") as file:
@@ -69,11 +67,7 @@ def read_npy(path: str | Path, *, mapped: bool = False, hint: str = "check the p
 
 
 def read_npz(path: str | Path, *, names: str = "", hint: str = "check the path") -> dict[str, ndarray]:
-    """All arrays of an npz file, by name; `names` says in errors which ones belong there.
-
-    Raises `DataError` for a file that is no npz file, is cut off, encrypted, holds members that are no
-    arrays, or objects, or more than fits in memory.
-    """
+    """All arrays of an npz file, by name; `names` says in errors which ones belong there."""
     regular(path, hint=hint)
     save = f"save them with numpy.savez(path{''.join(f', {name}=...' for name in names.split())})"
     try:
@@ -170,3 +164,11 @@ def _header(file: Any, where: object) -> tuple[tuple[int, ...], bool, np.dtype[A
 
 def _words(shape: Collection[int], kind: np.dtype[Any]) -> str:
     return f"an array of {tuple(shape)} {kind}"
+
+
+def plain_array(given: Any) -> NDArray[Any]:
+    """What was given as an array; one of an object alone where it holds lists of several lengths."""
+    try:
+        return np.asarray(given)
+    except ValueError:
+        return np.asarray(None)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks.judgements import Votes
-from counterfoil.errors import InputError
+from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.preferences import preferences
 from printed_votes import PRINTED
 from refusals import refuses
@@ -93,3 +93,19 @@ def test_intervals_cover_the_truth():
         held.append((found.low <= truth) & (truth <= found.high))
     # 600 values, nominally 95 %; percentiles of few votes fall a little short.
     assert 0.91 < np.mean(held) < 0.98
+
+
+def test_what_is_no_square_of_counts_by_name_is_refused():
+    for odd in (
+        [[0, 1.5], [2, 0]],
+        [[0, -1], [2, 0]],
+        [[0, 1, 2]],
+        [[0], [1, 2]],
+        "x",
+        None,
+        [[0, 2**62], [1, 0]],
+    ):
+        refuses("no counts of votes", Votes, ("a", "b"), odd, error=DataError)
+    for names in (("a", "a"), (1, 2), (), None):
+        refuses("no different names", Votes, names, [[0, 1], [2, 0]], error=DataError)
+    assert Votes(("a", "b"), [[0, 1], [2, 0]]).total == 3
