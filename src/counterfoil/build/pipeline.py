@@ -69,10 +69,7 @@ class BuildRecipe:
         return tuple(f"{number}-{step.name}" for number, step in enumerate(self.steps, start=1))
 
     def check_order(self, columns: Sequence[str]) -> None:
-        """Raise `InputError` where a step reads a column that neither the rows have nor a step before makes.
-
-        `columns` are those of the rows that the first step reads.
-        """
+        """Raise `InputError` where a step reads a column that is neither in `columns` nor made before it."""
         there = {"id", *columns}
         for label, step in zip(self.labels[1:], self.steps[1:], strict=True):
             lacking = [name for name in step.requires if name not in there]
@@ -100,12 +97,7 @@ def shipped() -> list[str]:
 def read_recipe(
     name: str | Path, *, settings: Mapping[str, str] | None = None, seed: int | None = None
 ) -> BuildRecipe:
-    """The recipe of a TOML file, or a shipped one by its name, with some settings of another value.
-
-    `settings` are texts by "STEP.KEY": of the step called so, or of all of its kind. Raises
-    `UnknownNameError` for an unknown recipe or step, and `DataError` or `InputError` naming file, step and
-    key for what is wrong.
-    """
+    """The recipe of a TOML file, or a shipped one by its name, with some settings of another value."""
     path = Path(name)
     if path.suffix == ".toml":
         text, called, where = read_text(path), path.stem, str(path)
@@ -122,17 +114,16 @@ def read_recipe(
     steps = values.get("steps")
     if not isinstance(steps, list) or not steps or not all(isinstance(step, dict) for step in steps):
         raise DataError("no steps", where=where, allowed='[[steps]] with do = "STEP", one after the other')
+    texts = {key: values.get(key, "") for key in ("title", "summary")}
+    for key, text in texts.items():
+        if not isinstance(text, str):
+            raise DataError("not a text", where=f"{where}, key '{key}'", given=text)
     number = values.get("seed", 0) if seed is None else seed
     if not isinstance(number, int) or isinstance(number, bool):
         raise DataError("the seed is no whole number", where=where, given=number)
     check_amount("seed", number)
-    return BuildRecipe(
-        called,
-        str(values.get("title", called)),
-        str(values.get("summary", "")),
-        number,
-        _steps(steps, dict(settings or {}), where=where),
-    )
+    made = _steps(steps, dict(settings or {}), where=where)
+    return BuildRecipe(called, texts["title"] or called, texts["summary"], number, made)
 
 
 def _steps(listed: Sequence[dict[str, Any]], settings: dict[str, str], *, where: str) -> tuple[Step, ...]:
@@ -214,10 +205,7 @@ class Build:
 def run_recipe(
     recipe: BuildRecipe, context: StepContext, *, begun: Callable[[str, int], None] = lambda label, rows: None
 ) -> Build:
-    """Run the steps that are not finished in the folder of `context`; `begun` gets label and rows.
-
-    Raises what steps raise; finished steps stay.
-    """
+    """Run the steps that are not finished in the folder of `context`; `begun` gets label and rows."""
     photos = getattr(recipe.steps[0], "images", None)
     context = replace(context, seed=recipe.seed, photos=context.photos if photos is None else Path(photos))
     build = Build(context.folder, ())
@@ -300,10 +288,7 @@ def run_step(
     *,
     save: Callable[[Output], str | None] = lambda output: None,
 ) -> Output:
-    """One step on rows of one's own, checked before and after.
-
-    `save` keeps what the step gives, also where no row is left, which is an error; it gives the error's hint.
-    """
+    """One step on rows of one's own, checked before and after."""
     where = f"step {context.step or step.name}"
     check_columns(step, rows, where=where)
     output = step.run(rows, context)
@@ -320,10 +305,7 @@ def said_dropped(place: Path) -> str:
 
 
 def has_images(rows: pa.Table, context: StepContext, produced: Collection[str] | None = None) -> bool:
-    """Whether the images that a step made are there: those in the columns `produced`.
-
-    Of a step that reads rows (None) they are those that are called as images of a build are.
-    """
+    """Whether the images that a step made are there: those in the columns `produced`."""
     columns = set(IMAGE_ROLES) & set(rows.column_names)
     named = {
         cell
@@ -362,12 +344,7 @@ def build_folder(folder: Path) -> Path | None:
 
 
 def build_provenance(folder: Path) -> dict[str, Any]:
-    """Steps with their counts, and who made what of every row, of the build in a folder.
-
-    It is the plain mapping that a publication takes
-    (`counterfoil.benchmarks.publishing.facts.Provenance.of`). Raises `DataError` where a manifest is
-    damaged, or a table.
-    """
+    """Steps with their counts, and who made what of every row, of the build in a folder."""
     numbers = {path: path.name.partition("-")[0] for path in (folder / STEPS_FOLDER).iterdir()}
     numbered = {path: int(number) for path, number in numbers.items() if number.isdigit()}
     steps = [StepFolder(path) for path in sorted(numbered, key=numbered.__getitem__)]

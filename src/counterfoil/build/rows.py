@@ -5,6 +5,7 @@ columns of numbers become numbers. Rows without an `id` are numbered from 0.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.caption_files import read_candidates
 from counterfoil.benchmarks.readers.own import ALIASES, named
 from counterfoil.benchmarks.records import FileSource, decode
-from counterfoil.benchmarks.tables import DataTable, read_table
+from counterfoil.benchmarks.tables import DataTable, check_cells, read_table
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.step import StepContext, with_column
 from counterfoil.errors import DataError
@@ -26,14 +27,12 @@ from counterfoil.store import digest, write_bytes
 
 #: Columns that are texts whatever their cells look like.
 TEXTS = ("id", "of", "subset", "type", "subtype", *CAPTION_ROLES, *IMAGE_ROLES)
+_TEXT_TYPES = pa.string(), pa.large_string(), pa.string_view(), pa.null()
 _ENDINGS = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"GIF8": ".gif", b"RIFF": ".webp"}
 
 
 def keep_image(context: StepContext, data: bytes) -> str:
-    """Write the encoded bytes of an image into the build's folder of images; the cell that names them.
-
-    Raises `DataError` for bytes that are no picture.
-    """
+    """Write the encoded bytes of an image into the build's folder of images; the cell that names them."""
     decode(data, where="an image of the rows")
     ending = next((ending for magic, ending in _ENDINGS.items() if data.startswith(magic)), "")
     name = digest(data) + ending
@@ -44,10 +43,7 @@ def keep_image(context: StepContext, data: bytes) -> str:
 
 
 def read_rows(path: Path, context: StepContext) -> pa.Table:
-    """The rows of a table (CSV, TSV, JSON, JSON Lines, Parquet) or of a file of captions in COCO's layouts.
-
-    Raises `DataError` naming the file for what cannot be read, holds no captions or no rows.
-    """
+    """The rows of a table, or of a file of captions in COCO's layouts."""
     where = str(path)
     if path.suffix.lower() == ".parquet":
         held = read_parquet(path)
@@ -112,19 +108,32 @@ def of_benchmark(benchmark: Benchmark, context: StepContext) -> pa.Table:
 
 def _arrow(table: DataTable) -> pa.Table:
     """The table with texts as texts, and columns in which all texts are numbers as numbers."""
-    columns = {}
-    for name, cells in named(table, tuple(ALIASES)).columns.items():
+    columns, kinds, table = {}, {}, named(table, tuple(ALIASES))
+    for name, cells in table.columns.items():
         given = [None if cell is None or cell == "" else cell for cell in cells]
-        kind = None
         if name in TEXTS:
-            given, kind = [None if cell is None else str(cell) for cell in given], pa.string()
+            check_cells(table, name, partial(_is_text, name), "not a text")
+            given, kinds[name] = [None if cell is None else str(cell) for cell in given], pa.string()
         elif all(cell is None or isinstance(cell, str) for cell in given):
             try:
-                given, kind = [None if cell is None else float(cell) for cell in given], pa.float64()
+                given, kinds[name] = [None if cell is None else float(cell) for cell in given], pa.float64()
             except ValueError:
-                kind = pa.string()
+                kinds[name] = pa.string()
+        columns[name] = given
+    return plain_table(DataTable(columns, table.source), kinds)
+
+
+def _is_text(column: str, cell: object) -> bool:
+    """Whether a cell may stand in a column of texts: whole numbers are names, but no captions."""
+    return cell is None or isinstance(cell, str if column in CAPTION_ROLES else str | int)
+
+
+def plain_table(table: DataTable, kinds: Mapping[str, pa.DataType] | None = None) -> pa.Table:
+    """The table as Arrow has it; raises `DataError` for a column whose cells have no kind in common."""
+    columns = {}
+    for name, cells in table.columns.items():
         try:
-            columns[name] = pa.array(given, kind)
+            columns[name] = pa.array(cells, (kinds or {}).get(name))
         except (pa.ArrowException, OverflowError) as error:
             where = f"{table.source}, column '{name}'"
             raise DataError("cells of several kinds", where=where, given=str(error)) from error
@@ -163,7 +172,11 @@ def _finished(table: pa.Table, where: str) -> pa.Table:
         table = table.append_column("id", ids)
     table = table.select(["id", *(name for name in table.column_names if name != "id")])
     for name in set(TEXTS) & set(table.column_names):
+        kind = table.schema.field(name).type
+        plain = kind.value_type if pa.types.is_dictionary(kind) else kind
         try:
+            if name in CAPTION_ROLES and plain not in _TEXT_TYPES:
+                raise pa.ArrowTypeError(str(kind))
             table = with_column(table, name, table[name].cast(pa.string()))
         except pa.ArrowException as error:
             raise DataError("no texts", where=f"{where}, column '{name}'", given=error) from None

@@ -93,20 +93,14 @@ class StepContext:
         self.session.note(text)
 
     def image(self, cell: str, *, missing: bool = False) -> Image:
-        """The image that a cell names; equal cells are one image. It is read when it is needed.
-
-        With `missing`, one whose file is not there has no source; else `DataError` is raised for it.
-        """
+        """The image that a cell names; equal cells are one image. It is read when it is needed."""
         file = self._find(cell)
         return (
             Image(cell, None) if missing and file is None else Image(cell, FileSource(self.image_file(cell)))
         )
 
     def image_file(self, cell: str) -> Path:
-        """The file that a cell names: one of the build, else of the user's folder of images.
-
-        Raises `DataError` where there is none.
-        """
+        """The file that a cell names: one of the build, else of the user's folder of images."""
         path = self._find(cell)
         if path is None:
             hint = "give the folder of the images with --images"
@@ -188,6 +182,8 @@ class BuiltStep:
     #: Whether the images of the columns that it reads are opened, and rows without one dropped.
     opens: ClassVar[bool] = True
     drops_blank: ClassVar[bool] = False
+    #: Further files that it may write beside its table.
+    beside: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -202,10 +198,7 @@ class BuiltStep:
 
 
 def names_in_settings(step: Any, key: str) -> Iterator[tuple[str, str]]:
-    """The settings of a step with `key` in their metadata, each with every name that it gives.
-
-    Words that a setting lists there ("model") name nothing.
-    """
+    """The settings of a step with `key` in their metadata, each with every name that it gives."""
     for parameter in fields(step):
         words, value = parameter.metadata.get(key), getattr(step, parameter.name)
         if words in (None, False) or value is None:

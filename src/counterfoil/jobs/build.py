@@ -21,7 +21,7 @@ from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.benchmarks.tables import memory_table
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build import pipeline
-from counterfoil.build.rows import read_rows
+from counterfoil.build.rows import plain_table, read_rows
 from counterfoil.build.step import REASON, Output, Step, StepContext, check_columns
 from counterfoil.build.step_folder import DROPPED, MANIFEST, StepFolder, StepRecord, check_files, listing
 from counterfoil.build.steps.registry import STEPS
@@ -334,7 +334,8 @@ def apply_step(
     feedback = shared.feedback_of(options)
     with guarded("build", overwrite=overwrite) as outputs, ExitStack() as held:
         table = out if out is not None and out.suffix else None
-        for path in (table, dropped):
+        beside = [] if table is None else [table.parent / name for name in getattr(the_step, "beside", ())]
+        for path in (table, dropped, *beside):
             if path is not None:
                 check_table_kind(path)
                 check_writable(path)
@@ -351,7 +352,7 @@ def apply_step(
         if isinstance(rows, str | Path):
             rows = read_rows(Path(rows), work)
         elif not isinstance(rows, pa.Table):
-            rows = pa.table(memory_table(rows).columns)
+            rows = plain_table(memory_table(rows))
         check_columns(the_step, rows, where=f"step {step}")
         if out is not None and not table:
             with _under_way(folder):
@@ -403,10 +404,7 @@ def _finished(
 
 @contextmanager
 def _under_way(folder: Path) -> Iterator[None]:
-    """A block that writes into the folder; where it is stopped, another may go on there.
-
-    An error before anything was kept leaves nothing behind.
-    """
+    """A block that writes into the folder; where it is stopped, another may go on there."""
     fresh = not folder.exists()
     begin(folder, _FORMAT)
     try:
