@@ -73,10 +73,7 @@ class JudgementSource:
 
 @contextmanager
 def opened(folder: str | Path, database: str | None = None) -> Iterator[tuple[Campaign, "Database"]]:
-    """The campaign in a folder and its database, closed when the block ends; without one nothing is made.
-
-    Raises `DataError` for a folder without a campaign, and as `open_database`.
-    """
+    """The campaign in a folder and its database, closed when the block ends; without one nothing is made."""
     campaign = open_campaign(Path(folder))
     from counterfoil.annotate.database import existing_database
 
@@ -87,11 +84,7 @@ def opened(folder: str | Path, database: str | None = None) -> Iterator[tuple[Ca
 def read_judgements(
     source: str | Path, *, campaign: str | Path | None = None, database: str | None = None
 ) -> JudgementSource:
-    """The judgements of a campaign's folder, or those in a file.
-
-    `campaign` is the campaign whose questions a file answers; `database` the address of a campaign's database
-    where that is not in its folder. Raises `DataError` for a folder without a campaign and a damaged table.
-    """
+    """The judgements of a campaign's folder, or those in a file."""
     path = Path(source)
     if path.is_dir():
         if campaign is not None:
@@ -455,12 +448,13 @@ def annotate_export(
         with feedback.busy("making labels"):
             judged = JudgedCampaign.of(source, table, model=model, decided=decided)
             tables = exported(judged, partly=partly, people=people is not False)
+        facts = "".join(f"* {line}\n" for line in data_sheet(source, table))
         written = {}
         for name, rows in tables.items():
             path = folder / f"{name}.{kind}"
             write_csv(path, rows) if kind == "csv" else write_parquet(path, rows)
             written[name] = (path, len(rows))
-        write_text(folder / DATA_SHEET, "".join(f"* {line}\n" for line in data_sheet(source, table)))
+        write_text(folder / DATA_SHEET, facts)
         labels, about = judged.labels, judged.facts()
         outcomes = question_outcomes(judged) if source.form.name == "choose" else None
         export = CampaignExport(
