@@ -175,10 +175,7 @@ class Command(Documented):
             _write(shown, targets, page)
 
     def _configured(self, ctx: click.Context, typed: dict[str, Any]) -> dict[str, str]:
-        """Add what the file of `--config` says to what was typed, which comes first; where each value stands.
-
-        Raises `InputError` for a table or a key that it does not have, and for arguments that are missing.
-        """
+        """Add what the file of `--config` says to what was typed; where each value stands."""
         command = ctx.command_path.partition(" ")[2].replace(" ", ".")
         options, places = self.options, dict[str, str]()
         if (file := typed.get("config_file")) is not None:
@@ -198,7 +195,10 @@ class Command(Documented):
                 if name in typed or value == []:
                     continue
                 places[name] = f"{file}, {command}.{key}"
-                if plain in options or not plain.startswith("no_"):
+                negated = plain not in options and plain.startswith("no_")
+                if negated or bool in options[name].members:
+                    value = Argument(key, bool, Option("")).converted(value, places[name])
+                if not negated:
                     typed[name] = value
                 elif value:
                     typed[name] = False
@@ -259,10 +259,7 @@ def _write(results: list[Any], targets: Mapping[str, Any], page: Mapping[str, An
 
 
 def _parameters(argument: Argument) -> list[click.Parameter]:
-    """What Click makes values of: the argument of a command, or an option and perhaps what switches it off.
-
-    Each leaves None, or no values, where nothing was typed: defaults are the job's.
-    """
+    """What Click makes values of: an argument, or an option and perhaps what switches it off."""
     option, name, flag = argument.option, argument.name, argument.flag
     if option.hidden:
         return []
