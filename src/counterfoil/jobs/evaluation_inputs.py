@@ -13,7 +13,7 @@ from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError, DataError, InputError
 from counterfoil.jobs import arguments as shared
 from counterfoil.jobs.job import Feedback, job, option
-from counterfoil.models.base import Options, abilities
+from counterfoil.models.base import Options, abilities, stated_identity
 from counterfoil.storage import as_path, is_distant
 
 
@@ -120,7 +120,8 @@ class BenchmarkSources:
         if _in_memory(data):
             tables = []
             for benchmark in benchmarks:
-                if isinstance(benchmark, Benchmark) or isinstance(images, Mapping):
+                odd = isinstance(images, Mapping) or (isinstance(images, tuple) and len(images) != 1)
+                if isinstance(benchmark, Benchmark) or odd:
                     raise InputError(
                         "data in memory are of one benchmark that is named",
                         given=str(benchmark),
@@ -231,7 +232,11 @@ def at_hand(benchmark: Benchmark, feedback: Feedback, *, name: str = "") -> Benc
 
 def title_of(scorer: Any) -> str:
     """What results call a scorer that is named or loaded."""
-    return scorer if isinstance(scorer, str) else str(getattr(scorer, "title", "") or scorer.identity.name)
+    return (
+        scorer
+        if isinstance(scorer, str)
+        else str(getattr(scorer, "title", "") or stated_identity(scorer).name)
+    )
 
 
 def count_or_share(number: float | None) -> float | None:
@@ -248,11 +253,7 @@ def count_or_share(number: float | None) -> float | None:
 
 
 def measures(benchmarks: Sequence[Benchmark], named: Sequence[str]) -> list[list[str] | None]:
-    """The named measures that each benchmark has, in their order; None (all of them) where none is named.
-
-    Raises what `evaluate` would, before anything is scored: where no benchmark has a measure, and where a
-    benchmark has none of them.
-    """
+    """The named measures that each benchmark has, in their order; None (all of them) where none is named."""
     from counterfoil.evaluation.evaluate import of
 
     if not named:
@@ -286,10 +287,7 @@ def not_measured(missing: Sequence[tuple[str, CounterfoilError]], total: int) ->
 
 
 def whole_benchmark(name: str, place: Path | None, images: Path | None) -> Benchmark | None:
-    """The benchmark with its images: from a folder of our own, by its reader, or drawn on the spot.
-
-    None where nothing says where it is.
-    """
+    """The benchmark with its images: from a folder of our own, by its reader, or drawn on the spot."""
     if place is not None:
         from counterfoil.benchmarks.folder import is_benchmark_folder, load
 
@@ -320,10 +318,7 @@ def check(scorer: Any, benchmark: Benchmark) -> None:
 
 
 def whole_rows(scorer: str, benchmarks: Sequence[str]) -> bool:
-    """Whether each row of a given table answers a question of its own: where all of them rate captions.
-
-    The table is read before the benchmarks are, since it may carry their questions.
-    """
+    """Whether each row of a given table answers a question of its own: where all of them rate captions."""
     from counterfoil.inputs.files import read_json
 
     def form(name: str) -> type[Form] | None:

@@ -75,6 +75,15 @@ _DEPTH = 6
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
+def stated_identity(scorer: Any) -> Identity:
+    """The identity that a scorer says; raises `InputError` for what has none, and for a class."""
+    identity = getattr(scorer, "identity", None)
+    if not isinstance(identity, Identity) or isinstance(scorer, type):
+        given = f"the class {scorer.__name__}" if isinstance(scorer, type) else type(scorer).__name__
+        raise InputError("no scorer", given=given, allowed="an object whose 'identity' is an Identity")
+    return identity
+
+
 def identity_of(scorer: Any) -> Identity:
     """The scorer's identity; without `weights` in it, with the digest of the weights that the scorer holds.
 
@@ -92,7 +101,7 @@ def identity_of(scorer: Any) -> Identity:
     >>> one.name == other.name, one.key == other.key
     (True, False)
     """
-    identity: Identity = scorer.identity
+    identity = stated_identity(scorer)
     if identity.weights:
         return identity
     held = dict(_digests(scorer, "", set(), _DEPTH))
