@@ -168,6 +168,14 @@ REFUSALS: dict[str, dict[str, str]] = {
     "annotate prolific create campaign": {
         "--url https://study.example.org": 'another way; given: entry = link; write entry = "prolific"',
     },
+    "annotate simulate unasked --mix": {
+        **dict.fromkeys(("able=inf", "able=nan", "able=-1", "able=x"), "--mix, able: "),
+        "able": "--mix needs KEY=VALUE",
+    },
+    "annotate adjudicate campaign": {"--question zz": "no such question; given: zz"},
+    "build negate rows.csv --out new.csv": {"--categories add_att,add_att": "no categories, or one twice"},
+    # The sheet that people filled in is not written over.
+    "build author rows.csv --no-same-words": {"--out new.csv --dropped sheet.csv": TWICE},
     "annotate create --images photos --out new --from pairs.csv": {
         "choose": ": --from pairs --data",
         "yes-no --sample 20": "--sample is of ",
