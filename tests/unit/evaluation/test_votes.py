@@ -96,16 +96,9 @@ def test_intervals_cover_the_truth():
 
 
 def test_what_is_no_square_of_counts_by_name_is_refused():
-    for odd in (
-        [[0, 1.5], [2, 0]],
-        [[0, -1], [2, 0]],
-        [[0, 1, 2]],
-        [[0], [1, 2]],
-        "x",
-        None,
-        [[0, 2**62], [1, 0]],
-    ):
+    square = np.array([[0, 1], [2, 0]])
+    for odd in (-square, square * 2**60, square[:1], np.zeros((3, 3), dtype=np.int64)):
         refuses("no counts of votes", Votes, ("a", "b"), odd, error=DataError)
-    for names in (("a", "a"), (1, 2), (), None):
-        refuses("no different names", Votes, names, [[0, 1], [2, 0]], error=DataError)
-    assert Votes(("a", "b"), [[0, 1], [2, 0]]).total == 3
+    refuses("judges: no counts of votes", Votes, ("a", "b"), square, square[None, :1], error=DataError)
+    refuses("no different names", Votes, ("a", "a"), square, error=DataError)
+    refuses("no different names", Votes, (), square[:0, :0], error=DataError)
