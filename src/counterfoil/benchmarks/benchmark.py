@@ -329,25 +329,21 @@ class Benchmark:
 
         A gallery stays whole, whatever queries are chosen.
         """
-        questions, captions, images = self.questions.take(self._positions(chosen))
+        places, n = plain_array(chosen), len(self)
+        if places.dtype == bool and places.shape == (n,):
+            places = np.flatnonzero(places)
+        if places.shape == (0,):
+            raise DataError("no question is left", where=self._place)
+        if places.ndim != 1 or places.dtype.kind not in "iu" or not 0 <= places.min() <= places.max() < n:
+            allowed = f"{n:,} of True and False, or places from 0 to {n - 1:,}"
+            raise InputError("no choice of questions", where=self.name, given=chosen, allowed=allowed)
+        questions, captions, images = self.questions.take(places.astype(np.int64))
         return replace(
             self,
             questions=questions,
             images=self.images if images is None else tuple(self.images[i] for i in images),
             captions=self.captions if captions is None else tuple(self.captions[i] for i in captions),
         )
-
-    def _positions(self, chosen: Any) -> NDArray[np.int64]:
-        """A mask, or places of questions from 0, as places; raises `DataError` or `InputError` for others."""
-        found, n = plain_array(chosen), len(self)
-        if found.dtype == bool and found.shape == (n,):
-            found = np.flatnonzero(found)
-        if found.shape == (0,):
-            raise DataError("no question is left", where=self._place)
-        if found.ndim != 1 or found.dtype.kind not in "iu" or not 0 <= found.min() <= found.max() < n:
-            allowed = f"{n:,} of True and False, or places from 0 to {n - 1:,}"
-            raise InputError("no choice of questions", where=self.name, given=chosen, allowed=allowed)
-        return found.astype(np.int64)
 
 
 def _numbers(values: Sequence[object], positions: NDArray[np.int64]) -> NDArray[np.int64]:

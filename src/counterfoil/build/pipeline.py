@@ -122,8 +122,8 @@ def read_recipe(
     if not isinstance(number, int) or isinstance(number, bool):
         raise DataError("the seed is no whole number", where=where, given=number)
     check_amount("seed", number)
-    made = _steps(steps, dict(settings or {}), where=where)
-    return BuildRecipe(called, texts["title"] or called, texts["summary"], number, made)
+    in_order = _steps(steps, dict(settings or {}), where=where)
+    return BuildRecipe(called, texts["title"] or called, texts["summary"], number, in_order)
 
 
 def _steps(listed: Sequence[dict[str, Any]], settings: dict[str, str], *, where: str) -> tuple[Step, ...]:

@@ -5,7 +5,6 @@ columns of numbers become numbers. Rows without an `id` are numbered from 0.
 """
 
 from collections.abc import Mapping
-from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.caption_files import read_candidates
 from counterfoil.benchmarks.readers.own import ALIASES, named
 from counterfoil.benchmarks.records import FileSource, decode
-from counterfoil.benchmarks.tables import DataTable, check_cells, read_table
+from counterfoil.benchmarks.tables import DataTable, read_table, shown
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.step import StepContext, with_column
 from counterfoil.errors import DataError
@@ -112,7 +111,11 @@ def _arrow(table: DataTable) -> pa.Table:
     for name, cells in table.columns.items():
         given = [None if cell is None or cell == "" else cell for cell in cells]
         if name in TEXTS:
-            check_cells(table, name, partial(_is_text, name), "not a text")
+            # Whole numbers are names, but no captions.
+            plain = str | None if name in CAPTION_ROLES else str | int | None
+            odd = next((row for row, cell in enumerate(given) if not isinstance(cell, plain)), None)
+            if odd is not None:
+                raise DataError("not a text", where=table.where(odd, name), given=shown(cells[odd]))
             given, kinds[name] = [None if cell is None else str(cell) for cell in given], pa.string()
         elif all(cell is None or isinstance(cell, str) for cell in given):
             try:
@@ -121,11 +124,6 @@ def _arrow(table: DataTable) -> pa.Table:
                 kinds[name] = pa.string()
         columns[name] = given
     return plain_table(DataTable(columns, table.source), kinds)
-
-
-def _is_text(column: str, cell: object) -> bool:
-    """Whether a cell may stand in a column of texts: whole numbers are names, but no captions."""
-    return cell is None or isinstance(cell, str if column in CAPTION_ROLES else str | int)
 
 
 def plain_table(table: DataTable, kinds: Mapping[str, pa.DataType] | None = None) -> pa.Table:

@@ -626,8 +626,8 @@ def annotate_adjudicate(
         from counterfoil.annotate.agreement import fields_of
         from counterfoil.annotate.answers import judgement_table
 
-        asked, known = question or source.form.main, fields_of(source)
-        if asked not in known:
-            raise InputError("no such question", where=campaign, given=asked, allowed=[*known])
+        name, known = question or source.form.main, fields_of(source)
+        if name not in known:
+            raise InputError("no such question", where=campaign, given=name, allowed=[*known])
         done = adjudicated(connected, source)
-        return Disputes(disputed_items(judgement_table(connected, source), known[asked], done))
+        return Disputes(disputed_items(judgement_table(connected, source), known[name], done))
