@@ -30,7 +30,11 @@ _WHERE, _WHAT, _GIVEN, _ALLOWED = 300, 400, 200, 400
 
 def _cut(value: object, most: int, *, middle: bool = False) -> str:
     """At most `most` characters in one line, cut at the end or in the middle."""
-    text = str(value)
+    try:
+        text = str(value)
+    except Exception:
+        # What is wrong with a value may be that it has no text.
+        text = f"({type(value).__name__})"
     if isinstance(value, PurePath) and (url := URL.fullmatch(text)):
         text = f"{url[1]}://{url[3]}"
     # Splitting a text of gigabytes into words to show the first of them would take its time.

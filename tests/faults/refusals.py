@@ -163,6 +163,13 @@ REFUSALS: dict[str, dict[str, str]] = {
     "cache limit --": {
         **dict.fromkeys(("much", "'5 cats'", "-1GB", "1e99", "9" * 40), "no size; given:"),
     },
+    "annotate simulate unasked --mix": {
+        **dict.fromkeys(("able=inf", "able=nan", "able=-1", "able=x"), "--mix, able: "),
+        "able": "--mix needs KEY=VALUE",
+    },
+    "build negate rows.csv --out new.csv": {"--categories add_att,add_att": "no categories, or one twice"},
+    # The sheet that people filled in is not written over.
+    "build author rows.csv --no-same-words": {"--out new.csv --dropped sheet.csv": TWICE},
     "annotate create --images photos --out new --from pairs.csv": {
         "choose": ": --from pairs --data",
         "yes-no --sample 20": "--sample is of ",

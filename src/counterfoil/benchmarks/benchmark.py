@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,9 @@ from counterfoil.benchmarks.forms.registry import FormName
 from counterfoil.benchmarks.forms.release import ReleaseColumn, ReleaseTable
 from counterfoil.benchmarks.records import Caption, Image, caption_key, image_key
 from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.arrays import plain_array
 from counterfoil.inputs.files import check_model, parse_toml
+from counterfoil.inputs.options import Option, checked
 from counterfoil.registry import Registry
 from counterfoil.stats.dependence import Sharing
 from counterfoil.store import digest, digest_value
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from counterfoil.benchmarks.forms import Choice, Gallery, Paraphrase, Preference, Quad, Rated, Statement
 
 Questions = TypeVar("Questions", covariant=True)
+#: A number of questions.
+Count = Annotated[int, Option("", low=1)]
 
 
 class Card(BaseModel):
@@ -112,6 +116,9 @@ class Benchmark:
     corpus: Path | None = None
 
     def __post_init__(self) -> None:
+        if not (isinstance(self.card, Card) and hasattr(self.questions, "check_items")):
+            given = [type(part).__name__ for part in (self.card, self.questions)]
+            raise InputError("no benchmark", given=given, allowed="a Card, and questions of a form")
         if not len(self.questions):
             raise DataError("the benchmark has no questions", where=self._place)
         self.questions.check_items(len(self.images), len(self.captions), where=self._place)
@@ -253,25 +260,27 @@ class Benchmark:
         """Whether every image has a source."""
         return all(image.source is not None for image in self.images)
 
-    def part(self, rows: NDArray[np.int64], title: str) -> "Benchmark":
+    @checked
+    def part(self, rows: Any, title: str) -> "Benchmark":
         """The chosen questions, under another title; counts are those of the whole, and are dropped."""
-        card = self.card.model_copy(update={"title": title, "size": len(rows), "counts": {}, "also": {}})
-        return replace(self.select(rows), card=card)
+        part = self.select(rows)
+        facts = {"title": title, "size": len(part), "counts": {}, "also": {}}
+        return replace(part, card=self.card.model_copy(update=facts))
 
-    def spread(self, n: int) -> NDArray[np.int64]:
+    @checked
+    def spread(self, n: Count) -> NDArray[np.int64]:
         """The positions of `n` questions, evenly spread over all of them; of all where there are fewer."""
         if n >= len(self):
             return np.arange(len(self), dtype=np.int64)
         return np.linspace(0, len(self) - 1, n).round().astype(np.int64)
 
-    def limited(self, n: int) -> "Benchmark":
+    @checked
+    def limited(self, n: Count) -> "Benchmark":
         """The questions of `spread(n)`, for a quick look; the title says how many of how many they are.
 
         Raises `DataError` for a gallery: with fewer items in it, it would be another, easier one.
         """
         self.questions.check_limit(where=self._place)
-        if not n >= 1:
-            raise InputError("number of questions", where=self.name, given=n, allowed="1 or more")
         if n >= len(self):
             return self
         return self.part(self.spread(n), f"{self.card.title} ({n:,} of its {len(self):,})")
@@ -307,15 +316,20 @@ class Benchmark:
         """All of its questions, without items that none asks for."""
         return self.select(np.arange(len(self)))
 
-    def select(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "Benchmark":
+    def select(self, chosen: Any) -> "Benchmark":
         """The benchmark of the chosen questions (a mask or positions), without items that none asks for.
 
         A gallery stays whole, whatever queries are chosen.
         """
-        positions = np.flatnonzero(chosen) if chosen.dtype == bool else np.asarray(chosen)
-        if not len(positions):
+        places, n = plain_array(chosen), len(self)
+        if places.dtype == bool and places.shape == (n,):
+            places = np.flatnonzero(places)
+        if places.shape == (0,):
             raise DataError("no question is left", where=self._place)
-        questions, captions, images = self.questions.take(positions.astype(np.int64))
+        if places.ndim != 1 or places.dtype.kind not in "iu" or not 0 <= places.min() <= places.max() < n:
+            allowed = f"{n:,} of True and False, or places from 0 to {n - 1:,}"
+            raise InputError("no choice of questions", where=self.name, given=chosen, allowed=allowed)
+        questions, captions, images = self.questions.take(places.astype(np.int64))
         return replace(
             self,
             questions=questions,

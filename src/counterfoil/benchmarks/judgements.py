@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks.tables import DataTable, check_numbers, floats, integers, labels, read_table
 from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.arrays import plain_array
 from counterfoil.inputs.limits import RANGES, check_amount, check_room
 from counterfoil.metrics.annotators import Pool
 from counterfoil.store import csv_text
@@ -247,6 +248,8 @@ def _numbered(names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]
     return tuple(number), at
 
 
+#: The most votes of one thing against another in all.
+_MOST_VOTES = 10**15
 #: Columns that say who voted, so that one judge's votes are drawn together; the first there is counts.
 JUDGES = ("judge", "worker", "annotator", "cluster")
 
@@ -258,6 +261,22 @@ class Votes:
     names: tuple[str, ...]
     wins: NDArray[np.int64]
     judges: NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        names = self.names if isinstance(self.names, tuple) else ()
+        if len({name for name in names if isinstance(name, str)}) < max(len(names), 1):
+            raise DataError("no different names of what was voted on", given=self.names)
+        for field, ndim in (("wins", 2), ("judges", 3))[: 1 + (self.judges is not None)]:
+            votes = plain_array(getattr(self, field))
+            square = votes.ndim == ndim and votes.shape[-2:] == (len(names),) * 2
+            if (
+                not square
+                or votes.dtype.kind not in "iu"
+                or not 0 <= votes.min() <= votes.max() <= _MOST_VOTES
+            ):
+                allowed = f"a square of {len(names)} whole numbers from 0 to {_MOST_VOTES:,}"
+                raise DataError("no counts of votes", where=field, given=votes, allowed=allowed)
+            object.__setattr__(self, field, votes.astype(np.int64, copy=False))
 
     @property
     def total(self) -> int:

@@ -89,17 +89,16 @@ def read_recipe(
     steps = values.get("steps")
     if not isinstance(steps, list) or not steps or not all(isinstance(step, dict) for step in steps):
         raise DataError("no steps", where=where, allowed='[[steps]] with do = "STEP", one after the other')
+    texts = {key: values.get(key, "") for key in ("title", "summary")}
+    for key, text in texts.items():
+        if not isinstance(text, str):
+            raise DataError("not a text", where=f"{where}, key '{key}'", given=text)
     number = values.get("seed", 0) if seed is None else seed
     if not isinstance(number, int) or isinstance(number, bool):
         raise DataError("the seed is no whole number", where=where, given=number)
     check_amount("seed", number)
-    return BuildRecipe(
-        called,
-        str(values.get("title", called)),
-        str(values.get("summary", "")),
-        number,
-        _steps(steps, dict(settings or {}), where=where),
-    )
+    in_order = _steps(steps, dict(settings or {}), where=where)
+    return BuildRecipe(called, texts["title"] or called, texts["summary"], number, in_order)
 
 
 def _steps(listed: Sequence[dict[str, Any]], settings: dict[str, str], *, where: str) -> tuple[Step, ...]:

@@ -13,7 +13,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.caption_files import read_candidates
 from counterfoil.benchmarks.readers.own import ALIASES, named
 from counterfoil.benchmarks.records import FileSource, decode
-from counterfoil.benchmarks.tables import DataTable, read_table
+from counterfoil.benchmarks.tables import DataTable, read_table, shown
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.step import StepContext, with_column
 from counterfoil.errors import DataError
@@ -22,6 +22,7 @@ from counterfoil.store import digest, write_bytes
 
 #: Columns that are texts whatever their cells look like.
 TEXTS = ("id", "of", "subset", "type", "subtype", *CAPTION_ROLES, *IMAGE_ROLES)
+_TEXT_TYPES = pa.string(), pa.large_string(), pa.string_view(), pa.null()
 _ENDINGS = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"GIF8": ".gif", b"RIFF": ".webp"}
 
 
@@ -97,19 +98,31 @@ def of_benchmark(benchmark: Benchmark, context: StepContext) -> pa.Table:
 
 def _arrow(table: DataTable) -> pa.Table:
     """The table with texts as texts, and columns in which all texts are numbers as numbers."""
-    columns = {}
-    for name, cells in named(table, tuple(ALIASES)).columns.items():
+    columns, kinds, table = {}, {}, named(table, tuple(ALIASES))
+    for name, cells in table.columns.items():
         given = [None if cell is None or cell == "" else cell for cell in cells]
-        kind = None
         if name in TEXTS:
-            given, kind = [None if cell is None else str(cell) for cell in given], pa.string()
+            # Whole numbers are names, but no captions.
+            plain = str | None if name in CAPTION_ROLES else str | int | None
+            odd = next((row for row, cell in enumerate(given) if not isinstance(cell, plain)), None)
+            if odd is not None:
+                raise DataError("not a text", where=table.where(odd, name), given=shown(cells[odd]))
+            given, kinds[name] = [None if cell is None else str(cell) for cell in given], pa.string()
         elif all(cell is None or isinstance(cell, str) for cell in given):
             try:
-                given, kind = [None if cell is None else float(cell) for cell in given], pa.float64()
+                given, kinds[name] = [None if cell is None else float(cell) for cell in given], pa.float64()
             except ValueError:
-                kind = pa.string()
+                kinds[name] = pa.string()
+        columns[name] = given
+    return plain_table(DataTable(columns, table.source), kinds)
+
+
+def plain_table(table: DataTable, kinds: Mapping[str, pa.DataType] | None = None) -> pa.Table:
+    """The table as Arrow has it; raises `DataError` for a column whose cells have no kind in common."""
+    columns = {}
+    for name, cells in table.columns.items():
         try:
-            columns[name] = pa.array(given, kind)
+            columns[name] = pa.array(cells, (kinds or {}).get(name))
         except (pa.ArrowException, OverflowError) as error:
             where = f"{table.source}, column '{name}'"
             raise DataError("cells of several kinds", where=where, given=str(error)) from error
@@ -147,7 +160,11 @@ def _finished(table: pa.Table, where: str) -> pa.Table:
         table = table.append_column("id", ids)
     table = table.select(["id", *(name for name in table.column_names if name != "id")])
     for name in set(TEXTS) & set(table.column_names):
+        kind = table.schema.field(name).type
+        plain = kind.value_type if pa.types.is_dictionary(kind) else kind
         try:
+            if name in CAPTION_ROLES and plain not in _TEXT_TYPES:
+                raise pa.ArrowTypeError(str(kind))
             table = with_column(table, name, table[name].cast(pa.string()))
         except pa.ArrowException as error:
             raise DataError("no texts", where=f"{where}, column '{name}'", given=error) from None

@@ -173,6 +173,8 @@ class BuiltStep:
     #: Whether the images of the columns that it reads are opened, and rows without one dropped.
     opens: ClassVar[bool] = True
     drops_blank: ClassVar[bool] = False
+    #: Further files that it may write beside its table.
+    beside: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -210,7 +210,10 @@ app = CommandGroup(
 
 def main() -> NoReturn:
     """Run the command line; whatever goes wrong is one line on stderr."""
-    for stream in (sys.stdout, sys.stderr):
+    for name in ("stdout", "stderr"):
+        # One that was closed before the start takes all and keeps nothing.
+        stream = getattr(sys, name) or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        setattr(sys, name, stream)
         # What the terminal's encoding lacks is written as an escape, not a reason to stop.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

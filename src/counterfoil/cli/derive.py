@@ -165,10 +165,7 @@ class Command(Documented):
             _write(shown, targets, page)
 
     def _configured(self, ctx: click.Context, typed: dict[str, Any]) -> dict[str, str]:
-        """Add what the file of `--config` says to what was typed, which comes first; where each value stands.
-
-        Raises `InputError` for a table or a key that it does not have, and for arguments that are missing.
-        """
+        """Add what the file of `--config` says to what was typed; where each value stands."""
         command = ctx.command_path.partition(" ")[2].replace(" ", ".")
         options, places = self.options, dict[str, str]()
         if (file := typed.get("config_file")) is not None:
@@ -188,7 +185,10 @@ class Command(Documented):
                 if name in typed or value == []:
                     continue
                 places[name] = f"{file}, {command}.{key}"
-                if plain in options or not plain.startswith("no_"):
+                negated = plain not in options and plain.startswith("no_")
+                if negated or bool in options[name].members:
+                    value = Argument(key, bool, Option("")).converted(value, places[name])
+                if not negated:
                     typed[name] = value
                 elif value:
                     typed[name] = False

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.answers import Answers
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import UnknownNameError
+from counterfoil.inputs.options import checked
 from counterfoil.metrics.measures import find
 
 
@@ -166,6 +167,7 @@ class Run:
         """The estimate of a measure over all questions, as `Result` gives it."""
         return self.result[measure]
 
+    @checked
     def with_benchmark(self, benchmark: Benchmark) -> "Run":
         """The same run over `benchmark` with its pictures, if that asks all its questions; else itself."""
         place = {name: i for i, name in enumerate(benchmark.questions.ids)}

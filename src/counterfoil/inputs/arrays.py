@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy import ndarray
+from numpy.typing import NDArray
 
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import regular, unreadable
@@ -162,3 +163,11 @@ def _header(file: Any, where: object) -> tuple[tuple[int, ...], bool, np.dtype[A
 
 def _words(shape: Collection[int], kind: np.dtype[Any]) -> str:
     return f"an array of {tuple(shape)} {kind}"
+
+
+def plain_array(given: Any) -> NDArray[Any]:
+    """What was given as an array; one of an object alone where it holds lists of several lengths."""
+    try:
+        return np.asarray(given)
+    except ValueError:
+        return np.asarray(None)

@@ -23,7 +23,11 @@ def setting(default: Any, help: str, **declared: Any) -> Any:
 def check_fields(instance: Any, *, where: str = "") -> None:
     """Raise `InputError` for a field of a dataclass whose value is of another type or out of its range."""
     for name, argument in fields_of(type(instance)).items():
-        argument.converted(getattr(instance, name), f"{where}, {name}" if where else name)
+        value = getattr(instance, name)
+        converted = argument.converted(value, f"{where}, {name}" if where else name)
+        if isinstance(value, str) and converted != value:
+            # A number that came as a text.
+            object.__setattr__(instance, name, converted)
 
 
 def check_key(key: str, known: Iterable[str], *, where: object) -> None:
@@ -78,7 +82,9 @@ def changes_of(kind: type, changes: Mapping[str, Any] | Sequence[str] | None, wh
 
 
 def values_of(kind: type, values: Mapping[str, Any], *, where: object) -> dict[str, Any]:
-    """The values of several fields, each as `field_value` has it."""
+    """The values of several fields, each as `field_value` has it; raises `InputError` for no table."""
+    if not isinstance(values, Mapping):
+        raise InputError("no table of settings", where=where, given=values)
     return {key: field_value(kind, key, value, where=where) for key, value in values.items()}
 
 

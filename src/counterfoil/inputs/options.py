@@ -183,6 +183,10 @@ class Argument:
 
     def _one(self, value: Any, where: str) -> Any:
         members = self.members
+        if self.mapping and isinstance(value, Mapping):
+            odd = [key for key in value if not isinstance(key, str)]
+            if odd:
+                raise InputError("a name that is no text", where=where, given=odd[0])
         text = str(value) if isinstance(value, str | Path) else ""
         if "\0" in text or text.encode("utf-8", "replace").decode() != text:
             raise InputError("text that is no valid Unicode", where=where, given=ascii(text))
@@ -200,8 +204,8 @@ class Argument:
             raise DataError("no such folder", where=text, hint=f"check {where}")
         if self.option.among and value not in self.option.among:
             raise InputError("not a choice", where=where, given=value, allowed=self.allowed)
-        if self.option.pattern and not re.fullmatch(self.option.pattern, str(value)):
-            raise InputError("wrong form", where=where, given=value, allowed=self.option.metavar)
+        if (pattern := self.option.pattern) and not re.fullmatch(pattern, str(value)):
+            raise InputError("wrong form", where=where, given=value, allowed=self.option.metavar or pattern)
         if isinstance(value, str) and self.choices:
             if value not in self.choices and str not in members:
                 raise InputError("not a choice", where=where, given=value, allowed=self.allowed)
@@ -251,7 +255,7 @@ def arguments_of(function: Callable[..., Any]) -> list[Argument]:
         if parameter.kind is Parameter.VAR_KEYWORD:
             tables = get_args(hint)[:1] if get_origin(hint) is Unpack else getattr(hint, "__metadata__", ())
             arguments += [argument for rows in tables for argument in rows_of(rows)]
-        elif parameter.name != "self" and not isinstance(hint, str):
+        elif parameter.name not in ("self", "cls") and not isinstance(hint, str):
             option = _option(hint) or Option("", hidden=True)
             if parameter.default is not Parameter.empty:
                 option = replace(option, default=parameter.default)

@@ -597,7 +597,6 @@ def annotate_adjudicate(
         from counterfoil.annotate.agreement import fields_of
         from counterfoil.annotate.answers import judgement_table
 
-        main = fields_of(source)[source.form.main]
-        return Disputes(
-            disputed_items(judgement_table(connected, source), main, adjudicated(connected, source))
-        )
+        field = fields_of(source)[source.form.main]
+        done = adjudicated(connected, source)
+        return Disputes(disputed_items(judgement_table(connected, source), field, done))

@@ -435,12 +435,13 @@ def annotate_export(
         with feedback.busy("making labels"):
             judged = JudgedCampaign.of(source, table, model=model, decided=decided)
             tables = exported(judged, partly=partly, people=people is not False)
+        facts = "".join(f"* {line}\n" for line in data_sheet(source, table))
         written = {}
         for name, rows in tables.items():
             path = folder / f"{name}.{kind}"
             write_csv(path, rows) if kind == "csv" else write_parquet(path, rows)
             written[name] = (path, len(rows))
-        write_text(folder / DATA_SHEET, "".join(f"* {line}\n" for line in data_sheet(source, table)))
+        write_text(folder / DATA_SHEET, facts)
         labels, about = judged.labels, judged.facts()
         outcomes = question_outcomes(judged) if source.form.name == "choose" else None
         export = CampaignExport(

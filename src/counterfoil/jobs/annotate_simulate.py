@@ -17,7 +17,7 @@ from counterfoil.annotate.judgement_table import Submissions, check_table_kind, 
 from counterfoil.annotate.labels import LabelOutcome, label_outcomes
 from counterfoil.annotate.quality import people_quality
 from counterfoil.errors import InputError
-from counterfoil.inputs.options import key_values
+from counterfoil.inputs.options import Argument, key_values
 from counterfoil.jobs.annotate_judgements import CAMPAIGN
 from counterfoil.jobs.arguments import OVERWRITE, SEED, Reporting, feedback_of, path_of
 from counterfoil.jobs.job import job, option
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 #: Shares of kinds of people, or texts KIND=SHARE,....
 Mix = Mapping[str, float] | Sequence[str]
+_SHARE = Argument("share", float, option(low=0, high=1_000_000))
 
 
 #: Kinds of people whose work is as it should be: to flag one of them is a false alarm.
@@ -240,18 +241,13 @@ def annotate_simulate(
 
 def _shares(mix: Mix) -> Mapping[str, float]:
     """Shares of kinds of people, from texts KIND=SHARE,... where they are given so."""
+    shares: Mapping[str, Any]
     if isinstance(mix, Mapping):
-        return mix
-    example, shares = "able=0.8,careless=0.2", {}
-    texts = mix if isinstance(mix, str) else ",".join(mix)
-    for kind, share in key_values(texts.split(","), "--mix", example).items():
-        try:
-            shares[kind.strip()] = float(share)
-        except ValueError:
-            raise InputError(
-                "no share", where=f"--mix, {kind}", given=share, allowed=f"such as {example}"
-            ) from None
-    return shares
+        shares = mix
+    else:
+        texts = mix if isinstance(mix, str) else ",".join(mix)
+        shares = key_values(texts.split(","), "--mix", "able=0.8,careless=0.2")
+    return {str(kind).strip(): _SHARE.converted(share, f"--mix, {kind}") for kind, share in shares.items()}
 
 
 def _kinds(campaign: Campaign, simulation: "Simulation") -> tuple[KindOutcome, ...]:

@@ -70,7 +70,7 @@ SCORER = Option(
     complete="scorers",
 )
 RUNS = Option("Run folders, or folders of them.")
-SCORES = Option("Run folders, embeddings (.npz) or similarities (.npy).", metavar="SCORES")
+SCORES = Option("Run folders, embeddings (.npz) or similarities (.npy).", metavar="SCORES", least=1)
 IDS = Option("An npz file with image_ids and caption_ids, for files without.", None)
 QUERIES = Option("Ids of the queries, one per line.", None, metavar="PATH")
 DIRECTION = Option("Query with captions (t2i), with images (i2t), or both.", "both")
@@ -168,6 +168,8 @@ class Sources(TypedDict, total=False):
 def feedback_of(reporting: Reporting) -> Feedback:
     """The feedback of the terminal, parts of it replaced, or that of another job."""
     if (given := reporting.get("feedback")) is not None:
+        if not isinstance(given, Feedback):
+            raise InputError("wrong type", where="argument 'feedback'", given=type(given).__name__)
         return given
     quiet, progress, note = reporting.get("quiet", False), reporting.get("progress"), reporting.get("note")
     if not isinstance(quiet, bool):

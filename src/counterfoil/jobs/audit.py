@@ -13,7 +13,7 @@ from counterfoil.benchmarks.caption_files import read_image_names, read_texts
 from counterfoil.benchmarks.contrasts import Contrasts
 from counterfoil.engine.deduplicate import check_at_hand
 from counterfoil.engine.run import run
-from counterfoil.errors import CounterfoilError, DataError, InputError
+from counterfoil.errors import CounterfoilError, DataError, InputError, UnknownNameError
 from counterfoil.evaluation import audit as found
 from counterfoil.evaluation import duplicates as duplicates
 from counterfoil.evaluation.audit import Artefact, BenchmarkAudit, artefacts
@@ -100,7 +100,10 @@ class Audit(Tabular):
 
     def __getitem__(self, benchmark: str) -> BenchmarkAudit:
         """What was found of the benchmark of this name."""
-        return next(audited for audited in self.audits if audited.benchmark.name == benchmark)
+        by_name = {audited.benchmark.name: audited for audited in self.audits}
+        if benchmark not in by_name:
+            raise UnknownNameError("benchmark", benchmark, by_name)
+        return by_name[benchmark]
 
     @property
     def tables(self) -> list[Table]:

@@ -19,7 +19,7 @@ from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.benchmarks.tables import memory_table
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build import pipeline
-from counterfoil.build.rows import read_rows
+from counterfoil.build.rows import plain_table, read_rows
 from counterfoil.build.step import REASON, Output, StepContext, check_columns
 from counterfoil.build.step_folder import StepFolder, StepRecord, check_files
 from counterfoil.build.steps.registry import STEPS
@@ -325,7 +325,8 @@ def apply_step(
     check_files(the_step, where=f"step {step}")
     feedback = shared.feedback_of(options)
     with guarded("build", overwrite=overwrite) as outputs, ExitStack() as held:
-        for path in (out, dropped):
+        beside = [] if out is None else [out.parent / name for name in getattr(the_step, "beside", ())]
+        for path in (out, dropped, *beside):
             if path is not None:
                 check_table_kind(path)
                 check_writable(path)
@@ -338,7 +339,7 @@ def apply_step(
         if isinstance(rows, str | Path):
             rows = read_rows(Path(rows), work)
         elif not isinstance(rows, pa.Table):
-            rows = pa.table(memory_table(rows).columns)
+            rows = plain_table(memory_table(rows))
         check_columns(the_step, rows, where=f"step {step}")
         output = pipeline.run_step(the_step, rows, work, save=partial(_save_dropped, dropped))
         if out is not None:

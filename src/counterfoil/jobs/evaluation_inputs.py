@@ -13,7 +13,7 @@ from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
 from counterfoil.jobs import arguments as shared
 from counterfoil.jobs.job import Feedback, job, option
-from counterfoil.models.base import Options, abilities
+from counterfoil.models.base import Options, abilities, stated_identity
 from counterfoil.storage import is_distant
 
 
@@ -111,7 +111,8 @@ class BenchmarkSources:
         if _in_memory(data):
             tables = []
             for benchmark in benchmarks:
-                if isinstance(benchmark, Benchmark) or isinstance(images, Mapping):
+                odd = isinstance(images, Mapping) or (isinstance(images, tuple) and len(images) != 1)
+                if isinstance(benchmark, Benchmark) or odd:
                     raise InputError(
                         "data in memory are of one benchmark that is named",
                         given=str(benchmark),
@@ -222,7 +223,11 @@ def at_hand(benchmark: Benchmark, feedback: Feedback, *, name: str = "") -> Benc
 
 def title_of(scorer: Any) -> str:
     """What results call a scorer that is named or loaded."""
-    return scorer if isinstance(scorer, str) else str(getattr(scorer, "title", "") or scorer.identity.name)
+    return (
+        scorer
+        if isinstance(scorer, str)
+        else str(getattr(scorer, "title", "") or stated_identity(scorer).name)
+    )
 
 
 def measures(benchmarks: Sequence[Benchmark], named: Sequence[str]) -> list[list[str] | None]:

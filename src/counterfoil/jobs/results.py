@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
-from counterfoil.errors import UnknownNameError
+from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Estimate, Run
 from counterfoil.inputs.options import checked
@@ -131,6 +131,8 @@ class Tabular(ABC):
         Below each head stands a template such as "{items:,}" or a function of the row; below a `Column` the
         number of that name with its interval.
         """
+        if not isinstance(heads, Mapping):
+            raise InputError("wrong type", where="heads", given=type(heads).__name__, allowed="cells by head")
         rows = self.to_arrow(by=by).to_pylist()
         if sort is not None:
             rows.sort(key=sort)
@@ -187,7 +189,11 @@ def _cell(row: Mapping[str, Any], head: str | Column, of: Any) -> object:
         return of(row)
     if isinstance(head, Column):
         return row[of], row.get(f"{of}_low"), row.get(f"{of}_high")
-    return _Cells().vformat(of, (), row)
+    try:
+        return _Cells().vformat(of, (), row)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        fields = [f"{{{name}}}" for name in row]
+        raise InputError("no template of a cell", where=head, given=of, allowed=fields) from None
 
 
 class SavedTable(Tabular):
@@ -246,6 +252,7 @@ class EvaluationRun(Tabular, Run):
     rows_by = ("measure", "question")
 
     @classmethod
+    @checked
     def of(cls, run: Run) -> "EvaluationRun":
         """The same run with these ways to show it."""
         return cls(**{column.name: getattr(run, column.name) for column in fields(Run)})
@@ -265,6 +272,8 @@ class EvaluationRun(Tabular, Run):
         """A matplotlib figure of the measures with intervals and chance, by default of the main ones."""
         from counterfoil.report import figures
 
+        for name in measures or ():
+            self[name]
         return figures.measures(self._alone, measures)
 
     def to_html(

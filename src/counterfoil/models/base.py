@@ -72,6 +72,15 @@ _DEPTH = 6
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
+def stated_identity(scorer: Any) -> Identity:
+    """The identity that a scorer says; raises `InputError` for what has none, and for a class."""
+    identity = getattr(scorer, "identity", None)
+    if not isinstance(identity, Identity) or isinstance(scorer, type):
+        given = f"the class {scorer.__name__}" if isinstance(scorer, type) else type(scorer).__name__
+        raise InputError("no scorer", given=given, allowed="an object whose 'identity' is an Identity")
+    return identity
+
+
 def identity_of(scorer: Any) -> Identity:
     """The scorer's identity; without `weights` in it, with the digest of the weights that the scorer holds.
 
@@ -80,7 +89,7 @@ def identity_of(scorer: Any) -> Identity:
     functions and closures. They are read at every call, so a network that is trained on between two runs has
     two identities. A scorer that holds none keeps its identity as it is.
     """
-    identity: Identity = scorer.identity
+    identity = stated_identity(scorer)
     if identity.weights:
         return identity
     held = dict(_digests(scorer, "", set(), _DEPTH))

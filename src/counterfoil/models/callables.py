@@ -74,6 +74,9 @@ class ModuleEncoder(base.ComparedByCosine):
             workers = 0
         with closing(prepared(batches, preparation, workers=workers)) as stream:
             for arrays in stream:
+                if len(shapes := {array.shape for array in arrays}) > 1:
+                    problem = "'preprocess' gave pictures of several shapes"
+                    raise ScoreError(problem, where=self.identity.name, given=sorted(shapes)[:2])
                 pixels = torch.stack([torch.from_numpy(array) for array in arrays])
                 yield self._rows(self.model.encode_image, pixels)
 
@@ -90,21 +93,31 @@ class ModuleEncoder(base.ComparedByCosine):
     def _rows(self, encode: Callable[[Any], Any], batch: Any) -> Float[np.ndarray, "batch width"]:
         torch = import_torch()
         first = next(iter(self.model.parameters()))
+        batch = self._tensor(batch, "'tokenizer'")
         kind = {"dtype": first.dtype} if batch.is_floating_point() else {}
         training = self.model.training
         self.model.eval()
         try:
             with torch.inference_mode():
-                rows = encode(batch.to(first.device, **kind)).float()
+                rows = self._tensor(encode(batch.to(first.device, **kind)), encode.__name__).float()
                 rows = torch.nn.functional.normalize(rows, dim=-1)
         finally:
             self.model.train(training)
         return rows.cpu().numpy()
 
+    def _tensor(self, given: Any, of: str) -> Any:
+        """What a function of the user's gave; raises `ScoreError` for what is no tensor."""
+        if not isinstance(given, import_torch().Tensor):
+            raise ScoreError(f"{of} gave no tensor", where=self.identity.name, given=type(given).__name__)
+        return given
+
 
 def _as_array(preprocess: Callable[[PIL.Image.Image], Any], picture: PIL.Image.Image) -> ndarray:
     """A user's preprocessing as a `Preparation`: its tensor as an array."""
-    return np.asarray(preprocess(picture))
+    array = np.asarray(preprocess(picture))
+    if array.dtype.kind not in "biufc":
+        raise ScoreError("'preprocess' gave no numbers", given=array.dtype)
+    return array
 
 
 @checked

@@ -12,7 +12,7 @@ from counterfoil.benchmarks.benchmark import Benchmark, Card, card
 from counterfoil.benchmarks.forms import Choice, Quad
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
 from counterfoil.catalog import benchmarks
-from counterfoil.errors import UnknownNameError
+from counterfoil.errors import InputError, UnknownNameError
 from refusals import refuses
 
 
@@ -72,6 +72,10 @@ def test_select_takes_positions_in_their_order():
     assert found.questions.ids == ("q2", "q0")
     assert [found.images[i].id for i in found.questions.images[0]] == ["i2", "i3"]
     refuses("no question is left", found.select, np.array([False, False]))
+    for odd in ([2], [-1], [0.5], ["0"], [True], [[0]], [[0], [0, 1]], None, 1, (at for at in (0, 1))):
+        refuses("no choice of questions", found.select, odd, error=InputError)
+    for odd in (0, 1.5, "x", None, [2]):
+        refuses("argument 'n': ", found.limited, odd, error=InputError)
 
 
 def test_equal_bytes_are_one_photograph_where_nobody_named_it():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks.judgements import Votes
-from counterfoil.errors import InputError
+from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.preferences import preferences
 from printed_votes import PRINTED
 from refusals import refuses
@@ -93,3 +93,12 @@ def test_intervals_cover_the_truth():
         held.append((found.low <= truth) & (truth <= found.high))
     # 600 values, nominally 95 %; percentiles of few votes fall a little short.
     assert 0.91 < np.mean(held) < 0.98
+
+
+def test_what_is_no_square_of_counts_by_name_is_refused():
+    square = np.array([[0, 1], [2, 0]])
+    for odd in (-square, square * 2**60, square[:1], np.zeros((3, 3), dtype=np.int64)):
+        refuses("no counts of votes", Votes, ("a", "b"), odd, error=DataError)
+    refuses("judges: no counts of votes", Votes, ("a", "b"), square, square[None, :1], error=DataError)
+    refuses("no different names", Votes, ("a", "a"), square, error=DataError)
+    refuses("no different names", Votes, (), square[:0, :0], error=DataError)

@@ -86,7 +86,8 @@ def read_export(
 def _annotations(tasks: list[dict[str, Any]], path: Path) -> Iterator[tuple[str, dict[str, Any], str]]:
     """(item, annotation, what errors call it) of every task, the annotations of one in the order of time."""
     for at, task in enumerate(tasks, 1):
-        item = str((task.get("data") or {}).get("item") or task.get("id") or "")
+        data = task.get("data")
+        item = str((data.get("item") if isinstance(data, dict) else None) or task.get("id") or "")
         where = f"{path}, task {item or at}"
         if not item:
             raise DataError("neither 'item' in its data nor an id", where=where)

@@ -110,8 +110,9 @@ class Negate(BuiltStep):
     def __post_init__(self) -> None:
         super().__post_init__()
         known = SUGAR_CREPE if self.by != RULES else CATEGORIES
-        if not self.categories:
-            raise InputError("no categories", allowed=known)
+        if not self.categories or len(set(self.categories)) < len(self.categories):
+            given = ", ".join(self.categories) or None
+            raise InputError("no categories, or one twice", given=given, allowed=known)
         for category in self.categories:
             if category not in known:
                 raise UnknownNameError("category", category, known, where=f"negatives by {self.by}")

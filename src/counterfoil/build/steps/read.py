@@ -144,6 +144,10 @@ class Author(BuiltStep):
     )
     same_words: bool = setting(True, "Both captions must have the same words, in another order.")
 
+    @property
+    def beside(self) -> Sequence[str]:  # type: ignore[override]
+        return () if self.filled else (SHEET,)
+
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         """Write the sheet of the rows that stay and, unless they are drawn, wait; or read the filled one."""
         if self.filled is not None:
@@ -162,7 +166,9 @@ class Author(BuiltStep):
         complete, dropped = split_rows(rows, keep, reasons.tolist())
         empty = pa.array([""] * len(complete), pa.string())
         sheet = {name: complete[name] if name in complete.column_names else empty for name in _COLUMNS}
-        write_csv(context.folder / SHEET, pa.table(sheet))
+        written = self.beside if len(complete) else ()
+        for name in written:
+            write_csv(context.folder / name, pa.table(sheet))
         waits = f"fill in {SHEET} in the folder of the build, and give it with --set author.filled=TABLE"
         drawn = "scene" in rows.column_names
-        return Output(complete, dropped, {"sheet": SHEET}, files=(SHEET,), waits="" if drawn else waits)
+        return Output(complete, dropped, {"sheet": SHEET}, files=written, waits="" if drawn else waits)
