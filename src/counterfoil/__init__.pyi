@@ -11,7 +11,6 @@ from .jobs.annotate_judgements import annotate_agreement as annotate_agreement
 from .jobs.annotate_judgements import annotate_export as annotate_export
 from .jobs.annotate_simulate import SimulatedCampaign as SimulatedCampaign
 from .jobs.annotate_simulate import annotate_simulate as annotate_simulate
-from .jobs.arguments import AnyScorer as AnyScorer
 from .jobs.audit import Audit as Audit
 from .jobs.audit import audit as audit
 from .jobs.bias import AnnotatorStudy as AnnotatorStudy
@@ -45,6 +44,7 @@ from .jobs.publish import publish as publish
 from .jobs.reproduce import Ledger as Ledger
 from .jobs.reproduce import reproduce as reproduce
 from .jobs.results import EvaluationRun as EvaluationRun
+from .jobs.shared_options import AnyScorer as AnyScorer
 from .jobs.tour import demo as demo
 from .jobs.training import TrainedModel as TrainedModel
 from .jobs.training import train_model as train_model

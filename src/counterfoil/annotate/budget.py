@@ -1,4 +1,4 @@
-"""Budget of a campaign: answers, hours and pay that it comes to, golden items and reading among them."""
+"""Budget of a campaign: answers, hours and pay; `settings.pay_of` prices an item from the pay per hour."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

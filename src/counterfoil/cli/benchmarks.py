@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Annotated
 
 from counterfoil import terminal
-from counterfoil.jobs.arguments import AVAILABLE, BENCHMARK, LIMIT, OVERWRITE
 from counterfoil.jobs.job import job, option, terminal_feedback
+from counterfoil.jobs.shared_options import AVAILABLE, BENCHMARK, LIMIT, OVERWRITE
 
 
 @job(

@@ -13,8 +13,8 @@ from counterfoil.cli import usage
 from counterfoil.cli.usage import Documented, described
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
-from counterfoil.jobs.arguments import OVERWRITE
 from counterfoil.jobs.job import Job, closing_at_end, ignore, prose, terminal_feedback
+from counterfoil.jobs.shared_options import OVERWRITE
 
 _CONFIG = Option(
     "Read arguments from this command's table in a TOML file; the command line overrides them.",

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from counterfoil.errors import InputError
-from counterfoil.jobs.arguments import RUNS
 from counterfoil.jobs.job import job
 from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.shared_options import RUNS
 from counterfoil.report.tables import Column, Table
 
 if TYPE_CHECKING:

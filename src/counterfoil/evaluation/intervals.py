@@ -13,7 +13,7 @@ from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics.measures import Measure, of_form
 from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.intervals import macro_weights, spread, t_over_folds
-from counterfoil.stats.score_intervals import Spread, normal_quantile, wilson
+from counterfoil.stats.proportions import Spread, normal_quantile, wilson
 
 
 class IntervalMethod(StrEnum):

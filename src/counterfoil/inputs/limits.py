@@ -1,6 +1,7 @@
 """Ranges of the numbers that decide how large something gets, and memory that is free.
 
-A number outside is a slip that would end in a full memory or in a night of waiting.
+A number outside is a slip that would end in a full memory or in a night of waiting. The most pixels of an
+image are `benchmarks.records.MAX_PIXELS`.
 """
 
 import os

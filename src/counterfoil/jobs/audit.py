@@ -21,11 +21,11 @@ from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.intervals import LEVEL
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.inputs.options import with_default
-from counterfoil.jobs import arguments as shared
-from counterfoil.jobs.arguments import AnyBenchmark, AnyScorer
+from counterfoil.jobs import shared_options as shared
 from counterfoil.jobs.evaluation_inputs import JobInputs, title_of
 from counterfoil.jobs.job import documented, job, option
 from counterfoil.jobs.results import Tabular, declared, write
+from counterfoil.jobs.shared_options import AnyBenchmark, AnyScorer
 from counterfoil.metrics.ties import Ties
 from counterfoil.models.base import DEFAULT, abilities
 from counterfoil.report import audit_page, html

@@ -26,7 +26,7 @@ from counterfoil.build.steps.registry import STEPS
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import from_text
 from counterfoil.inputs.options import with_default
-from counterfoil.jobs import arguments as shared
+from counterfoil.jobs import shared_options as shared
 from counterfoil.jobs.job import Feedback, documented, job, option
 from counterfoil.jobs.results import Tabular, declared
 from counterfoil.models.base import Options

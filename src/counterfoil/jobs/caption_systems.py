@@ -19,10 +19,10 @@ from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.system_scores import NumberOf, SystemScores, together
 from counterfoil.evaluation.systems import SystemCorrelations, system_correlations
 from counterfoil.jobs import captions
-from counterfoil.jobs.arguments import DRAWS, SEED, feedback_of
 from counterfoil.jobs.captions import MetricRequest, MetricRows, Value, same_items
 from counterfoil.jobs.job import job, option
 from counterfoil.jobs.results import SavedTable, TextTables, declared, write
+from counterfoil.jobs.shared_options import DRAWS, SEED, feedback_of
 from counterfoil.models.captions.base import CaptionMetric
 from counterfoil.report import html
 from counterfoil.report.labels import amount

@@ -27,7 +27,7 @@ from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.system_scores import NumberOf, ratio
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
-from counterfoil.jobs import arguments as shared
+from counterfoil.jobs import shared_options as shared
 from counterfoil.jobs.job import Feedback, documented, job, option
 from counterfoil.jobs.results import SavedTable, declared
 from counterfoil.models.base import Options

@@ -15,7 +15,7 @@ from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.run import find_runs
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
-from counterfoil.jobs import arguments as arguments
+from counterfoil.jobs import shared_options as arguments
 from counterfoil.jobs.evaluation_inputs import Places, whole_benchmark
 from counterfoil.jobs.job import SILENT, Feedback, job, option, terminal_feedback
 from counterfoil.jobs.results import Pictures, Tabular, TextTables, declared, measure_rows, write, write_page

@@ -18,8 +18,8 @@ from counterfoil.evaluation.evaluate import evaluate as measure
 from counterfoil.evaluation.run import FILES, is_run_of, save_run
 from counterfoil.evaluation.run import load_run as load_plain_run
 from counterfoil.inputs.limits import most
-from counterfoil.jobs import arguments as shared
 from counterfoil.jobs import evaluation_inputs as reading
+from counterfoil.jobs import shared_options as shared
 from counterfoil.jobs.evaluation_inputs import measures
 from counterfoil.jobs.job import Feedback, documented, job, option
 from counterfoil.jobs.results import EvaluationRun

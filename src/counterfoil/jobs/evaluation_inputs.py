@@ -11,7 +11,7 @@ from counterfoil.benchmarks.benchmark import BENCHMARKS, Benchmark
 from counterfoil.benchmarks.forms import FORMS, Form
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
-from counterfoil.jobs import arguments as shared
+from counterfoil.jobs import shared_options as shared
 from counterfoil.jobs.job import Feedback, job, option
 from counterfoil.models.base import Options, abilities, stated_identity
 from counterfoil.storage import is_distant

@@ -22,11 +22,11 @@ from counterfoil.engine.explain import (
 from counterfoil.engine.explain import explain as explain_pairs
 from counterfoil.errors import DataError, UnknownNameError
 from counterfoil.inputs.limits import most
-from counterfoil.jobs import arguments as shared
-from counterfoil.jobs.arguments import AnyBenchmark, AnyScorer
+from counterfoil.jobs import shared_options as shared
 from counterfoil.jobs.evaluation_inputs import JobInputs, title_of
 from counterfoil.jobs.job import documented, job, option
 from counterfoil.jobs.results import Pictures, Tabular, declared, lines, write
+from counterfoil.jobs.shared_options import AnyBenchmark, AnyScorer
 from counterfoil.models.base import abilities
 from counterfoil.outputs import existing_paths, guarded
 from counterfoil.report.tables import Cell, Column, Row, Table

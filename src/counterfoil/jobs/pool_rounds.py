@@ -23,7 +23,7 @@ from counterfoil.evaluation.judged_pairs import right_pairs
 from counterfoil.evaluation.pooling import PoolRound, Tasks
 from counterfoil.evaluation.result import Run
 from counterfoil.inputs.limits import most
-from counterfoil.jobs import arguments as shared
+from counterfoil.jobs import shared_options as shared
 from counterfoil.jobs.bias import AnnotatorStudy, bias
 from counterfoil.jobs.job import SILENT, documented, job, option
 from counterfoil.jobs.pool import chosen_queries, load

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Unpack
 from counterfoil.benchmarks.judgements import Votes, read_votes
 from counterfoil.evaluation import preferences as bradley_terry
 from counterfoil.evaluation.preferences import Preferences
-from counterfoil.jobs.arguments import DRAWS, SEED, Reporting
 from counterfoil.jobs.job import job
 from counterfoil.jobs.results import Tabular, declared, lines
+from counterfoil.jobs.shared_options import DRAWS, SEED, Reporting
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Cell, Column, Table
 

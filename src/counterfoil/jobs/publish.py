@@ -18,7 +18,7 @@ from counterfoil.benchmarks.tables import read_table
 from counterfoil.build.pipeline import build_folder, build_provenance
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import read_json
-from counterfoil.jobs import arguments as shared
+from counterfoil.jobs import shared_options as shared
 from counterfoil.jobs.annotate_judgements import read_judgements
 from counterfoil.jobs.evaluation_inputs import at_hand
 from counterfoil.jobs.job import documented, job, option

@@ -18,12 +18,12 @@ from counterfoil.benchmarks.records import FileSource
 from counterfoil.errors import InputError, MissingExtraError
 from counterfoil.inputs.files import read_json
 from counterfoil.inputs.options import with_default
-from counterfoil.jobs.arguments import OVERWRITE, SEED, Reporting, feedback_of
 from counterfoil.jobs.build import build_benchmark
 from counterfoil.jobs.compare import RunComparison, compare
 from counterfoil.jobs.evaluate import evaluate
 from counterfoil.jobs.explain import explain
 from counterfoil.jobs.job import SILENT, Feedback, ignore, job, option
+from counterfoil.jobs.shared_options import OVERWRITE, SEED, Reporting, feedback_of
 from counterfoil.jobs.training import train_model
 from counterfoil.outputs import each_guarded, guarded, guarded_file
 from counterfoil.report import tour_page

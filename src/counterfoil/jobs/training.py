@@ -18,7 +18,9 @@ from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import changes_of, check_key
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, fields_of, rows_of
-from counterfoil.jobs.arguments import (
+from counterfoil.jobs.job import documented, job, job_of, option
+from counterfoil.jobs.results import Tabular, declared, lines
+from counterfoil.jobs.shared_options import (
     CACHE,
     WORKERS,
     Cache,
@@ -28,8 +30,6 @@ from counterfoil.jobs.arguments import (
     feedback_of,
     processes,
 )
-from counterfoil.jobs.job import documented, job, job_of, option
-from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.models import checkpoint
 from counterfoil.outputs import Folder
 from counterfoil.outputs import guarded as guarding

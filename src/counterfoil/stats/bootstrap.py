@@ -2,8 +2,8 @@
 
 Questions that share an image or a caption succeed and fail together, so whole clusters are drawn or flipped.
 Draws are made in blocks, each with its own child of the seed: it does not matter who computes which, and more
-draws begin with the rows of fewer. What is summed are whole numbers (`ExactSums`), exact in floating point,
-so the order of sums does not matter and equal statistics compare as equal.
+draws begin with the rows of fewer; `jobs.shared_options.DRAWS` is their default number. Sums are of whole
+numbers (`ExactSums`), exact in floating point, so their order does not matter and equal statistics are equal.
 
 Coverage of nominal 95 % intervals for the mean of 10, 25 and 60 skewed scores (exponential, half of them
 replaced by 0; 1,500 repetitions, so +- 1.4), and how often the interval of ten goes below 0:

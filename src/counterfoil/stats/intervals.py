@@ -1,8 +1,9 @@
 """Intervals for means of per-question values in [0, 1], and tests of their differences.
 
 Questions that share an image or a caption stand and fall together, so the spread of a mean is measured over
-whole clusters (`stats.two_way_clustering`). Coverage of nominal 95 % intervals in a simulation (beta-binomial
-clusters of about five questions, intraclass correlation 0.3, 4,000 repetitions, so +- 0.7):
+whole clusters (`stats.two_way_clustering`; Wilson's interval of a share is in `stats.proportions`). Coverage
+of nominal 95 % intervals in a simulation (beta-binomial clusters of about five questions, intraclass
+correlation 0.3, 4,000 repetitions, so +- 0.7):
 
     clusters, proportion              10, 0.8   25, 0.8   25, 0.95   60, 0.95   200, 0.8
     percentiles of draws of clusters     87.6      91.9       85.3       90.8       94.7
@@ -27,7 +28,7 @@ from numpy import ndarray
 
 from counterfoil.errors import InputError
 from counterfoil.stats.dependence import Sharing, column_sums
-from counterfoil.stats.score_intervals import Spread
+from counterfoil.stats.proportions import Spread
 from counterfoil.stats.two_way_clustering import mean_variance
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.inputs.options import Argument, Option, arguments_of
-from counterfoil.jobs.arguments import Reporting
 from counterfoil.jobs.job import at_end, closing_at_end, job, job_of
+from counterfoil.jobs.shared_options import Reporting
 from refusals import refuses
 
 COUNT = Argument("count", int, Option("How many.", 5, low=1, high=1000))

@@ -1,7 +1,8 @@
 """Answers yes or no: the probability of yes to a question about a caption (`vqa:NAME_OR_FOLDER`).
 
 The score is VQAScore's: the probability that the model's answer begins with yes, in any spelling that is one
-token. The log-odds of yes against no tie less often in half precision.
+token. The log-odds of yes against no tie less often in half precision. The default question is that of
+`VqaSettings` in `models/settings.py`.
 
 Source: Lin et al. 2024, "Evaluating text-to-visual generation with image-to-text generation".
 """

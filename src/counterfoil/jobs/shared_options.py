@@ -1,4 +1,4 @@
-"""Arguments that several jobs share, each declared once, and what jobs make of them."""
+"""Options that several commands share, with their defaults, and what jobs make of them."""
 
 import os
 from collections.abc import Mapping, Sequence
