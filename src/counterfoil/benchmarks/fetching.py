@@ -326,8 +326,8 @@ def _continue(address: str, part: Path, file: ReleasedFile, token: str | None, p
 
 def hub_token() -> str | None:
     """HF_TOKEN, else the token that 'hf auth login' keeps; None without either."""
-    kept = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser() / "token"
-    return os.environ.get("HF_TOKEN") or (kept.read_text("utf-8").strip() if kept.is_file() else None)
+    file = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser() / "token"
+    return os.environ.get("HF_TOKEN") or (file.read_text("utf-8").strip() if file.is_file() else None)
 
 
 def _open(address: str, token: str | None, start: int = 0) -> Any:

@@ -7,7 +7,6 @@ from typing import Literal
 import numpy as np
 
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.judgements import ROLES
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import leading as leading_of
 from counterfoil.evaluation.evaluate import of
@@ -267,6 +266,8 @@ def _effective(benchmark: Benchmark, results: Sequence[Result]) -> tuple[str, li
 
 def of_gallery(result: Result) -> list[Note]:
     """What of a gallery has no right answer or one outside, where rankings end, and what is not measured."""
+    from counterfoil.benchmarks.judgements import ROLES
+
     facts, notes = result.provenance.get("gallery", {}), []
     for name, (query, item) in ROLES.items():
         side = facts.get(name, {})
