@@ -26,7 +26,6 @@ from counterfoil.errors import MissingExtraError, ModelError, UnknownNameError
 from counterfoil.inputs.fields import setting
 from counterfoil.inputs.pictures import open_picture
 from counterfoil.models.base import Identity, Options, digest_tensors, remember_source
-from counterfoil.models.hf_loading import quiet
 from counterfoil.models.runtime import NO_NETWORK, causes, device_of, precision_of
 from counterfoil.store import digest, digest_value, write_bytes
 from counterfoil.world.painting import STYLES
@@ -320,6 +319,8 @@ def _library() -> Any:
 @contextmanager
 def _quiet(library: Any) -> Iterator[None]:
     import transformers
+
+    from counterfoil.models.hf_loading import quiet
 
     bars = library.utils.logging.is_progress_bar_enabled()
     library.utils.logging.disable_progress_bar()

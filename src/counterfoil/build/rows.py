@@ -109,8 +109,10 @@ def _arrow(table: DataTable) -> pa.Table:
                 raise DataError("not a text", where=table.where(odd, name), given=shown(cells[odd]))
             given, kinds[name] = [None if cell is None else str(cell) for cell in given], pa.string()
         elif all(cell is None or isinstance(cell, str) for cell in given):
+            # Seeds have more digits than a float holds.
+            number, kind = (int, pa.int64()) if name.endswith("_seed") else (float, pa.float64())
             try:
-                given, kinds[name] = [None if cell is None else float(cell) for cell in given], pa.float64()
+                given, kinds[name] = [None if cell is None else number(cell) for cell in given], kind
             except ValueError:
                 kinds[name] = pa.string()
         columns[name] = given

@@ -193,7 +193,7 @@ app = CommandGroup(
     COMMANDS,
     name="counterfoil",
     help="Do these images and captions belong together, and how sure can we be of the answer?",
-    epilog="Start with: counterfoil demo",
+    epilog="Start with: counterfoil demo --files first",
     context_settings={"help_option_names": ["--help", "-h"]},
     params=[
         click.Option([f"--{name}"], is_flag=True, is_eager=True, callback=_print, help=text)

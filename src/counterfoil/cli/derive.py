@@ -256,7 +256,10 @@ def _parameters(argument: Argument) -> list[click.Parameter]:
     plain: dict[str, Any] = {"type": click.UNPROCESSED, "default": None}
     off = flag if flag.startswith("--no-") else f"--no-{flag[2:]}"
     if bool in argument.members:
-        plain |= {"is_flag": True, "help": described(argument)}
+        text = described(argument)
+        if off == flag:
+            text = text.replace("Whether to ", "Do not ", 1)
+        plain |= {"is_flag": True, "help": text}
         if argument.default is None:
             return [click.Option([f"{flag}/{off}", name], default=None, help=described(argument))]
         if argument.default is False:

@@ -239,11 +239,14 @@ def check_model(
             raise error(f"no field '{place}'", where=where, hint=hint) from None
         message = str(first["msg"])
         start = "Input should be "
-        words: dict[str, Any] = (
-            {"what": "wrong value", "allowed": _INSTANCE.sub("an object", message.removeprefix(start))}
-            if message.startswith(start)
-            else {"what": message[0].lower() + message[1:]}
-        )
+        words: dict[str, Any] = {"what": message[0].lower() + message[1:]}
+        if message.startswith(start):
+            allowed = _INSTANCE.sub("an object", message.removeprefix(start))
+            words = {"what": "wrong value", "allowed": allowed}
+        elif first["type"] == "extra_forbidden":
+            words = {"what": "unknown field"}
+            if len(first["loc"]) == 1:
+                words["allowed"] = ", ".join(sorted(model.model_fields))
         raise error(
             **words,
             where=f"{where}, field '{place}'" if place else where,

@@ -100,7 +100,7 @@ CACHE = Option(
 )
 PROMPT = Option("Template around captions, with {} for the caption.", "{}", panel="Model")
 #: Options of pages.
-PRIVATE = Option("Leave paths and user names of this machine in the page.", False, panel="Results")
+PRIVATE = Option("Keep paths and user names of this machine, which pages leave out.", False, panel="Results")
 PICTURES = Option("Show images on the page; auto follows the benchmark's licence.", "auto", panel="Results")
 OVERWRITE = Option("Replace files that exist; never one that the command reads.", False)
 AVAILABLE = Option("Take only questions whose images and captions are present.", False, panel="Data")

@@ -183,7 +183,7 @@ def _rules_of_words(p: SimpleNamespace) -> list[tuple[str, str, str]]:
         ("keep", p.address, ""),
         ("keep", p.site, ""),
         ("keep", f"{p.site}/{p.inside}", ""),
-        ("keep", f"{p.known}(?:/{p.inside})?", ""),
+        ("keep", f"{p.domains}(?:/{p.inside})?", ""),
         ("keep", p.mail, ""),
         ("keep", f"@[a-zA-Z_][a-zA-Z_0-9]*|\\#{p.letter}+", ""),
         ("quote", p.ending, "[^A-Za-z]"),
