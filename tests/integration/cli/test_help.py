@@ -101,7 +101,6 @@ def test_completion_is_installed_once(counterfoil, monkeypatch, tmp_path):
         (("train", "pvs"), {"pvse"}),
         (("reproduce", "--paper", "pac"), {"pac-s"}),
         (("captions", "score", "--metrics", "cider,rou"), {"cider,rouge-l"}),
-        (("train", "mix", "a", "b", "--task", "bivl"), {"bivlc"}),
         (("evaluate", "--measure", "group_mat"), {"group_match"}),
         (("evaluate", "--ties", "st"), {"strict"}),
         (("li",), {"list"}),

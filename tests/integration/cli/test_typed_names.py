@@ -43,7 +43,7 @@ def test_underscores_count_in_kinds_and_metrics_too():
 
 def test_options_are_taken_as_other_tools_call_them(counterfoil, pairs):
     words = ("evaluate", "blind:length", "pairs", "--data", "my.csv", "--draws", 100)
-    done = counterfoil.succeeds(*words, "--limit 0.1 --batch_size 3 --num_workers=0 -o runs/a")
+    done = counterfoil.succeeds(*words, "--limit 2 --batch_size 3 --num_workers=0 -o runs/a")
     assert "2 questions" in done.out
     assert (pairs / "runs" / "a" / "pairs" / "manifest.json").is_file()
     assert counterfoil(*words, "--output", "runs/b", "--dtype", "float32").code == 0
