@@ -58,8 +58,8 @@ for name in cf.list_benchmarks():
     for data in [None] if name.startswith("world") else sorted(Path(sys.argv[1]).glob("*/")):
         try:
             digests[f"{name} {data and data.name}"] = cf.load_benchmark(name, data=data).digest
-        except cf.CounterfoilError as error:
-            digests[f"{name} {data and data.name}"] = str(error)
+        except cf.CounterfoilError:
+            digests[f"{name} {data and data.name}"] = "refused"
 print(json.dumps(digests))
 """
 
