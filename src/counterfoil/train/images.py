@@ -296,7 +296,8 @@ def say_unreadable(
     try:
         inputs_of(preparation, images[positions[0]])
     except DataError as error:
-        reason = f" ({error})"
+        # The reason begins with the name.
+        names, reason = (str(error), "") if len(positions) == 1 else (names, f" ({error})")
     many = f"{len(positions):,} image{'s' if len(positions) > 1 else ''} cannot be read"
     note(f"{many}, {rows:,} row{' is' if rows == 1 else 's are'} left out: {names}{more}{reason}")
 
