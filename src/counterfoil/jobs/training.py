@@ -568,8 +568,8 @@ def train_model(
             return plan
         rows_changed = (row for row in plan.to_arrow().to_pylist() if row["changed"])
         changes = [f"{row['field']} {row['value']} ({row['changed']})" for row in rows_changed]
-        changed = changes and f"changed (and what the recipe says): {', '.join(changes)}"
-        for line in lines(f"{wanted.name}: {wanted.about}; {wanted.source}", changed, *plan.ahead()):
+        summary = changes and f"changed (and what the recipe says): {', '.join(changes)}"
+        for line in lines(f"{wanted.name}: {wanted.about}; {wanted.source}", summary, *plan.ahead()):
             feedback.note(line)
         with feedback.progress() as progress:
             outcome = _train(plan, resume=resume, progress=progress, note=feedback.remark)
