@@ -144,7 +144,7 @@ def is_run_of(folder: Path, *, scorer: str, identity: Collection[str] = ()) -> b
     """Whether the folder holds a whole run of `scorer`, whose identity may be called `identity`."""
     try:
         manifest = _verified(folder)[0]
-        named = manifest.get("asked", Result.from_json(read_json(folder / RESULT)).scorer)
+        named = manifest.get("asked", _result(folder).scorer)
     except DataError:
         return False
     about = manifest.get("scorer") or {}
@@ -158,7 +158,7 @@ def load_run(folder: str | Path) -> Run:
 
     folder = Path(folder)
     manifest, manifest_model = _verified(folder)
-    result = Result.from_json(read_json(folder / RESULT))
+    result = _result(folder)
     benchmark = read_tables(
         folder, manifest_model.questions, where=f"{folder / 'manifest.json'}, field 'questions'"
     )

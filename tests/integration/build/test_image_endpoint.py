@@ -215,7 +215,8 @@ def test_killed_and_resumed_no_image_is_paid_for_twice(server, tmp_path):
     rows.write_text("id,caption,negative_caption\n" + "".join(f"{n},a,thing {n}\n" for n in range(8)))
     command = [
         sys.executable, "-m", "counterfoil", "build", "imagine", str(rows),
-        "--by", f"images:{server.url}#painter", "--concurrency", "3", "--out", str(tmp_path / "built"),
+        "--by", f"images:{server.url}#painter", "--concurrency", "3",
+        "--out", str(tmp_path / "built" / "rows.csv"),
     ]  # fmt: skip
     environment = {**os.environ, "COUNTERFOIL_API_KEY": KEY}
     server.set(most=5)

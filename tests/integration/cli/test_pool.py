@@ -62,8 +62,9 @@ def test_queries_of_ones_own(counterfoil, world):
     )
     short = world.run("two", top=4)
     counterfoil.refused(f"pool {short} --k 5", says="two: the lists of i2t are too short; given: 4 items")
+    chosen.write_text("i2t/103\n")
     said = counterfoil("pool", *world.files(), f"--queries {chosen} --direction t2i --out {out} --overwrite")
-    assert "unknown queries; given: 1 of them, such as 103; allowed: ids of captions" in said.err
+    assert "unknown queries; given: 1 of them, such as i2t/103; allowed: ids of captions" in said.err
 
 
 def test_of_several_galleries_of_a_model_one_is_taken(counterfoil, world):

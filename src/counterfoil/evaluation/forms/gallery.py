@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.answers import Answers, DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Gallery, GallerySide, RetrievalDirection
-from counterfoil.errors import InputError, ScoreError, UnknownNameError
+from counterfoil.errors import DataError, InputError, ScoreError, UnknownNameError
 from counterfoil.evaluation.forms.base import (
     EvaluationSettings,
     FormEvaluation,
@@ -405,24 +405,30 @@ class GalleryEvaluation(FormEvaluation):
         table = check_answers(table, _COLUMNS | shares, gallery.ids, where=where)
         placed = []
         for side in gallery.sides:
-            search, part = side.search, table.slice(side.first, len(side.search))
-            flat = {
-                name: part[name].combine_chunks().flatten().to_numpy(zero_copy_only=False).astype(kind)
-                for name, kind in _LISTS.items()
-            }
-            shape = len(search), len(flat["items"]) // max(len(search), 1)
+            search, rows = side.search, rows_of(side)
+            part = table.slice(rows.start, rows.stop - rows.start)
+            above, level = (
+                _flat(part, name, _counts(search), f"{where}, column '{name}'", rows)
+                for name in ("above", "level")
+            )
+            widths = part["items"].combine_chunks().value_lengths().to_numpy(zero_copy_only=False)
+            width = int(widths.max(initial=0))
+            items, scores = (
+                _flat(part, name, np.full(len(search), width), f"{where}, column '{name}'", rows)
+                for name in ("items", "scores")
+            )
             names = _share_names(search)
             shares_of = np.stack([part[name].to_numpy() for name in names]) if names else np.empty(0)
-            placed.append(
-                DirectionRanks(
-                    flat["above"],
-                    flat["level"],
-                    part["depth"].to_numpy().astype(np.int64),
-                    flat["items"].reshape(shape),
-                    flat["scores"].reshape(shape),
-                    shares_of.reshape(-1, len(POLICIES), len(search)) if names else None,
-                )
+            ranks = DirectionRanks(
+                above.astype(np.int64),
+                level.astype(np.int64),
+                part["depth"].to_numpy().astype(np.int64),
+                items.reshape(len(search), width).astype(np.int32),
+                scores.reshape(len(search), width).astype(np.float32),
+                shares_of.reshape(-1, len(POLICIES), len(search)) if names else None,
             )
+            _check_places(ranks, search, side.n_items, where)
+            placed.append(ranks)
         return Rankings(placed[0], placed[1])
 
     def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
@@ -584,7 +590,6 @@ _COLUMNS = {
     "scores": ColumnSchema("reals", nan=True),
 }
 _SHARE = ColumnSchema("real", nan=True, low=0, high=1)
-_LISTS = {"above": np.int64, "level": np.int64, "items": np.int32, "scores": np.float32}
 
 
 def _counts(search: RetrievalDirection) -> NDArray[np.int64]:
@@ -596,3 +601,42 @@ def _share_names(search: RetrievalDirection) -> list[str]:
     positives = search.positives
     thresholds = positives.thresholds if isinstance(positives, Plausible) else ()
     return [f"share:{threshold}:{policy}" for threshold in thresholds for policy in POLICIES]
+
+
+def _flat(table: pa.Table, name: str, lengths: NDArray[np.int64], where: str, rows: slice) -> ndarray:
+    """The lists of a column, one after another; raises `DataError` where they have other lengths."""
+    lists = table[name].combine_chunks()
+    counts = lists.value_lengths().to_numpy(zero_copy_only=False)
+    if (counts != lengths).any():
+        row = int(np.argmax(counts != lengths))
+        raise DataError(
+            "not as many items as its query has",
+            where=f"{where}, row {rows.start + row + 1}",
+            given=int(counts[row]),
+            allowed=str(lengths[row]),
+        )
+    return np.array(lists.flatten().to_numpy(zero_copy_only=False))
+
+
+def _check_places(ranks: DirectionRanks, search: RetrievalDirection, size: int, where: object) -> None:
+    """Raise `DataError` where there are more items than the gallery of `size` has, or too few."""
+    for name, values, high in (("depth", ranks.depth, size), ("items", ranks.top, size - 1)):
+        if values.max(initial=-1) > high:
+            raise DataError(
+                "out of range",
+                where=f"{where}, column '{name}'",
+                given=int(values.max()),
+                allowed=f"at most {high}",
+            )
+    if isinstance(search.positives, Plausible):
+        return
+    above, level = ranks.above, ranks.level
+    ranked = above >= 0
+    odd = (above + level > size) | (ranked != (level > 0)) | (ranked & (search.positives.items < 0))
+    if odd.any():
+        at = int(np.argmax(odd))
+        raise DataError(
+            "the numbers of items above and level with a right answer cannot both be",
+            where=f"{where}, columns 'above' and 'level'",
+            given=f"{above[at]} above (-1 where not found), {level[at]} level, {size} items",
+        )

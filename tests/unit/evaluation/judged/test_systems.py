@@ -193,7 +193,7 @@ def test_people_of_whom_no_images_are_known_are_taken_as_given():
     )  # fmt: skip
     assert found.get("one", "M", "pearson").low < found.get("one", "M", "pearson").high
     assert np.isnan(found.get("fixed", "M", "pearson").low)
-    assert any("known of systems, not of images" in note for note in found.notes)
+    assert any("no scores of single images" in note for note in found.notes)
     assert any(note.startswith("fixed: no interval over images") for note in found.notes)
     # What is known of systems alone cannot be swapped image by image.
     assert np.isnan([each.p for each in found.differences]).all()
