@@ -16,7 +16,7 @@ from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import save_run
 from counterfoil.metrics.captions.cider import cider
-from counterfoil.metrics.captions.ngrams import bleu, rouge_l
+from counterfoil.metrics.captions.ngrams import bleu, load, rouge_l
 from counterfoil.metrics.captions.ptb import tokenize_all
 from counterfoil.world import rated
 
@@ -32,12 +32,9 @@ def score() -> None:
     """Print what three metrics give to two captions: numbers per caption, from words alone."""
     # Published numbers are of words as the COCO tool kit cuts them: lower case, no punctuation.
     words = tokenize_all(CANDIDATES)
-    references = [tokenize_all(own) for own in REFERENCES]
-    columns = {
-        "BLEU-4": bleu(words, references).items[:, 3],
-        "ROUGE-L": rouge_l(words, references),
-        "CIDEr": cider(words, references),
-    }
+    # N-grams are counted once for all three.
+    pairs = load(words, [tokenize_all(captions) for captions in REFERENCES])
+    columns = {"BLEU-4": bleu(pairs).items[:, 3], "ROUGE-L": rouge_l(pairs), "CIDEr": cider(pairs)}
     for name, values in columns.items():
         print(f"{name:8} " + "  ".join(f"{value:6.3f}" for value in values))
 
