@@ -17,7 +17,7 @@ from counterfoil.evaluation.intervals import one_sided
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.jobs.audit import audit
 from counterfoil.models.baselines import load_blind
-from counterfoil.stats.proportions import wilson
+from counterfoil.stats.intervals import wilson
 from counterfoil.stats.tests import holm, tarone_holm
 from counterfoil.world.sample import quads
 

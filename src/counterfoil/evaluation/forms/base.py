@@ -22,7 +22,7 @@ from counterfoil.inputs.columns import ColumnSchema, Schema, check_columns
 from counterfoil.metrics.measures import Measure, averaged, of_form, signed
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.proportions import Spread
+from counterfoil.stats.intervals import Spread
 from counterfoil.stats.two_way_clustering import inflation, linear_variance
 
 #: What columns of answers hold, beside the question's id.

@@ -36,7 +36,7 @@ from counterfoil.metrics.ranks import Qrels, Ranks, from_places
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats import intervals
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.proportions import wilson
+from counterfoil.stats.intervals import wilson
 
 
 def base_names(benchmark: Benchmark) -> tuple[str, ...]:

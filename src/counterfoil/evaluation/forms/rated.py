@@ -36,7 +36,7 @@ from counterfoil.metrics.ties import Ties
 from counterfoil.metrics.weighted_correlation import MEASURES as MEASURES
 from counterfoil.metrics.weighted_correlation import WeightedCorrelation, influences
 from counterfoil.stats.bootstrap import cluster_draws, percentiles
-from counterfoil.stats.proportions import Spread
+from counterfoil.stats.intervals import Spread
 from counterfoil.stats.two_way_clustering import inflation, linear_variance
 
 
