@@ -90,7 +90,7 @@ def clear(*, scorer: str | None = None, yes: bool = False, cache: Folder = None)
 
 def _contents(cache: Path | None) -> "Contents":
     from counterfoil.engine.cache_folder import contents
-    from counterfoil.jobs.shared_options import cache_of
+    from counterfoil.jobs.evaluation_inputs import cache_of
 
     folder = cache_of(cache or "default")
     assert folder is not None

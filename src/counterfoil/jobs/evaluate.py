@@ -20,8 +20,8 @@ from counterfoil.evaluation.run import load_run as load_plain_run
 from counterfoil.inputs.limits import most
 from counterfoil.jobs import evaluation_inputs as reading
 from counterfoil.jobs import shared_options as shared
-from counterfoil.jobs.evaluation_inputs import measures
-from counterfoil.jobs.job import Feedback, documented, job, option
+from counterfoil.jobs.evaluation_inputs import api_key, measures
+from counterfoil.jobs.job import Feedback, documented, feedback_of, job, option, path_of
 from counterfoil.jobs.results import EvaluationRun
 from counterfoil.metrics.ties import Ties
 from counterfoil.outputs import Folder, Outputs, existing_paths, guarded, guarding, overwriting
@@ -127,7 +127,7 @@ class _Evaluation:
     @property
     def out(self) -> Path | None:
         """The folder of the run folders."""
-        return shared.path_of(self.inputs.rows["out"])
+        return path_of(self.inputs.rows["out"])
 
     def load(self) -> None:
         """Load the scorer, where it is named."""
@@ -348,7 +348,7 @@ def _named(
     scorer: Any, benchmarks: Sequence[shared.AnyBenchmark], rows: EvaluateRows, outputs: Outputs
 ) -> _Evaluation:
     """The evaluation of `scorer` on `benchmarks`: names and outputs checked, nothing read or loaded."""
-    feedback = shared.feedback_of(rows)
+    feedback = feedback_of(rows)
     scorer, backbone, first_stage = (
         _with_kind(spec, feedback) for spec in (scorer, rows["backbone"], rows["first_stage"])
     )
@@ -360,9 +360,9 @@ def _named(
         [one if isinstance(one, Benchmark) else catalog.benchmark_name(str(one)) for one in benchmarks],
         scorer,
         backbone=backbone,
-        api_key=shared.api_key(rows["api_key_env"]) if chat else "",
+        api_key=api_key(rows["api_key_env"]) if chat else "",
     )
-    sources, keys, out = inputs.sources, inputs.sources.names, shared.path_of(rows["out"])
+    sources, keys, out = inputs.sources, inputs.sources.names, path_of(rows["out"])
     run_name = rows["name"]
     if run_name is None and first_stage is not None:
         from counterfoil.engine.rank import name as reranked

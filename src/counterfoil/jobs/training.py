@@ -18,18 +18,10 @@ from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import changes_of, check_key
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, fields_of, rows_of
-from counterfoil.jobs.job import documented, job, job_of, option
+from counterfoil.jobs.evaluation_inputs import cache_of, processes
+from counterfoil.jobs.job import documented, feedback_of, job, job_of, option
 from counterfoil.jobs.results import Tabular, declared, lines
-from counterfoil.jobs.shared_options import (
-    CACHE,
-    WORKERS,
-    Cache,
-    Reporting,
-    Settings,
-    cache_of,
-    feedback_of,
-    processes,
-)
+from counterfoil.jobs.shared_options import CACHE, WORKERS, Cache, Reporting, Settings
 from counterfoil.models import checkpoint
 from counterfoil.outputs import Folder
 from counterfoil.outputs import guarded as guarding

@@ -10,8 +10,8 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import InputError
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, rows_of, with_default
-from counterfoil.jobs.job import documented, job, option
-from counterfoil.jobs.shared_options import SEED, Reporting, feedback_of
+from counterfoil.jobs.job import documented, feedback_of, job, option
+from counterfoil.jobs.shared_options import SEED, Reporting
 from counterfoil.outputs import Folder, guarded
 from counterfoil.report.forms.first_items import right_answers
 from counterfoil.report.labels import amount
