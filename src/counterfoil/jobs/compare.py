@@ -23,7 +23,7 @@ from counterfoil.metrics.ties import Ties
 from counterfoil.outputs import active_outputs
 from counterfoil.report import figures
 from counterfoil.report.comparison_tables import by_group, differences, headline, overview
-from counterfoil.report.notes import rests_on
+from counterfoil.report.results import rests_on
 from counterfoil.report.tables import Table
 
 _PAGE_DATA = Option("Folder of the benchmark's images, if they moved.", None)

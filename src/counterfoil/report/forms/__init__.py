@@ -21,8 +21,7 @@ from counterfoil.report import comparison_tables, figure_style, figures
 from counterfoil.report import labels as label_of
 from counterfoil.report.html import Drawing, Grouping, Section, drawn
 from counterfoil.report.labels import measure_label, measure_meaning
-from counterfoil.report.notes import Note, intervals, lead
-from counterfoil.report.result_tables import ResultTable
+from counterfoil.report.results import Note, ResultTable, intervals, lead
 from counterfoil.report.tables import Column, Table
 from counterfoil.report.thumbnails import Thumbnails, richest
 
