@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from counterfoil.benchmarks.benchmark import BENCHMARKS, Benchmark, Card, cards_of
 from counterfoil.benchmarks.forms import FORMS
-from counterfoil.benchmarks.forms.registry import ENTRIES
+from counterfoil.benchmarks.forms.base import ENTRIES
 from counterfoil.benchmarks.image_files import is_image_folder
 from counterfoil.benchmarks.readers.own import OWN_TABLES, kind_of
 from counterfoil.benchmarks.readers.rows import open_rows

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from counterfoil.benchmarks import forms
-from counterfoil.benchmarks.forms.registry import FormName
+from counterfoil.benchmarks.forms.base import FormName
 from counterfoil.benchmarks.forms.release import ReleaseColumn, ReleaseTable
 from counterfoil.benchmarks.records import Caption, Image, caption_key, image_key
 from counterfoil.errors import DataError, InputError

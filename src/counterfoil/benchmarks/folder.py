@@ -29,8 +29,8 @@ import pyarrow as pa
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import FORMS
-from counterfoil.benchmarks.forms.registry import FormName
-from counterfoil.benchmarks.forms.tables import ITEM_FILES, TABLES, Facts, Positive
+from counterfoil.benchmarks.forms.base import Facts, FormName
+from counterfoil.benchmarks.forms.tables import ITEM_FILES, TABLES, Positive
 from counterfoil.benchmarks.image_files import image_path
 from counterfoil.benchmarks.records import Caption, FileSource, Image
 from counterfoil.benchmarks.video_frames import Sampling

@@ -20,7 +20,8 @@ from pydantic import ConfigDict, Field
 
 from counterfoil.benchmarks.answers import Answers
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.forms.tables import ITEM_FILES, TABLES, Facts
+from counterfoil.benchmarks.forms.base import Facts
+from counterfoil.benchmarks.forms.tables import ITEM_FILES, TABLES
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import FORMS, SCHEMA, item_values, measured_run
 from counterfoil.evaluation.result import Result
