@@ -21,8 +21,7 @@ from PIL import ImageFilter
 
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.engine.deduplicate import id_key
-from counterfoil.engine.run import score_items
-from counterfoil.engine.session import Session
+from counterfoil.engine.session import Session, score_items
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.metrics.heatmaps import WHOLE, Box
 from counterfoil.models.base import abilities

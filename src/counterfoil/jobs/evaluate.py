@@ -12,7 +12,7 @@ import pyarrow as pa
 from counterfoil import catalog
 from counterfoil.benchmarks.answers import Answers, Outcomes, Scores, about
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.engine.run import run as answer_benchmark
+from counterfoil.engine.session import run as answer_benchmark
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import IntervalMethod, measured_run, of

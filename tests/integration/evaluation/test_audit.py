@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from contracts import forms
 from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, Image
 from counterfoil.benchmarks.contrasts import Contrasts
-from counterfoil.engine.run import run
+from counterfoil.engine.session import run
 from counterfoil.evaluation import audit as auditing
 from counterfoil.evaluation.audit import LONGER, artefacts
 from counterfoil.evaluation.evaluate import evaluate
