@@ -37,19 +37,17 @@ from counterfoil.benchmarks.video_frames import Sampling
 from counterfoil.benchmarks.videos import FEATURES, VIDEOS, FrameFeatures, FrameFolder, FrameStack, Video
 from counterfoil.errors import DataError, InputError, StorageError
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
-from counterfoil.inputs.files import Stored, check_model, read_bytes, read_json, read_model
-from counterfoil.outputs import UNFINISHED, overwriting
-from counterfoil.store import (
-    begin,
-    begun,
+from counterfoil.inputs.files import (
+    Stored,
+    check_model,
     digest,
     digest_file,
-    end,
-    storage_error,
-    write_bytes,
-    write_json,
-    write_parquet,
+    read_bytes,
+    read_json,
+    read_model,
 )
+from counterfoil.outputs import UNFINISHED, overwriting
+from counterfoil.store import begin, begun, end, storage_error, write_bytes, write_json, write_parquet
 
 _MAGIC = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"GIF8": ".gif", b"RIFF": ".webp", b"BM": ".bmp"}
 

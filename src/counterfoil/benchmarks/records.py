@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npy
-from counterfoil.inputs.files import read_bytes
+from counterfoil.inputs.files import Location, is_distant, located, location, read_bytes
 from counterfoil.inputs.pictures import in_rgb, open_picture
-from counterfoil.storage.location import Location, is_distant, located, location
 
 Item = TypeVar("Item")
 

@@ -3,17 +3,8 @@
 from pathlib import Path
 
 from counterfoil.errors import InputError
-from counterfoil.storage.location import (
-    Location,
-    Place,
-    PlaceEntry,
-    Tagged,
-    is_distant,
-    local_folder,
-    located,
-    location,
-    user_cache,
-)
+from counterfoil.inputs.files import Location, is_distant, located, location
+from counterfoil.storage.location import Place, PlaceEntry, Tagged, local_folder, user_cache
 
 __all__ = [
     "Location",
