@@ -108,12 +108,12 @@ def save(
     """
     from counterfoil import catalog
     from counterfoil.benchmarks import folder
-    from counterfoil.cli import usage
+    from counterfoil.cli import derive
     from counterfoil.jobs.evaluation_inputs import at_hand
     from counterfoil.outputs import Folder, active_outputs
 
     name = catalog.benchmark_card(benchmark).name if benchmark in catalog.benchmarks() else benchmark
-    usage.check_outputs(folders=[Folder(out, folder.FILES, alone=True)])
+    derive.check_outputs(folders=[Folder(out, folder.FILES, alone=True)])
     loaded = catalog.benchmark(benchmark, data=data, images=images)
     if loaded.path is not None and (outputs := active_outputs()) is not None:
         # An output that would replace it is an error.

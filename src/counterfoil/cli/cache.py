@@ -12,7 +12,7 @@ from counterfoil.errors import InputError
 from counterfoil.inputs.limits import size
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.job import job, option
-from counterfoil.report.labels import amount
+from counterfoil.report.tables import amount
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -14,9 +14,8 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result
 from counterfoil.inputs.options import Option
 from counterfoil.report.comparison_tables import compact
-from counterfoil.report.labels import measure_label, short, style_of
 from counterfoil.report.results import RESULTS, reported_groups, rests_on
-from counterfoil.report.tables import Cell, Column, Table, number, written
+from counterfoil.report.tables import Cell, Column, Table, measure_label, number, short, style_of, written
 
 if TYPE_CHECKING:
     from counterfoil.jobs.compare import RunComparison

@@ -19,8 +19,7 @@ from counterfoil.jobs.job import feedback_of, job, option
 from counterfoil.jobs.results import SavedTable, Tabular, declared, lines
 from counterfoil.jobs.shared_options import OVERWRITE, Reporting
 from counterfoil.outputs import guarded
-from counterfoil.report.labels import amount
-from counterfoil.report.tables import Table
+from counterfoil.report.tables import Table, amount
 from counterfoil.store import write_csv
 
 if TYPE_CHECKING:

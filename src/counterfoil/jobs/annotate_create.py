@@ -41,8 +41,7 @@ from counterfoil.jobs.job import documented, feedback_of, job, option, path_of
 from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.jobs.shared_options import OVERWRITE, Reporting, Settings
 from counterfoil.outputs import Folder, guarded
-from counterfoil.report.labels import amount
-from counterfoil.report.tables import Table
+from counterfoil.report.tables import Table, amount
 
 #: Golden items are drawn where a table of them is asked for by this name.
 AUTO = "auto"

@@ -23,8 +23,7 @@ from counterfoil.jobs.job import feedback_of, job, option, path_of
 from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.jobs.shared_options import OVERWRITE, SEED, Reporting
 from counterfoil.outputs import Folder, guarded
-from counterfoil.report.labels import amount
-from counterfoil.report.tables import Column, Table
+from counterfoil.report.tables import Column, Table, amount
 from counterfoil.store import check_writable
 
 if TYPE_CHECKING:

@@ -25,9 +25,8 @@ from counterfoil.jobs.results import SavedTable, TextTables, declared, write
 from counterfoil.jobs.shared_options import DRAWS, SEED
 from counterfoil.models.captions.base import CaptionMetric
 from counterfoil.report import html
-from counterfoil.report.labels import amount
 from counterfoil.report.rankings_page import agreements, differences
-from counterfoil.report.tables import Cell, Column, Row, Table
+from counterfoil.report.tables import Cell, Column, Row, Table, amount
 
 #: Two systems have no useful correlation.
 FEWEST = 3

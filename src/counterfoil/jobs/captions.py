@@ -35,8 +35,7 @@ from counterfoil.models.base import Options
 from counterfoil.models.captions.base import CaptionMetric, TextMetric
 from counterfoil.models.captions.registry import SEVERAL, entry, several
 from counterfoil.models.captions.text import TextMeasure
-from counterfoil.report.labels import amount
-from counterfoil.report.tables import Column, Table
+from counterfoil.report.tables import Column, Table, amount
 from counterfoil.stats.bootstrap import FEWEST, mean_intervals
 from counterfoil.storage import located
 

@@ -18,8 +18,7 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Estimate, Run
 from counterfoil.inputs.options import checked
 from counterfoil.outputs import guarded_file
-from counterfoil.report.labels import amount
-from counterfoil.report.tables import Column, Table, to_csv, to_latex, to_markdown, to_text
+from counterfoil.report.tables import Column, Table, amount, to_csv, to_latex, to_markdown, to_text
 from counterfoil.store import check_table_kind, write_table, write_text
 
 #: Which images a page carries: those whose licence lets a report carry them, all, or none.

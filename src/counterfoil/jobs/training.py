@@ -26,8 +26,7 @@ from counterfoil.models import checkpoint
 from counterfoil.outputs import Folder
 from counterfoil.outputs import guarded as guarding
 from counterfoil.report import figures
-from counterfoil.report.labels import amount
-from counterfoil.report.tables import Cell, Column, Row, Table
+from counterfoil.report.tables import Cell, Column, Row, Table, amount
 from counterfoil.storage import Location, is_distant, local_folder, located, location
 from counterfoil.storage.files import names_in
 from counterfoil.store import check_writable

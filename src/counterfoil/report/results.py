@@ -16,8 +16,17 @@ from counterfoil.evaluation.intervals import LEVEL, one_sided
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics.measures import DIRECTIONS, find, signed, split_direction
 from counterfoil.report.comparison_tables import leading, main_measures
-from counterfoil.report.labels import amount, listed, measure_label, style_of, unit
-from counterfoil.report.tables import Column, Table, least_width, number
+from counterfoil.report.tables import (
+    Column,
+    Table,
+    amount,
+    least_width,
+    listed,
+    measure_label,
+    number,
+    style_of,
+    unit,
+)
 from counterfoil.stats.tests import holm
 
 #: Intervals from fewer images, captions or effective questions than these cover less than they say where most
