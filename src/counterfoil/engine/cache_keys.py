@@ -14,8 +14,8 @@ from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.engine.deduplicate import Progress, id_key
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
-from counterfoil.inputs.files import digest, digest_file, digest_stream
-from counterfoil.storage import Location, is_distant, local_folder, location
+from counterfoil.inputs.files import Location, digest, digest_file, digest_stream, is_distant, location
+from counterfoil.storage import local_folder
 from counterfoil.storage.buckets import reaching
 from counterfoil.storage.files import open_file, stamp_of
 from counterfoil.storage.parallel import map_ahead

@@ -53,6 +53,7 @@ from counterfoil.engine.executor import (
     token_parts,
 )
 from counterfoil.errors import InputError, ScoreError, StorageError
+from counterfoil.inputs.files import located
 from counterfoil.models.base import (
     Ability,
     Classifier,
@@ -66,7 +67,6 @@ from counterfoil.models.base import (
     stream_pairs,
 )
 from counterfoil.registry import resolve
-from counterfoil.storage import located
 
 if TYPE_CHECKING:
     from counterfoil.models.captions.base import CaptionTokens, LocalEmbedder

@@ -25,6 +25,7 @@ from counterfoil.engine.deduplicate import Note
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.system_scores import NumberOf, ratio
+from counterfoil.inputs.files import located
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
 from counterfoil.jobs import shared_options as shared
@@ -37,7 +38,6 @@ from counterfoil.models.captions.registry import SEVERAL, entry, several
 from counterfoil.models.captions.text import TextMeasure
 from counterfoil.report.tables import Column, Table, amount
 from counterfoil.stats.bootstrap import FEWEST, mean_intervals
-from counterfoil.storage import located
 
 Policy = Literal["keep", "drop-reference", "drop-item"]
 

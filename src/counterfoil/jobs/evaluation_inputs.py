@@ -12,6 +12,7 @@ from counterfoil.benchmarks.benchmark import BENCHMARKS, Benchmark
 from counterfoil.benchmarks.forms import FORMS, Form
 from counterfoil.engine.session import Session, executor_named
 from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.files import is_distant
 from counterfoil.inputs.options import key_values
 from counterfoil.jobs import shared_options as shared
 from counterfoil.jobs.job import (
@@ -23,7 +24,6 @@ from counterfoil.jobs.job import (
     path_of,
 )
 from counterfoil.models.base import Options, abilities, identity_of, stated_identity
-from counterfoil.storage import is_distant
 from counterfoil.storage.location import user_cache
 
 

@@ -3,21 +3,10 @@
 from pathlib import Path
 
 from counterfoil.errors import InputError
-from counterfoil.inputs.files import Location, is_distant, located, location
+from counterfoil.inputs.files import location
 from counterfoil.storage.location import Place, PlaceEntry, Tagged, local_folder, user_cache
 
-__all__ = [
-    "Location",
-    "Place",
-    "PlaceEntry",
-    "Tagged",
-    "is_distant",
-    "local_folder",
-    "located",
-    "location",
-    "open_place",
-    "user_cache",
-]
+__all__ = ["Place", "PlaceEntry", "Tagged", "local_folder", "open_place", "user_cache"]
 
 
 def open_place(text: str | Path) -> Place:
