@@ -78,7 +78,7 @@ class Pictured(Source, Protocol):
 
 @dataclass(frozen=True)
 class FileSource:
-    """An image file on disk, or at a distance where the path is of a URL (`counterfoil.storage.location`)."""
+    """An image file on disk, or at a distance where the path is of a URL (`counterfoil.storage`)."""
 
     path: Path
 

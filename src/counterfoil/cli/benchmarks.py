@@ -37,7 +37,7 @@ def fetch(
     """
     from counterfoil.benchmarks.fetching import fetch, fetched, hub_token, release, releases
     from counterfoil.catalog import benchmark_name
-    from counterfoil.storage.location import data_folder
+    from counterfoil.storage.place import data_folder
 
     if not names:
         from counterfoil.cli.listings import print_words

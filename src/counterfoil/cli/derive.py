@@ -396,7 +396,7 @@ def running(command: str, arguments: Mapping[str, Any], *, private: bool) -> Ite
     from counterfoil import terminal
     from counterfoil.benchmarks.image_files import outside_allowed
     from counterfoil.outputs import Outputs, existing_paths, guarding
-    from counterfoil.storage.location import data_folder
+    from counterfoil.storage.place import data_folder
     from counterfoil.store import owner_only
 
     quiet, verbose = (bool(arguments.get(name)) for name in ("quiet", "verbose"))

@@ -24,7 +24,7 @@ from counterfoil.jobs.job import (
     path_of,
 )
 from counterfoil.models.base import Options, abilities, identity_of, stated_identity
-from counterfoil.storage.location import user_cache
+from counterfoil.storage.place import user_cache
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from counterfoil.errors import InputError
 from counterfoil.inputs.files import location
-from counterfoil.storage.location import Place, PlaceEntry, Tagged, local_folder, user_cache
+from counterfoil.storage.place import Place, PlaceEntry, Tagged, local_folder, user_cache
 
 __all__ = ["Place", "PlaceEntry", "Tagged", "local_folder", "open_place", "user_cache"]
 

@@ -6,7 +6,7 @@ from typing import Any
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import Location, digest
 from counterfoil.storage.buckets import filesystem, reaching
-from counterfoil.storage.location import SCHEMES
+from counterfoil.storage.place import SCHEMES
 
 
 def read_file(where: Location) -> bytes:
