@@ -15,8 +15,9 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.session import run as answer_benchmark
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.evaluate import IntervalMethod, measured_run, of
 from counterfoil.evaluation.evaluate import evaluate as measure
+from counterfoil.evaluation.evaluate import measured_run, of
+from counterfoil.evaluation.intervals import IntervalMethod
 from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.run import FILES, is_run_of, save_run
 from counterfoil.evaluation.run import load_run as load_plain_run

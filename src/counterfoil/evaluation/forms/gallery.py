@@ -17,7 +17,7 @@ from counterfoil.benchmarks.answers import Answers, DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Gallery, GallerySide, RetrievalDirection
 from counterfoil.errors import DataError, InputError, ScoreError, UnknownNameError
-from counterfoil.evaluation.forms.base import (
+from counterfoil.evaluation.evaluate import (
     EvaluationSettings,
     FormEvaluation,
     PairedRuns,

@@ -20,7 +20,7 @@ from counterfoil.benchmarks.answers import Answers, Scores
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Rated
 from counterfoil.errors import ScoreError
-from counterfoil.evaluation.forms.base import (
+from counterfoil.evaluation.evaluate import (
     EvaluationSettings,
     JointEvaluation,
     Prepared,

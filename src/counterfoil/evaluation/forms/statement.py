@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.answers import Answers, Scores
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.evaluation.forms.base import (
+from counterfoil.evaluation.evaluate import (
     EvaluationSettings,
     JointEvaluation,
     Prepared,
