@@ -11,8 +11,7 @@ from counterfoil.benchmarks.forms import FORMS
 from counterfoil.benchmarks.forms.base import ENTRIES
 from counterfoil.benchmarks.image_files import is_image_folder
 from counterfoil.benchmarks.readers.own import OWN_TABLES, kind_of
-from counterfoil.benchmarks.readers.rows import open_rows
-from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, memory_table
+from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, memory_table, open_rows
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
 from counterfoil.inputs.files import is_distant
 from counterfoil.metrics.measures import MEASURES, Declared, Measure, every

@@ -20,10 +20,9 @@ import pyarrow.parquet as pq
 from jaxtyping import Int64
 from numpy import ndarray
 
-from counterfoil.benchmarks.readers.rows import CellSource, holds_bytes
-from counterfoil.benchmarks.records import Caption, Image, Item, Lazy, Source
+from counterfoil.benchmarks.records import Caption, CellSource, Image, Item, Lazy, Source
 from counterfoil.benchmarks.references import bounds
-from counterfoil.benchmarks.tables import DataTable, TablePart, check_header, shown
+from counterfoil.benchmarks.tables import DataTable, TablePart, check_header, holds_bytes, shown
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES, LABELS, label
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import read_batches
