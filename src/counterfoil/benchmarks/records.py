@@ -1,4 +1,4 @@
-"""Images and captions, the two kinds of item, both lazy; where pictures lie: files, archives, cells of tables.
+"""Images and captions, the two kinds of item, both lazy; pictures in files, archives, cells of tables.
 
 An item whose content is not at hand has no source (or no text), and a benchmark made of such items can still
 be measured from given scores.

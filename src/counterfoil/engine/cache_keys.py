@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from counterfoil.benchmarks.records import FileSource, Image, Pictured, Source
 from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
-from counterfoil.engine.deduplicate import Progress, id_key
+from counterfoil.engine.plan import Progress, id_key
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
 from counterfoil.inputs.files import Location, digest, digest_file, digest_stream, is_distant, location

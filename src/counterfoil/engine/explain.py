@@ -20,7 +20,7 @@ from numpy import ndarray
 from PIL import ImageFilter
 
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.engine.deduplicate import id_key
+from counterfoil.engine.plan import id_key
 from counterfoil.engine.session import Session, score_items
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.inputs.files import digest

@@ -24,7 +24,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms.base import NO_CANDIDATE
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.tables import shown
-from counterfoil.engine.deduplicate import Note, few, warn
+from counterfoil.engine.plan import Note, few, warn
 from counterfoil.engine.session import Session, compare_rows, with_provenance
 from counterfoil.errors import DataError, ScoreError
 from counterfoil.models.precomputed import PrecomputedTable, with_answers

@@ -4,7 +4,7 @@ import numpy as np
 
 from counterfoil.benchmarks.answers import Outcomes
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.engine.deduplicate import ability_for, check_at_hand
+from counterfoil.engine.plan import ability_for, check_at_hand
 from counterfoil.engine.session import Session, check_answered, with_provenance
 from counterfoil.errors import InputError
 from counterfoil.models.base import (

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from counterfoil.engine.cache import LEASES, Cache
-from counterfoil.engine.executor import Advance, ShardWork
+from counterfoil.engine.plan import Advance, ShardWork
 from counterfoil.engine.ray_cluster import WorkerPool
 from counterfoil.engine.ray_worker import Handshake, versions
 from counterfoil.errors import InputError, StorageError

@@ -21,36 +21,36 @@ from counterfoil.engine.cache import (
     Vectors,
     pair_key,
 )
-from counterfoil.engine.deduplicate import (
-    Asked,
-    Note,
-    Progress,
-    ScoringPlan,
-    ability_for,
-    check_at_hand,
-    deduplicate,
-    id_key,
-    items,
-    shards,
-    silent,
-    warn,
-)
 from counterfoil.engine.executor import (
     BatchGenerator,
-    Compute,
     Executor,
     GeneratedBytes,
     RankExecutor,
-    ShardWork,
     Take,
+    generated_parts,
+)
+from counterfoil.engine.plan import (
+    Asked,
+    Compute,
+    Note,
+    Progress,
+    ScoringPlan,
+    ShardWork,
+    ability_for,
     caption_probabilities,
     caption_vectors,
+    check_at_hand,
+    deduplicate,
     frame_parts,
-    generated_parts,
+    id_key,
     image_probabilities,
     image_vectors,
+    items,
     pair_scores,
+    shards,
+    silent,
     token_parts,
+    warn,
 )
 from counterfoil.errors import InputError, ScoreError, StorageError
 from counterfoil.inputs.files import located

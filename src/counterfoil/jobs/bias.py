@@ -12,7 +12,7 @@ from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.judgements import Judgements, read_judgements
 from counterfoil.benchmarks.tables import DataTable
-from counterfoil.engine.deduplicate import Progress
+from counterfoil.engine.plan import Progress
 from counterfoil.engine.topk import ModelLists, top_lists
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation import judged_pairs as judged_pairs

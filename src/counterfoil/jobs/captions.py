@@ -21,7 +21,7 @@ from counterfoil.benchmarks.video_frames import ALL, Sampling
 from counterfoil.benchmarks.videos import FEATURES, VIDEOS, Video, find, video_folder
 from counterfoil.engine.caption_scoring import CaptionInputs, metric_for, texts
 from counterfoil.engine.caption_scoring import score_captions as scores_of_rows
-from counterfoil.engine.deduplicate import Note
+from counterfoil.engine.plan import Note
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.system_scores import NumberOf, ratio

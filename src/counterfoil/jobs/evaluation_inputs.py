@@ -355,7 +355,7 @@ def say_unanswered(benchmark: Benchmark, empty: int, policy: str, feedback: Feed
 
 def check_at_hand(spec: str, backbone: str, benchmark: Benchmark) -> None:
     """Raise `DataError` where items that `spec` looks at are missing, as known before a model is loaded."""
-    from counterfoil.engine.deduplicate import check_at_hand as check_items
+    from counterfoil.engine.plan import check_at_hand as check_items
 
     kind, _, name = spec.partition(":")
     models = ("open-clip", "hf")

@@ -25,7 +25,7 @@ from typing import (
     get_origin,
 )
 
-from counterfoil.engine.deduplicate import Note, Progress, silent, warn
+from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.errors import InputError, UnknownNameError, expected_error
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
 

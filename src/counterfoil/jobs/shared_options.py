@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypedDict, runtime_checkable
 
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.engine.executor import Executor
+from counterfoil.engine.plan import Note, Progress
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.job import (

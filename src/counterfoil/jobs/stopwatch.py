@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.engine.deduplicate import Progress
+from counterfoil.engine.plan import Progress
 from counterfoil.report.tables import duration
 
 

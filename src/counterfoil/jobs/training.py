@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.training_rows import Missing, TrainingSet
-from counterfoil.engine.deduplicate import Note, Progress
+from counterfoil.engine.plan import Note, Progress
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import changes_of, check_key
 from counterfoil.inputs.files import Location, is_distant, located, location

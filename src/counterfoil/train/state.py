@@ -13,7 +13,7 @@ import torch
 from lightning_fabric import Fabric
 
 from counterfoil.benchmarks.training_rows import TrainingSet
-from counterfoil.engine.deduplicate import Note
+from counterfoil.engine.plan import Note
 from counterfoil.errors import CounterfoilError, InputError, StorageError
 from counterfoil.inputs.files import canonical_json, digest, digest_value, regular
 from counterfoil.models import checkpoint

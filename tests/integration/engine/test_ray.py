@@ -19,8 +19,8 @@ import ray
 
 from counterfoil import catalog
 from counterfoil.engine import ray_cluster
-from counterfoil.engine.deduplicate import shards
 from counterfoil.engine.executor import RankExecutor
+from counterfoil.engine.plan import shards
 from counterfoil.engine.ray_cluster import count_workers
 from counterfoil.engine.ray_executor import RayExecutor
 from counterfoil.engine.ray_worker import Handshake, ShardWorker, sendable, versions

@@ -5,7 +5,7 @@ from counterfoil.benchmarks import BytesSource, Image
 from counterfoil.benchmarks.videos import FrameFeatures, Video
 from counterfoil.engine.cache import Cache
 from counterfoil.engine.caption_scoring import score_benchmark
-from counterfoil.engine.deduplicate import items
+from counterfoil.engine.plan import items
 from counterfoil.engine.session import Session
 from counterfoil.errors import ScoreError
 from counterfoil.inputs.files import digest
