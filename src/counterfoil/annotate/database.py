@@ -1,7 +1,6 @@
 """The database of a campaign: opened, migrated, held against the campaign.
 
-A writer holds the whole database (`BEGIN IMMEDIATE`, or a lock on a table in PostgreSQL), so that what it
-reads is true until its transaction ends: no two people get the last place of an item.
+A writer holds the whole database, so that no two people get the last place of an item.
 """
 
 import fcntl
@@ -65,9 +64,7 @@ class Database:
 
     @contextmanager
     def writing(self, *, tables: bool = False) -> Iterator[sa.Connection]:
-        """One writing transaction: all of it is on the disk when the block ends, nothing if the block fails.
-        With `tables` it makes them.
-        """
+        """One writing transaction, on the disk when the block ends; with `tables` it makes them."""
         # Threads wait here and not in the database, which would have them ask again and again.
         with self._lock, refusals(self.url), self._begin(writing=True) as connection:
             if not self.is_sqlite:
@@ -102,7 +99,7 @@ def open_database(
 ) -> Database:
     """The database of a campaign, made or migrated where needed; with `serve` no other process may serve it.
 
-    One that is not `durable` does not wait for the disk: for simulations, whose answers can be lost.
+    One that is not `durable` does not wait for the disk.
     """
     address = address_of(campaign, url)
     database = Database(address, engine_of(address, durable))
@@ -133,9 +130,7 @@ def open_database(
 
 @contextmanager
 def existing_database(campaign: Campaign, url: str | None = None) -> Iterator[Database]:
-    """The database of a campaign until the block ends; of a campaign without one, an empty one that is gone
-    afterwards.
-    """
+    """The database of a campaign; without one, an empty one that is gone when the block ends."""
     with ExitStack() as held:
         durable = url is not None or os.path.lexists(campaign.folder / DATABASE)
         if not durable:
@@ -176,8 +171,7 @@ def _migrate(database: Database) -> None:
 def _fill(database: Database, campaign: Campaign) -> None:
     """Hold the database against the campaign; fill its tables where nothing has been answered."""
     recipe = campaign.recipe
-    plan = {name: getattr(recipe, name) for name in _PLANNED}
-    plan = {name: value for name, value in plan.items() if _BEFORE.get(name) != value}
+    plan = {name: value for name in _PLANNED if (value := getattr(recipe, name)) != _BEFORE.get(name)}
     # Which campaign it is follows from a secret; the digest gives nothing of it away.
     facts = {
         "campaign": digest(campaign.secrets["salt"].encode()),
@@ -260,7 +254,7 @@ def _raise_overlap(
 
 
 def address_of(campaign: Campaign, url: str | None) -> str:
-    """The address of a campaign's database, as SQLAlchemy takes it; None is the file in its folder."""
+    """The address of a campaign's database; None is the file in its folder."""
     if url is None:
         return f"sqlite:///{(campaign.folder / DATABASE).absolute()}"
     scheme, _, rest = url.partition("://")
@@ -319,7 +313,7 @@ def engine_of(address: str, durable: bool = True) -> sa.Engine:
 
 @contextmanager
 def refusals(url: str) -> Iterator[None]:
-    """Errors of a database that cannot be written or reached as one line; others stay as they are."""
+    """Errors of a database that cannot be written or reached, as one line."""
     try:
         yield
     except sa.exc.DBAPIError as error:
@@ -343,7 +337,7 @@ def refusals(url: str) -> Iterator[None]:
 
 
 def lock_served(engine: sa.Engine, url: str, campaign: Campaign) -> Any:
-    """A lock that no other process gets until `close` of what is returned, or until this process ends."""
+    """A lock that no other process gets until what is returned is closed, or this process ends."""
     taken = InputError(
         "this campaign is being served", where=str(campaign.folder), hint="stop the other server first"
     )

@@ -6,8 +6,7 @@
                                   (Winoground section 4.3)
     match, rating                 a score per pair, the mean gain or the mean rating
 
-The answers are those in a campaign's folder and its database, or in a table of judgements whose campaign is
-named. Questions that no one was asked are left out of the measurement.
+Questions that no one was asked are left out of the measurement.
 """
 
 import re
@@ -71,9 +70,9 @@ def _described(facts: Mapping[str, Any], model: str) -> str:
 
 def _judged(path: Path, settings: PeopleSettings, where: str) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     """Facts about the answers of a campaign or a table of judgements, and outcomes or scores by column."""
-    from counterfoil.annotate.adjudication import decided_answers
     from counterfoil.annotate.answers import judgement_table
     from counterfoil.annotate.database import existing_database
+    from counterfoil.annotate.review import decided_answers
 
     decided, of_table = {}, path.is_file()
     if of_table and not settings.campaign:

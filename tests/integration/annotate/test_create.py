@@ -18,8 +18,7 @@ from click.testing import CliRunner
 from starlette.testclient import TestClient
 
 from counterfoil import catalog
-from counterfoil.annotate.budget import budget_of
-from counterfoil.annotate.campaign import FILES, SECRETS, TEXTS, open_campaign
+from counterfoil.annotate.campaign import FILES, SECRETS, TEXTS, budget_of, open_campaign
 from counterfoil.annotate.database import open_database
 from counterfoil.annotate.participants import make_links
 from counterfoil.annotate.server.app import make_app

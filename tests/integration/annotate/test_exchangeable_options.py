@@ -4,11 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from counterfoil.annotate.adjudication import disputed_items
 from counterfoil.annotate.agreement import campaign_agreement
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.labels import MODELS, item_labels, label_outcomes
+from counterfoil.annotate.review import disputed_items
 from served_campaign import CELLS
 
 #: The questions of each form whose options are not the same thing from item to item; other forms have none.

@@ -17,8 +17,8 @@ from annotate.small_campaigns import Worker
 from counterfoil import catalog
 from counterfoil.annotate import adjudication, participants
 from counterfoil.annotate.answers import judgement_table
-from counterfoil.annotate.data_sheet import data_sheet
 from counterfoil.annotate.database import open_database
+from counterfoil.annotate.export import data_sheet
 from counterfoil.annotate.forms.base import AnswerOption, FormField
 from counterfoil.annotate.labels import MODELS, item_labels, merged_gains
 from counterfoil.benchmarks.judgements import read_judgements, read_votes

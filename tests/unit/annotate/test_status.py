@@ -6,7 +6,7 @@ import pytest
 
 from counterfoil.annotate.answers import Counts
 from counterfoil.annotate.campaign import CampaignRecipe, create_folder
-from counterfoil.annotate.data_sheet import data_sheet
+from counterfoil.annotate.export import data_sheet
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.judgement_table import Submissions
 from counterfoil.annotate.status import PersonProgress, campaign_status, facts_of
