@@ -27,9 +27,8 @@ def opened(tmp_path):
     with ExitStack() as stack:
 
         def build(items, url=None, **recipe):
-            campaign = small_campaigns.make(
-                tmp_path / f"campaign {len(list(tmp_path.iterdir()))}", items, **recipe
-            )
+            folder = tmp_path / f"campaign {len(list(tmp_path.iterdir()))}"
+            campaign = small_campaigns.make(folder, items, **recipe)
             return stack.enter_context(closing(open_database(campaign, url, durable=False))), campaign
 
         yield build

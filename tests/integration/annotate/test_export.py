@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import counterfoil
 from annotate.small_campaigns import Worker
 from counterfoil import catalog
-from counterfoil.annotate import adjudication, participants
+from counterfoil.annotate import participants, review
 from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.database import open_database
 from counterfoil.annotate.export import data_sheet
@@ -294,7 +294,7 @@ def test_decisions_of_a_researcher_are_in_the_export(here):
     campaign = made(here, "yes-no", PAIRS, overlap=2)
     answered(campaign, 2, lambda item, n: {"match": ("yes", "no")[n]})
     with closing(open_database(campaign)) as db:
-        adjudication.adjudicate(db, campaign, "p1", "no", by="me", now=5.0)
+        review.adjudicate(db, campaign, "p1", "no", by="me", now=5.0)
     assert annotate_export(campaign.folder, model="majority").tied == 3
     labels = labels_of(campaign)
     assert (labels["p1"]["label"], labels["p1"]["decided"]) == ("no", "true")
