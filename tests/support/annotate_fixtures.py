@@ -2,11 +2,15 @@
 
 import inspect
 from contextlib import ExitStack, closing
+from functools import partial
 
 import pytest
 
 from annotate import postgres_server, small_campaigns
+from counterfoil.annotate import review
 from counterfoil.annotate.database import open_database
+from counterfoil.annotate.labels import MODELS
+from counterfoil.stats.pooled_one_coin import pooled_one_coin
 
 
 @pytest.fixture
@@ -19,6 +23,14 @@ def quick_disk(request, monkeypatch):
     """In other tests databases of this process survive its death, not the machine's, and are quicker."""
     if "durable" not in request.fixturenames:
         monkeypatch.setitem(inspect.unwrap(open_database).__kwdefaults__, "durable", False)
+
+
+@pytest.fixture
+def few_draws(monkeypatch):
+    """For tests in which chances of labels are not the subject: a tenth of the draws behind them."""
+    quick = partial(pooled_one_coin, draws=40, burn=10)
+    monkeypatch.setitem(MODELS, "one-coin", quick)
+    monkeypatch.setattr(review, "pooled_one_coin", quick)
 
 
 @pytest.fixture

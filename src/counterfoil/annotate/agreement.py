@@ -201,13 +201,10 @@ def _readings(
             answers = np.array([float(word) for word in words])
         except ValueError:
             if odd is not None:
-                raise InputError(
-                    f"has no place on a scale that is {level.value}",
-                    where=f"question '{question}'",
-                    given=odd,
-                    allowed="numbers, or the options of a form in their order",
-                    hint="compare by equality with --scale nominal",
-                ) from None
+                what = f"has no place on a scale that is {level.value}"
+                hint = "compare by equality with --scale nominal"
+                allowed, where = "numbers, or the options of a form in their order", f"question '{question}'"
+                raise InputError(what, where=where, given=odd, allowed=allowed, hint=hint) from None
             answers = np.array([places[word] for word in words], dtype=np.float64)
     yield "", answers[of_row], level
     for name, joined in ({} if field is None else field.coarser).items():

@@ -106,11 +106,8 @@ def open_database(
     path = Path(database.engine.url.database or DATABASE) if database.is_sqlite else None
     fresh = path is not None and not path.exists()
     if path is not None and path.is_file() and not path.stat().st_size:
-        raise DataError(
-            "the database is an empty file",
-            where=str(path),
-            hint="put a copy back; or delete the file, if no answers were in it, to begin anew",
-        )
+        hint = "put a copy back; or delete the file, if no answers were in it, to begin anew"
+        raise DataError("the database is an empty file", where=str(path), hint=hint)
     try:
         if serve:
             database._served = lock_served(database.engine, address, campaign)
@@ -150,13 +147,9 @@ def _migrate(database: Database) -> None:
     if revision is None and tables:
         raise DataError("not a campaign's database", where=where, given=f"tables {', '.join(sorted(tables))}")
     if revision is not None and revision not in REVISIONS:
-        raise DataError(
-            "the database was made by a newer version of counterfoil",
-            where=where,
-            given=f"revision {revision}",
-            allowed=f"up to {REVISIONS[-1]}",
-            hint="install that version",
-        )
+        what, given = "the database was made by a newer version of counterfoil", f"revision {revision}"
+        hint = "install that version"
+        raise DataError(what, where=where, given=given, allowed=f"up to {REVISIONS[-1]}", hint=hint)
     with database.writing(tables=True) as connection:
         METADATA.create_all(connection)
         for column in _LATER:
@@ -173,11 +166,8 @@ def _fill(database: Database, campaign: Campaign) -> None:
     recipe = campaign.recipe
     plan = {name: value for name in _PLANNED if (value := getattr(recipe, name)) != _BEFORE.get(name)}
     # Which campaign it is follows from a secret; the digest gives nothing of it away.
-    facts = {
-        "campaign": digest(campaign.secrets["salt"].encode()),
-        "digest": campaign.digest,
-        "plan": json.dumps(plan),
-    }
+    facts = {"campaign": digest(campaign.secrets["salt"].encode()), "digest": campaign.digest}
+    facts["plan"] = json.dumps(plan)
     with database.reading() as connection:
         stored = {key: meta_value(connection, key) for key in facts}
     if stored == facts:
@@ -197,11 +187,8 @@ def _fill(database: Database, campaign: Campaign) -> None:
         if connection.execute(sa.select(answers.c.number).limit(1)).first() is None:
             _write_items(connection, campaign, planned)
         elif stored["digest"] != facts["digest"]:
-            raise DataError(
-                "items or form were changed after people had answered",
-                where=where,
-                hint="make a new campaign, or put the files back",
-            )
+            what = "items or form were changed after people had answered"
+            raise DataError(what, where=where, hint="make a new campaign, or put the files back")
         else:
             _raise_overlap(connection, json.loads(stored["plan"]), plan, where)
         for key, value in facts.items():
@@ -242,13 +229,10 @@ def _raise_overlap(
     if changed is None and now["overlap"] < before["overlap"]:
         changed = "overlap"
     if changed is not None:
-        raise DataError(
-            "the plan was changed after people had answered",
-            where=f"{where}, key '{changed}'",
-            given=now.get(changed, _BEFORE.get(changed)),
-            allowed=f"{before.get(changed, _BEFORE.get(changed))} as before"
-            + (" or more" if changed == "overlap" else ""),
-        )
+        old, given = (plan.get(changed, _BEFORE.get(changed)) for plan in (before, now))
+        what, allowed = "the plan was changed after people had answered", f"{old} as before"
+        allowed += " or more" if changed == "overlap" else ""
+        raise DataError(what, where=f"{where}, key '{changed}'", given=given, allowed=allowed)
     more = sa.update(items).where(items.c.role == "work", items.c.target < now["overlap"])
     connection.execute(more.values(target=now["overlap"]))
 
@@ -259,11 +243,8 @@ def address_of(campaign: Campaign, url: str | None) -> str:
         return f"sqlite:///{(campaign.folder / DATABASE).absolute()}"
     scheme, _, rest = url.partition("://")
     if not rest or scheme not in ("sqlite", "postgresql", "postgres", "postgresql+psycopg"):
-        raise InputError(
-            "no address of a database",
-            given=hidden(url),
-            allowed="postgresql://USER:PASSWORD@HOST/NAME, or sqlite:///FILE",
-        )
+        allowed = "postgresql://USER:PASSWORD@HOST/NAME, or sqlite:///FILE"
+        raise InputError("no address of a database", given=hidden(url), allowed=allowed)
     if scheme == "sqlite":
         return url
     try:

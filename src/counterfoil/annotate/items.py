@@ -267,12 +267,11 @@ def check_items(items: Sequence[WorkItem], recipe: CampaignRecipe) -> None:
         wanted.append(("golden_share", max(1, recipe.golden_misses), "golden", "golden"))
     for key, needed, role, words in wanted:
         if count[role] < needed:
-            raise InputError(
+            what, hint = (
                 f"fewer items than the design needs ({words})",
-                where=f"key '{key}'",
-                given=f"{count[role]:,} that one person can judge",
-                allowed=f"{needed:,} or more",
-                hint="give more items, or a smaller number",
+                "give more items, or a smaller number",
             )
+            given, allowed = f"{count[role]:,} that one person can judge", f"{needed:,} or more"
+            raise InputError(what, where=f"key '{key}'", given=given, allowed=allowed, hint=hint)
     if recipe.design == "blocks":
         plan_blocks(items, recipe)

@@ -31,17 +31,9 @@ from counterfoil.inputs.files import parse_json
 from counterfoil.store import csv_text, write_csv, write_parquet
 
 #: The columns that every table of judgements has.
-SCHEMA = pa.schema(
-    [
-        pa.field("item", pa.string(), nullable=False),
-        pa.field("person", pa.string(), nullable=False),
-        pa.field("question", pa.string(), nullable=False),
-        pa.field("answer", pa.string(), nullable=False),
-        pa.field("seconds", pa.float64()),
-        pa.field("golden", pa.bool_()),
-    ]
-)
 _KEY = ["item", "person", "question"]
+_TEXTS = [pa.field(name, pa.string(), nullable=False) for name in (*_KEY, "answer")]
+SCHEMA = pa.schema([*_TEXTS, pa.field("seconds", pa.float64()), pa.field("golden", pa.bool_())])
 _CHECKS = Schema(
     {
         **{name: ColumnSchema("text") for name in (*_KEY, "answer")},
@@ -219,11 +211,8 @@ class Submissions:
     @cached_property
     def median_seconds(self) -> NDArray[np.float64]:
         """The median time per item of each person; NaN of those of whom no time is known."""
-        timed = ~np.isnan(self.seconds)
-        person, seconds = self.person[timed], self.seconds[timed]
-        ends = np.cumsum(np.bincount(person, minlength=len(self.people)))[:-1]
-        # Without people there is one part all the same.
-        parts = np.split(seconds[np.argsort(person, kind="stable")], ends)[: len(self.people)]
+        known = ~np.isnan(self.seconds)
+        parts = [self.seconds[known & (self.person == at)] for at in range(len(self.people))]
         return np.array([np.median(part) if len(part) else np.nan for part in parts], dtype=np.float64)
 
     def hourly(self, pay_per_item: float) -> NDArray[np.float64]:

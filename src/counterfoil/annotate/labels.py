@@ -82,15 +82,9 @@ def given_labels(rows: pa.Table, field: FormField) -> tuple[tuple[str, ...], Lab
     names, item = encoded(rows.column("item"))
     _, person = encoded(rows.column("person"))
     place = {value: at for at, value in enumerate(field.values)}
-    given = Labels.of(
-        item,
-        person,
-        np.array([place[word] for word in rows.column("answer").to_pylist()], dtype=np.int64),
-        n_classes=len(field.values),
-        n_items=len(names),
-        alike=np.array(field.alike(names), dtype=np.int64),
-    )
-    return names, given
+    answer = np.array([place[word] for word in rows.column("answer").to_pylist()], dtype=np.int64)
+    alike, sizes = np.array(field.alike(names), dtype=np.int64), (len(field.values), len(names))
+    return names, Labels.of(item, person, answer, n_classes=sizes[0], n_items=sizes[1], alike=alike)
 
 
 def item_labels(
@@ -127,17 +121,9 @@ def item_labels(
         if choice in field.values:
             by_hand[at], labels[at] = True, field.values.index(choice)
             posterior[at] = np.arange(len(field.values)) == labels[at]
-    return ItemLabels(
-        field.name,
-        model,
-        names,
-        field.values,
-        posterior,
-        given.votes.astype(np.int64),
-        tuple("" if at < 0 else field.values[at] for at in labels.tolist()),
-        by_hand,
-        given.n_people,
-    )
+    named, votes = tuple("" if at < 0 else field.values[at] for at in labels.tolist()), given.votes
+    found = posterior, votes.astype(np.int64), named, by_hand, given.n_people
+    return ItemLabels(field.name, model, names, field.values, *found)
 
 
 def merged_gains(labels: ItemLabels, partly: Partly = "half") -> NDArray[np.float64]:

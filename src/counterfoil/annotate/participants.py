@@ -102,10 +102,8 @@ def enter(
     elif platform not in ("link", "open"):
         first_browser = row.browser or hashed
         if not hmac.compare_digest(first_browser, hashed):
-            raise OtherBrowserError(
-                "you began this study in another browser or on another device",
-                hint="go on there, or ask the researcher to let you in here",
-            )
+            what = "you began this study in another browser or on another device"
+            raise OtherBrowserError(what, hint="go on there, or ask the researcher to let you in here")
         set_person(connection, id, browser=first_browser)
     if row is not None and row.state != "withdrawn" and text != row.parameters:
         changed: dict[str, Any] = {"parameters": text}

@@ -62,12 +62,11 @@ def delete_people(db: Database, campaign: Campaign, now: float, *, early: bool =
     """
     until = campaign.recipe.keep_until
     if not early and not kept_too_long(until, now):
-        raise InputError(
-            "answers are not to be deleted yet" if until else "no date after which answers are to be deleted",
-            where=f"{campaign.folder}, key 'keep_until'",
-            given=until or None,
-            hint="delete them all the same with --now",
+        what = (
+            "answers are not to be deleted yet" if until else "no date after which answers are to be deleted"
         )
+        where, hint = f"{campaign.folder}, key 'keep_until'", "delete them all the same with --now"
+        raise InputError(what, where=where, given=until or None, hint=hint)
     set_running(db, "stopped", now)
     labelled = single = 0
     # Where there are no answers, what an earlier deletion left stays.

@@ -203,17 +203,13 @@ def disputed_items(
         key=lambda at: ((names[at], field.name) in done, -round(float(entropy[at]), 9), names[at]),
     )
     kinds = {row["item"]: row.get("kind") for row in rows.to_pylist()}
-    return tuple(
-        DisputedItem(
-            names[at],
-            kinds[names[at]] or "",
-            {value: int(n) for value, n in zip(values, given.votes[at], strict=True) if n},
-            {value: float(p) for value, p in zip(values, posterior[at], strict=True)},
-            float(entropy[at]),
-            done.get((names[at], field.name)),
-        )
-        for at in places
-    )
+    disputes = []
+    for at in places:
+        votes = {value: n for value, n in zip(values, given.votes[at].astype(int).tolist(), strict=True) if n}
+        likely = dict(zip(values, posterior[at].tolist(), strict=True))
+        about = names[at], kinds[names[at]] or "", votes, likely, float(entropy[at])
+        disputes.append(DisputedItem(*about, done.get((names[at], field.name))))
+    return tuple(disputes)
 
 
 def adjudicated(db: Database, campaign: Campaign) -> dict[tuple[str, str], AdjudicatedAnswer]:

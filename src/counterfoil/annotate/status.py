@@ -107,33 +107,17 @@ def campaign_status(
     paid = np.array([person.pay for person in persons if person.pay is not None])
     pay, median = campaign.pay, float(np.median(paid)) if len(paid) else None
     ends = now + 3600 * far.wanted / pace if pace and far.wanted else None
-    return CampaignStatus(
-        recipe.title,
-        recipe.form,
-        recipe.design,
-        state,
-        dict(Counter(person.state for person in entered)),
-        far.items,
-        far.complete,
-        far.answers,
-        far.wanted,
-        most - far.complete_answers if recipe.design == "adaptive" else None,
-        pace,
-        ends,
-        float(np.median(times)) if len(times) else None,
-        int((done.right == 1).sum()),
-        int((done.right >= 0).sum()),
-        median,
-        float(paid.min()) if len(paid) else None,
-        pay.per_hour,
-        pay.per_item if pay.by_item else None,
-        pay.below_least(median),
-        recipe.currency,
-        database,
-        recipe.keep_until,
-        kept_too_long(recipe.keep_until, now),
-        tuple(persons),
-    )
+    names = ("title", "form", "design", "currency", "keep_until")
+    about: dict[str, Any] = {name: getattr(recipe, name) for name in names}
+    about |= {"state": state, "database": database, "overdue": kept_too_long(recipe.keep_until, now)}
+    about |= {"items": far.items, "finished": far.complete, "answers": far.answers, "needed": far.wanted}
+    about["saved"] = most - far.complete_answers if recipe.design == "adaptive" else None
+    about |= {"pace": pace, "ends": ends, "seconds": float(np.median(times)) if len(times) else None}
+    about |= {"golden_right": int((done.right == 1).sum()), "golden": int((done.right >= 0).sum())}
+    about |= {"pay": median, "pay_least": float(paid.min()) if len(paid) else None, "pay_aim": pay.per_hour}
+    about |= {"pay_item": pay.per_item if pay.by_item else None, "pay_warning": pay.below_least(median)}
+    by_state = dict(Counter(person.state for person in entered))
+    return CampaignStatus(people=by_state, persons=tuple(persons), **about)
 
 
 @dataclass(frozen=True)

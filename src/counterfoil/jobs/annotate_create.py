@@ -298,11 +298,9 @@ class _ItemReader:
         """Golden pairs drawn from the gallery that a pool is of, as many as its blocks or its queue take."""
         rows, recipe = items.rows, self.recipe
         if known is None or not {"image", "caption"} <= set(rows.column_names):
-            raise InputError(
-                "golden items are drawn for a pool of a gallery's pairs",
-                where="--golden auto",
-                hint="name the gallery with --benchmark, or give a table of golden items",
-            )
+            what = "golden items are drawn for a pool of a gallery's pairs"
+            hint = "name the gallery with --benchmark, or give a table of golden items"
+            raise InputError(what, where="--golden auto", hint=hint)
         pairs = set(zip(rows["image"].to_pylist(), rows["caption"].to_pylist(), strict=True))
         n = len(items.items)
         if recipe.design == "blocks":

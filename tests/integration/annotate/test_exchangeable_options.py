@@ -1,18 +1,14 @@
 """Labels and agreement of every form do not depend on the order in which a table has an item's options."""
 
-from functools import partial
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from counterfoil.annotate import review
 from counterfoil.annotate.agreement import campaign_agreement
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.labels import MODELS, item_labels, label_outcomes
 from counterfoil.annotate.review import disputed_items
-from counterfoil.stats.pooled_one_coin import pooled_one_coin
 from served_campaign import CELLS
 
 #: The questions of each form whose options are not the same thing from item to item; other forms have none.
@@ -65,13 +61,11 @@ def test_forms_say_which_options_are_not_the_same_thing_throughout():
 _IN_THE_SUITE = ("best-of-k", "choose")
 
 
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[] if n in _IN_THE_SUITE else pytest.mark.slow) for n in EXCHANGEABLE]
 )
-def test_no_figure_depends_on_the_order_of_options(name, monkeypatch):
-    # Few draws show it as well as many.
-    monkeypatch.setitem(MODELS, "one-coin", partial(pooled_one_coin, draws=40, burn=10))
-    monkeypatch.setattr(review, "pooled_one_coin", MODELS["one-coin"])
+def test_no_figure_depends_on_the_order_of_options(name):
     for question in sorted(EXCHANGEABLE[name]):
         field = questions(name)[question]
         rows, orders = answered(field)

@@ -32,6 +32,8 @@ from counterfoil.jobs.annotate_judgements import annotate_export
 from counterfoil.models.base import Options
 from refusals import refuses
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 
 def placed(page, values):
     """Answers in terms of values as a page sends them: options by their places."""

@@ -111,11 +111,9 @@ class YesNo(WorkForm):
 
 @dataclass(frozen=True)
 class MatchGrade(WorkForm):
-    """One image and one caption, and an answer of four; `rationale` asks for the reasons of the two in
-    between.
+    """One image and one caption, and an answer of four; `rationale` asks for the reasons of those in between.
 
-    ECCV Caption (section 3.2 and B.1) left the reasons out in its second stage, since they were of little
-    use.
+    ECCV Caption (section 3.2 and B.1) left the reasons out in its second stage: they were of little use.
     """
 
     name = "match"
@@ -146,8 +144,7 @@ class MatchGrade(WorkForm):
 class RateCaption(WorkForm):
     """One image and one caption, rated from 1 to `levels`, higher is better; no references are shown.
 
-    `labels` stand beside the steps, lowest first: one per step, or of the lowest and the highest. Such are
-    the ratings of Flickr8k-Expert and Composite (PAC-S section 4.2).
+    Such are the ratings of Flickr8k-Expert and Composite (PAC-S section 4.2).
     """
 
     name = "rating"
@@ -184,10 +181,7 @@ class RateCaption(WorkForm):
 
 @dataclass(frozen=True)
 class ErrorSpans(WorkForm):
-    """One image and one caption: whether all of it is right, and if not, each wrong part with its kind.
-
-    Kinds of error default to what hard negatives change (objects, attributes, relations), counts and actions.
-    """
+    """One image and one caption: whether all of it is right, and if not, each wrong part with its kind."""
 
     name = "error-spans"
     summary = "which words of the caption are wrong, and in what way"
@@ -246,10 +240,8 @@ class BestOfK(WorkForm):
 
 @dataclass(frozen=True)
 class WhichImage(WorkForm):
-    """A caption, its own image and one made for another caption; a question stays where the own image fits.
-
-    The answer is "image" (the own one), "negative_image", "both" or, with `neither`, "neither". People do not
-    see which image is which (BiVLC section 3, step 4, and appendix H.1).
+    """A caption, its own image and one made for another caption; a question stays where the own image fits
+    (BiVLC section 3, step 4, and appendix H.1).
     """
 
     name = "which-image"
@@ -271,10 +263,8 @@ class WhichImage(WorkForm):
 
 @dataclass(frozen=True)
 class ChooseOne(WorkForm):
-    """One image with several captions, or one caption with several images; the answer is a place, from 0.
-
-    Each direction is a question of its own: `kind` says which, and items of one `instance` are given to
-    different people (BiVLC section 4 and appendix H.1).
+    """One image with several captions, or one caption with several images; the answer is a place, from 0
+    (BiVLC section 4 and appendix H.1).
     """
 
     name = "choose"
@@ -301,8 +291,7 @@ class ChooseOne(WorkForm):
 
 @dataclass(frozen=True)
 class PreferRanking(WorkForm):
-    """A query (`caption` or `image`, or none) and two rankings of images or captions, best first, side by
-    side.
+    """A query (`caption` or `image`, or none) and two rankings of images or captions, best first.
 
     `first` and `second` name what made them, which is not shown: votes are about these names. A ranking of
     one is a plain preference (ECCV Caption, appendix D.1).
@@ -358,9 +347,8 @@ class PreferRanking(WorkForm):
 class AuthorQuad(WorkForm):
     """Candidate images, a topic, or both; the author picks two of the images and writes a caption for each.
 
-    Without images these are made from the captions later. With `same_words` both captions must have the same
-    words, as often, in another order, which is Winoground's second condition; its first, that each caption
-    fits its own image better, is what `quad-validation` asks of another person (section 3).
+    With `same_words` both captions have the same words in another order, Winoground's second condition; its
+    first, that each caption fits its own image better, is asked by `quad-validation` (section 3).
     """
 
     name = "quad-authoring"

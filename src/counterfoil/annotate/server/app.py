@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
 from counterfoil import __version__
 from counterfoil.annotate.campaign import Campaign
@@ -80,14 +81,8 @@ def make_app(
     if public_url is not None:
         hosts.add(host_of(public_url.partition("//")[2]))
     # The one that is added last comes first.
-    app.add_middleware(
-        Guard,
-        clock=clock,
-        hosts=frozenset(hosts),
-        public_url=public_url,
-        page=lambda request, text, status: pages.message(request, text, status=status),
-        log=log,
-    )
+    known: Any = {"hosts": frozenset(hosts), "public_url": public_url}
+    app.add_middleware(Guard, clock=clock, page=pages.message, log=log, **known)
     if proxies:
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(proxies))
     return app
@@ -114,7 +109,7 @@ def _answer_errors(app: FastAPI, pages: work_pages.WorkPages, trouble: Callable[
             status, text, headers = error.status_code, str(error.detail), error.headers
         if for_scripts(request.url.path):
             return JSONResponse({"error": text}, status, headers)
-        page = pages.message(request, text, status=status)
+        page = pages.message(request, text, status)
         page.headers.update(headers or {})
         return page
 

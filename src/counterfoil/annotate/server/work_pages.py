@@ -92,7 +92,7 @@ class WorkPages(Views):
             instructions=prose(self.campaign.instructions_in(language), self._figure_addresses),
         )
 
-    def message(self, request: Request, text: str, *, status: int) -> Response:
+    def message(self, request: Request, text: str, status: int = 404) -> Response:
         """A page that says why there is nothing else."""
         language = self._language(request)
         values: Any = {"heading": words_of(language)["invalid_title"], "text": phrase_in(language, text)}
@@ -141,7 +141,7 @@ class Entrance:
         except DataError:
             raise
         except InputError as error:
-            return self.pages.message(request, str(error), status=404)
+            return self.pages.message(request, str(error))
 
     async def enter_from_platform(self, request: Request) -> Response:
         """In by the parameters of a platform, which name the person."""
@@ -202,7 +202,7 @@ class Entrance:
             raise HTTPException(404, "this campaign has no open link")
 
     def _without_link(self, request: Request) -> Response:
-        return self.pages.message(request, "Open the link that you were given.", status=404)
+        return self.pages.message(request, "Open the link that you were given.")
 
 
 def routes(commits: GroupCommit, pages: WorkPages, clock: Callable[[], float]) -> APIRouter:

@@ -12,6 +12,8 @@ from counterfoil.annotate.server.research import BY, COOKIE, CSRF_HEADER, SESSIO
 from counterfoil.annotate.status import read_overview
 from refusals import refuses
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 
 @pytest.fixture
 def judged(site):
