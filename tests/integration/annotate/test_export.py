@@ -425,5 +425,6 @@ def test_ratings_and_matches_score_benchmarks_too(here):
     answered(campaign, 2, lambda item, n: {"rating": grade[item.id]})
     found = counterfoil.evaluate("people:campaign", "world-rated", draws=100)
     assert found.result["kendall_tau_b"].value > 0.5
-    made(here / "photos", "which-image", "world-quads", sample=3)
-    refuses("score no questions", catalog.scorer, "people:photos/campaign", error=InputError)
+    (here / "one.json").write_text('[{"caption": "c", "image": "0.png", "negative_image": "1.png"}]')
+    create_campaign("which-image", here / "one.json", here / "other", images=here / "photos")
+    refuses("score no questions", catalog.scorer, "people:other", error=InputError)

@@ -234,12 +234,9 @@ def test_results_of_label_studio_that_do_not_fit(export, region, message):
     assert words.startswith(f"{path}, task 17, annotation 5")
 
 
-def test_questions_of_several_choices_are_in_the_export(export):
+def test_questions_of_several_choices_are_there_and_controls_have_one_result(export):
     path = export(annotation(5, 7, choice("yes")))
     refuses("no such question; given: why; allowed: match", read_export, path, MANY)
-
-
-def test_two_results_of_one_control_are_none(export):
     path = export(annotation(5, 7, choice("yes"), choice("no")))
     refuses("control match: two results of one control", read_export, path)
 
