@@ -33,8 +33,8 @@ from counterfoil.engine.cache import Cache, Vectors
 from counterfoil.engine.deduplicate import shards
 from counterfoil.engine.executor import Executor, ShardWork, caption_vectors, image_vectors
 from counterfoil.engine.session import executor_named
+from counterfoil.inputs.files import digest
 from counterfoil.models.base import Identity
-from counterfoil.store import digest
 
 BATCH, WIDTH, SIDE = 32, 512, 64
 

@@ -35,7 +35,7 @@ from counterfoil.annotate.forms.builtin import FIRST, NONE, OWN, POSITIVE, SAME,
 from counterfoil.annotate.judgement_table import Submissions, answer_value
 from counterfoil.annotate.labels import ItemLabels, Partly, item_labels, merged_gains
 from counterfoil.benchmarks.judgements import gain_of
-from counterfoil.store import digest
+from counterfoil.inputs.files import digest
 
 #: What says that a folder is an export, and of which campaign; what says who the people were.
 ABOUT, DATA_SHEET = "export.json", "data_sheet.md"

@@ -16,7 +16,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms.base import NO_CANDIDATE
 from counterfoil.benchmarks.tables import LARGEST
 from counterfoil.errors import ScoreError
-from counterfoil.storage import is_distant, located
+from counterfoil.inputs.files import is_distant, located
 
 
 class Answered:

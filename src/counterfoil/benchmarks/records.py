@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npy
-from counterfoil.inputs.files import read_bytes
+from counterfoil.inputs.files import Location, is_distant, located, location, read_bytes
 from counterfoil.inputs.pictures import in_rgb, open_picture
-from counterfoil.storage.location import Location, is_distant, located, location
 
 Item = TypeVar("Item")
 
@@ -79,7 +78,7 @@ class Pictured(Source, Protocol):
 
 @dataclass(frozen=True)
 class FileSource:
-    """An image file on disk, or at a distance where the path is of a URL (`counterfoil.storage.location`)."""
+    """An image file on disk, or at a distance where the path is of a URL (`counterfoil.storage`)."""
 
     path: Path
 

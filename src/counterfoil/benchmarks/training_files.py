@@ -33,7 +33,7 @@ from counterfoil.benchmarks.training_rows import (
 )
 from counterfoil.benchmarks.training_shards import is_shards, read_shards
 from counterfoil.errors import DataError, InputError
-from counterfoil.storage import Location, location
+from counterfoil.inputs.files import Location, location
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "image": ("image", "image_id", "file_name", "filename", "filepath", "image_path"),

@@ -27,7 +27,8 @@ from counterfoil.benchmarks.tables import DataTable, TablePart, check_header, sh
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES, LABELS, label
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import read_batches
-from counterfoil.store import digest_value, writing
+from counterfoil.inputs.files import digest_value
+from counterfoil.store import writing
 
 #: Raised when the meaning of the files changes: older ones are then never looked at.
 SCHEMA = 1

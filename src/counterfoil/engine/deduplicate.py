@@ -13,8 +13,8 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import FORMS
 from counterfoil.benchmarks.records import Caption, FileSource, Image
 from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.files import digest
 from counterfoil.models.base import Ability, abilities
-from counterfoil.store import digest
 
 #: Called with (stage, done, total) when a stage starts and after every batch. `done` does not start at zero
 #: where the cache knew a part already.

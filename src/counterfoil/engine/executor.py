@@ -19,6 +19,7 @@ from numpy import ndarray
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.engine.cache import Cache, Kind, NamedRows, Parts, StreamedParts, Vectors, shard_name
 from counterfoil.errors import InputError, ScoreError
+from counterfoil.inputs.files import digest_value
 from counterfoil.models.base import (
     CaptionBatches,
     Classifier,
@@ -31,7 +32,6 @@ from counterfoil.models.base import (
     TextEmbedder,
     stream_pairs,
 )
-from counterfoil.store import digest_value
 
 if TYPE_CHECKING:
     from counterfoil.engine.shard_leases import Leases

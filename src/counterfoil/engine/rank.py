@@ -44,6 +44,11 @@ Given = PrecomputedTable | PrecomputedEmbeddings | PrecomputedSimilarity | Preco
 ALL_PAIRS = 1_000_000
 
 
+def rank_gallery(benchmark: Benchmark, scorer: Any, *, session: Session) -> Rankings:
+    """What `scorer` answers to one gallery."""
+    return rank_galleries([benchmark], scorer, session=session)[0]
+
+
 def rank_galleries(
     benchmarks: Sequence[Benchmark],
     scorer: Embedder | PairScorer | Scorer | Classifier | Given | CaptionMetric | LearnedScorer,

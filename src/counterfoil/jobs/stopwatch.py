@@ -5,7 +5,7 @@ from typing import Any
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.deduplicate import Progress
-from counterfoil.report.labels import duration
+from counterfoil.report.tables import duration
 
 
 class Stopwatch:

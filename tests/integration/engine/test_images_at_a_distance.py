@@ -13,8 +13,7 @@ from counterfoil import catalog
 from counterfoil.benchmarks import Image
 from counterfoil.benchmarks.image_files import image_names
 from counterfoil.benchmarks.readers.rows import Photos
-from counterfoil.engine.run import run
-from counterfoil.engine.session import Session
+from counterfoil.engine.session import Session, run
 from counterfoil.errors import DataError
 from counterfoil.models.base import Identity
 from counterfoil.models.images import prepared

@@ -45,7 +45,7 @@ from counterfoil.benchmarks.tables import (
     texts,
 )
 from counterfoil.errors import DataError
-from counterfoil.storage import is_distant
+from counterfoil.inputs.files import is_distant
 
 #: What a column may be called, by its name here.
 ALIASES: Mapping[str, tuple[str, ...]] = {

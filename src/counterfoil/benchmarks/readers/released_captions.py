@@ -35,8 +35,7 @@ from counterfoil.benchmarks.tables import (
 )
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.inputs.arrays import read_npy
-from counterfoil.inputs.files import parse_json, read_text
-from counterfoil.storage import located
+from counterfoil.inputs.files import located, parse_json, read_text
 
 
 @dataclass(frozen=True, eq=False)

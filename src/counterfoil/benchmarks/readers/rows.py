@@ -32,9 +32,8 @@ from counterfoil.benchmarks.tables import (
 )
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import broken, check_size, values
-from counterfoil.inputs.files import parse_json, read_json, read_text, regular
+from counterfoil.inputs.files import located, parse_json, read_json, read_text, regular
 from counterfoil.inputs.pictures import in_rgb
-from counterfoil.storage.location import located
 
 
 @dataclass(frozen=True)
