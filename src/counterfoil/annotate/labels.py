@@ -122,8 +122,8 @@ def item_labels(
             by_hand[at], labels[at] = True, field.values.index(choice)
             posterior[at] = np.arange(len(field.values)) == labels[at]
     named, votes = tuple("" if at < 0 else field.values[at] for at in labels.tolist()), given.votes
-    found = posterior, votes.astype(np.int64), named, by_hand, given.n_people
-    return ItemLabels(field.name, model, names, field.values, *found)
+    counts = posterior, votes.astype(np.int64), named, by_hand, given.n_people
+    return ItemLabels(field.name, model, names, field.values, *counts)
 
 
 def merged_gains(labels: ItemLabels, partly: Partly = "half") -> NDArray[np.float64]:
