@@ -94,12 +94,10 @@ def image_keys(images: Sequence[Image], *, cache: Path | None, progress: Progres
 
 
 def _name(source: Source) -> Hashable:
-    """The key of a source without reading it: files by path, all others by object identity."""
     return source if isinstance(source, FileSource) else id(source)
 
 
 def _parts(source: Source | FrameFeatures | None) -> Sequence[Source]:
-    """What must be read to name a source: itself, or the files that it stands for."""
     if source is None:
         return ()
     if isinstance(source, FrameFeatures):

@@ -65,7 +65,6 @@ class CaptionInputs:
         return None if self.owner is None else np.sort(np.unique(self.owner, return_index=True)[1])
 
     def texts(self, positions: Int64[ndarray, "some"]) -> list[str]:
-        """The texts of some captions; all are at hand once `checked` has passed."""
         return [str(self.captions[position].text) for position in positions]
 
     def row(self, row: int) -> str:
@@ -116,7 +115,6 @@ class CaptionInputs:
 
 
 def _without_references(name: str) -> str:
-    """Which metric does without references, in place of the one called `name`."""
     kind = name.partition(":")[2].partition(" ")[0]
     if kind.startswith("ref-"):
         return f"metric:{kind.removeprefix('ref-')} does without"
@@ -131,7 +129,6 @@ Answer = Callable[[CaptionInputs], ndarray]
 
 
 def _plan(question_sets: Sequence[CaptionInputs], session: Session) -> ScoringPlan:
-    """The distinct items of all that is asked; all of it is about the same images and candidates."""
     first = question_sets[0]
     mentioned = [inputs.references.captions for inputs in question_sets if inputs.references is not None]
     shown = np.empty(0, np.int64) if first.image is None else first_use(first.image)
@@ -142,7 +139,6 @@ def _plan(question_sets: Sequence[CaptionInputs], session: Session) -> ScoringPl
 
 
 def row_scorer(question_sets: Sequence[CaptionInputs], metric: CaptionMetric, session: Session) -> Answer:
-    """What answers for the rows, with everything behind it embedded."""
     if isinstance(metric, TextMetric):
         return lambda inputs: metric.of_texts(*texts(inputs), **_documents(inputs))
     if isinstance(metric, LocalMetric):
@@ -269,7 +265,6 @@ def score_captions(
 
 
 def check(benchmark: Benchmark, metric: CaptionMetric) -> None:
-    """Raise what `score_benchmark` raises before it computes: for missing items, and other forms."""
     _inputs(benchmark, metric).checked(metric_for(metric, benchmark.images, benchmark.corpus))
 
 

@@ -40,14 +40,11 @@ _WORD = re.compile(r"\w+(?:['’.-]\w+)*")
 
 @dataclass(frozen=True)
 class Span:
-    """A part of a caption: its first letter and the one behind its last."""
-
     start: int
     end: int
 
 
 def words_of(text: str) -> tuple[Span, ...]:
-    """The words of a caption, without the marks between them."""
     return tuple(Span(*match.span()) for match in _WORD.finditer(text))
 
 
@@ -90,8 +87,6 @@ class Occlusion:
 
 @dataclass(frozen=True)
 class Covered:
-    """The source of a picture with one part covered; it is painted when it is asked for."""
-
     image: Image
     #: (left, top, right, bottom) in parts of the sides.
     box: Box
@@ -125,7 +120,6 @@ def _painted(image: Image, fill: str) -> tuple[PIL.Image.Image, PIL.Image.Image]
 
 
 def shortened(caption: Caption, spans: Sequence[Span], mask: str | None) -> list[Caption]:
-    """The caption without each of its parts in turn; its text must be at hand."""
     assert caption.text is not None
     return [
         Caption(f"{caption.id} without {span.start}-{span.end}", without(caption.text, span, mask))
@@ -186,8 +180,6 @@ METHODS: Mapping[str, HeatMethod] = {
 
 @dataclass(frozen=True)
 class PairToExplain:
-    """An image and a caption to explain, and the parts of the caption that are looked at."""
-
     image: Image
     caption: Caption
     spans: tuple[Span, ...]
@@ -261,7 +253,6 @@ def explain(
     mask: str | None = None,
     session: Session = Session(),
 ) -> list[ExplainedPair]:
-    """Every pair explained, in order; a word is cut out of its caption, or replaced by `mask`."""
     names = check_methods(scorer, methods)
     scored = _by_scores(scorer, pairs, occlusion if "occlusion" in names else None, mask, session)
     inside = {name: _inside(name, scorer) for name in names}
@@ -281,7 +272,6 @@ def _by_scores(
     mask: str | None,
     session: Session,
 ) -> Iterator[tuple[float, ndarray, Any]]:
-    """The score, the drops and the occlusion of every pair, all of them scored in one go."""
     whole = {pair.image.id: pair.image for pair in pairs}
     opens = "images" in getattr(scorer, "needs", ("images", "captions"))
     names = session.keys([*whole.values()]) if opens else [id_key(image) for image in whole.values()]
@@ -354,7 +344,6 @@ def _texts(pair: PairToExplain) -> list[str]:
 
 
 def _cross(name: str, scorer: Any, pairs: Sequence[PairToExplain], session: Session) -> list[Heat]:
-    """What a cross-encoder has in it of every pair, one at a time."""
     heats = []
     for done, pair in enumerate(pairs, 1):
         spans = [(span.start, span.end) for span in pair.spans]

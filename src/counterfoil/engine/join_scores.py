@@ -70,7 +70,6 @@ def join_scores(
 
 
 def matched(given: PrecomputedTable, benchmark: Benchmark, *, note: Note = warn) -> PrecomputedTable:
-    """The table with one entry per question of `benchmark`, in the order of its questions."""
     given, rows = _of_questions(given, benchmark, note)
     return replace(given.take(rows), ids=benchmark.questions.ids, subsets=None)
 
@@ -277,7 +276,6 @@ class _Columns:
 
     @cached_property
     def captions(self) -> tuple[dict[int, list[str]], dict[int, list[str]]]:
-        """Captions of the table by slot, and of the questions by slot, where they are at hand."""
         questions = self.benchmark.listed
         of_table: dict[int, list[str]] = {}
         of_questions: dict[int, list[str]] = {}
@@ -442,8 +440,6 @@ _READINGS: tuple[Callable[[str], Hashable], ...] = (
 
 @dataclass(frozen=True)
 class _Column:
-    """One column of the table beside what the benchmark calls the same, read in one way."""
-
     name: str
     theirs: Sequence[Hashable]
     #: Per question what its item may be called: a text that was written of two images is one caption.
@@ -527,7 +523,6 @@ def _one_of(
     ids: Sequence[tuple[str, ...]],
     texts: Sequence[tuple[str, ...]] | None,
 ) -> _Column | None:
-    """The first column that names every item of the benchmark; None where there is no column at all."""
     for name in names:
         column = _read(given, name, ids, texts)
         if column is not None:

@@ -31,7 +31,6 @@ class FunctionScorer:
     function: ScoreFunction
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
-        """One float64 number per pair; raises `ScoreError` where the function gives another shape."""
         given = self.function([image.decode() for image in images], [base.text_of(c) for c in captions])
         try:
             plain = given.detach().cpu().double() if hasattr(given, "detach") else given
@@ -81,7 +80,6 @@ class ModuleEncoder(base.ComparedByCosine):
                 yield self._rows(self.model.encode_image, pixels)
 
     def embed_captions(self, batches: base.CaptionBatches) -> base.BatchVectors:
-        """One (batch, width) float32 array of unit vectors per batch."""
         for batch in batches:
             texts = [base.text_of(caption) for caption in batch]
             yield self._rows(self.model.encode_text, self.tokenizer(texts))
@@ -106,7 +104,6 @@ class ModuleEncoder(base.ComparedByCosine):
         return rows.cpu().numpy()
 
     def _tensor(self, given: Any, of: str) -> Any:
-        """What a function of the user's gave; raises `ScoreError` for what is no tensor."""
         if not isinstance(given, import_torch().Tensor):
             raise ScoreError(f"{of} gave no tensor", where=self.identity.name, given=type(given).__name__)
         return given

@@ -114,7 +114,6 @@ def facts(folder: Path) -> Mapping[str, Any]:
 
 
 def build(card: Mapping[str, Any], folder: Path | None = None) -> "Backbone":
-    """The network that a card describes, with fresh weights; its tokenizer is read from `folder`."""
     kind = card.get("kind")
     builders = {**_BUILDERS, **_ON_TOP}
     if kind not in builders:
@@ -187,14 +186,10 @@ def is_checkpoint(folder: Path) -> bool:
 
 
 class NetworkCard(Stored):
-    """What a network is built from; the rest depends on its kind."""
-
     kind: str
 
 
 class CheckpointCard(Stored):
-    """`card.json`, and the same within the weights."""
-
     format: Literal["counterfoil checkpoint"]
     layout: Annotated[int, Field(alias="schema", ge=1)]
     card: NetworkCard

@@ -148,7 +148,6 @@ def fit(
 
 @contextmanager
 def opened(path: Path) -> Iterator[Any]:
-    """A safetensors file; raises `ModelError` where it cannot be read."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -173,7 +172,6 @@ def _torch_archive(path: Path) -> dict[str, Any]:
 
 
 def _unpickled(path: Path) -> Any:
-    """What a PyTorch file holds, if it is tensors and plain values alone."""
     torch = import_torch()
     check_archive(path)
     try:
@@ -213,7 +211,6 @@ def _shape(tensor: Any) -> str:
 
 
 def nearest(name: str, known: list[str]) -> str:
-    """A hint at the nearest of many names."""
     near = get_close_matches(name, known, n=3, cutoff=0.6)
     return f"did you mean {' or '.join(near)}?" if near else ""
 

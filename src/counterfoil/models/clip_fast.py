@@ -32,7 +32,6 @@ class FastImageTower:
     visual: Any
 
     def __call__(self, pixels: Any) -> Any:
-        """(batch, width) features, not normalised."""
         visual = self.visual
         batch, _, height, width = pixels.shape
         down, across = visual.conv1.kernel_size
@@ -75,14 +74,12 @@ class CausalText:
         return text.ln_final(text.transformer(x, attn_mask=text.attn_mask[:length, :length]))
 
     def projected(self, states: Any) -> Any:
-        """Normed states in the space of the images."""
         projection = self.text.text_projection
         if projection is None:
             return states
         return projection(states) if isinstance(projection, torch.nn.Module) else states @ projection
 
     def states(self, rows: Sequence[Sequence[int]]) -> Any:
-        """(batch, length, width) features of all tokens of full-length rows of ids, not normalised."""
         ids = torch.tensor(rows, device=self.text.positional_embedding.device)
         return self.projected(self.hidden(ids))
 
@@ -92,7 +89,6 @@ class FastTextTower(CausalText):
     """The same tower in fewer operations; calls take token ids, which are cut at the end mark."""
 
     def __call__(self, rows: Sequence[Sequence[int]]) -> Any:
-        """(batch, width) features, not normalised."""
         x, layout = self._begun(rows)
         return self._finished(_pooled(x, self.text.transformer.resblocks, layout))
 
@@ -116,7 +112,6 @@ class FastTextTower(CausalText):
         return self.text.token_embedding(tokens) + self.text.positional_embedding[depths], layout
 
     def _finished(self, x: Any) -> Any:
-        """States after the last block, normed and projected."""
         return self.projected(self.text.ln_final(x))
 
 
@@ -177,23 +172,19 @@ class PackedLayout:
     ends: Any = None
 
     def spread(self, states: Any) -> Any:
-        """(nodes, width) to (batch, length, width)."""
         return states.view(self.batch, self.length, -1) if self.nodes is None else states[self.nodes]
 
     def gather(self, states: Any) -> Any:
-        """(batch, length, width) to (nodes, width)."""
         states = states.reshape(self.batch * self.length, -1)
         return states if self.first is None else states[self.first]
 
     def pooled(self, states: Any) -> Any:
-        """(nodes, width) to the (batch, width) of the tokens that are pooled."""
         if self.nodes is None:
             return states.view(self.batch, self.length, -1)[:, 0]
         return states[self.nodes.gather(1, self.ends[:, None])[:, 0]]
 
 
 def image_tower(model: Any) -> FastImageTower | None:
-    """The fast image tower of an open_clip model, or None where its structure is another."""
     from open_clip.transformer import VisionTransformer
 
     visual = model.visual
@@ -213,7 +204,6 @@ def image_tower(model: Any) -> FastImageTower | None:
 
 
 def text_tower(model: Any) -> FastTextTower | None:
-    """The fast text tower of an open_clip model, or None where its structure is another."""
     tower = causal_text(model)
     if tower is None or not _known_blocks(tower.text.transformer):
         return None
@@ -312,7 +302,6 @@ def _pooled(x: Any, blocks: Any, layout: PackedLayout) -> Any:
 
 
 def _block(x: Any, block: Any, layout: PackedLayout) -> None:
-    """One block on all nodes, in place."""
     attention = block.attn
     projected = functional.linear(block.ln_1(x), attention.in_proj_weight, attention.in_proj_bias)
     query, key, value = _heads(layout.spread(projected), 3, attention.num_heads)
@@ -329,7 +318,6 @@ def _heads(states: Any, parts: int, heads: int) -> Any:
 
 
 def _add_mlp(x: Any, block: Any) -> None:
-    """Adds the two-layer network of (rows, width) `x` to it, in place."""
     inner, outer, gelu = block.mlp.c_fc, block.mlp.c_proj, block.mlp.gelu
     quick = type(gelu) is not torch.nn.GELU
     scale = QUICK if quick else 1.0

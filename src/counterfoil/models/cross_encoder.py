@@ -37,7 +37,6 @@ class TokenizedPairs:
     image_of: Tensor
 
     def bias(self, dtype: torch.dtype, rows: Tensor | None = None) -> Tensor:
-        """(captions or pairs, 1, 1, length): 0 for tokens and the lowest number for padding."""
         return attention_bias(self.mask if rows is None else self.mask[rows], dtype)
 
 
@@ -99,7 +98,6 @@ class CrossEncoder:
     heats: Any = None
 
     def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
-        """One number per pair of each batch."""
         new = new_images(batches)
         states: dict[int, State] = {}
         with closing(self.read(new, workers=workers)) as stream:
@@ -122,11 +120,9 @@ class CrossEncoder:
                 yield scores
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
-        """The number of captions that, within the prompt, are longer than the model reads and are cut off."""
         return cut_off(self.identity, captions, self.tokens.left_out)
 
     def _tokenized(self, rows: Sequence[Sequence[int]], image_of: Int64[ndarray, "pairs"]) -> TokenizedPairs:
-        """Pairs of captions, as ids of tokens, and images; equal captions are one."""
         sides = padded_ids(rows, self.tokens.tokenizer.pad_token_id, "cpu")
         both, caption_of = np.unique(torch.stack(sides, dim=1).numpy(), axis=0, return_inverse=True)
         arrays = both[:, 0], both[:, 1], caption_of.reshape(-1), image_of

@@ -35,8 +35,6 @@ FRAMES = 32
 
 @dataclass(frozen=True, eq=False)
 class TokenTower:
-    """A text tower that gives all tokens and not just one."""
-
     #: Texts to the ids of each, from the mark of the begin to that of the end, cut as the tokenizer does.
     ids: Callable[[Sequence[str]], Sequence[Sequence[int]]]
     #: Texts to (texts, longest, width), projected and not normalised; behind a last token means nothing.
@@ -57,7 +55,6 @@ class LocalEncoder:
     tower: TokenTower
 
     def embed_tokens(self, batches: base.CaptionBatches) -> BatchTokens:
-        """For each batch of captions their tokens, float32."""
         for batch in batches:
             texts = base.prompted(self.identity, batch)
             states = self.whole.unit_rows(self.tower.states, texts) if texts else ()
@@ -70,7 +67,6 @@ class LocalEncoder:
             yield captions
 
     def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
-        """The ids of each text within the prompt, as `Tokens.ids`; no model runs."""
         inside = [base.filled(self.identity.prompt, text) for text in texts]
         return [self.tower.filled(ids) for ids in self.tower.ids(inside)]
 
@@ -90,7 +86,6 @@ class LocalEncoder:
                     yield [self._frames(item) for item in batch]
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
-        """How many of these captions are cut off."""
         return self.whole.over_limit(captions)
 
     def _unit_images(self, arrays: Sequence[ndarray]) -> Float[ndarray, "frames width"]:
@@ -154,8 +149,6 @@ class Patches:
 
 @dataclass(frozen=True, eq=False)
 class PatchEncoder:
-    """The patches of pictures as a model sees them."""
-
     #: What gives their features: prepared pictures to a (batch, patches, width) tensor.
     encode: Callable[[Sequence[ndarray]], Any]
     #: How the model sees a picture: resized and cropped, or whole.
@@ -164,7 +157,6 @@ class PatchEncoder:
     preparation: Preparation = UNTOUCHED
 
     def embed_patches(self, batches: base.ImageBatches, *, workers: int = 0) -> Iterator[list[Patches]]:
-        """For each batch the patches of its pictures, decoded in `workers` processes."""
         torch = import_torch()
         with closing(prepared(batches, self.preparation, workers=workers)) as stream:
             for batch, arrays in zip(batches, stream, strict=True):
@@ -237,27 +229,22 @@ class DualEncoder:
     needs: tuple[str, ...] = ("images", "captions")
 
     def embed_images(self, batches: base.ImageBatches, *, workers: int = 0) -> base.BatchVectors:
-        """One (batch, width) float32 array of unit vectors per batch."""
         with closing(prepared(batches, self.preparation, workers=workers)) as stream:
             for arrays in stream:
                 yield self.unit_rows(self.towers.images, arrays)
 
     def embed_captions(self, batches: base.CaptionBatches) -> base.BatchVectors:
-        """One (batch, width) float32 array of unit vectors per batch."""
         for batch in batches:
             yield self.unit_rows(self.towers.texts, base.prompted(self.identity, batch))
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
-        """Tokens of each caption within its prompt, at most as many as the model reads."""
         return self.towers.count(base.prompted(self.identity, captions)) if len(captions) else []
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
-        """The number of captions that, within the prompt, are longer than the model reads and are cut off."""
         left_out = self.towers.left_out
         return 0 if left_out is None else base.cut_off(self.identity, captions, left_out)
 
     def with_prompt(self, prompt: str) -> "DualEncoder":
-        """The same model with another prompt around captions, without a second copy in memory."""
         return replace(self, identity=replace(self.identity, prompt=prompt))
 
     @property
@@ -276,7 +263,6 @@ class DualEncoder:
         return replace(self.towers.patches, preparation=self.preparation)
 
     def compare(self, captions: base.PairVectors, images: base.PairVectors) -> Float[ndarray, "pairs"]:
-        """The cosine of captions[i] with images[i], in [-1, 1] up to rounding; or that of `comparison`."""
         return (base.cosines if self.comparison is None else self.comparison.pairs)(captions, images)
 
     def unit_rows(self, encode: Callable[[Any], Any], batch: Any) -> Float[np.ndarray, "batch *width"]:

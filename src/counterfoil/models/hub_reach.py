@@ -29,7 +29,6 @@ def unreachable() -> str:
 
 
 def in_cache(name: str) -> bool:
-    """Whether the configuration of a model of the hub is in the cache."""
     try:
         from huggingface_hub import try_to_load_from_cache
     except ImportError:

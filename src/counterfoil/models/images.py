@@ -81,7 +81,6 @@ class Untouched:
     """All pixels as decoded, for models that bring their own processing."""
 
     def __call__(self, picture: PIL.Image.Image) -> UInt8[ndarray, "height width 3"]:
-        """The pixels as they are."""
         return np.asarray(picture)
 
 
@@ -102,7 +101,6 @@ class Resized:
     corner: Literal["even", "floor"] = "even"
 
     def __call__(self, picture: PIL.Image.Image) -> UInt8[ndarray, "size size 3"]:
-        """(size, size, 3) bytes."""
         kind = PIL.Image.Resampling[self.interpolation.upper()]
         width, height = self.target(*picture.size)
         resized = picture.resize((width, height), kind)
@@ -124,7 +122,6 @@ class Resized:
         return (self.size, longer) if width <= height else (longer, self.size)
 
     def corner_at(self, width: int, height: int) -> tuple[int, int]:
-        """Left and top of the crop in a resized picture."""
         margins = (width - self.size) / 2.0, (height - self.size) / 2.0
         left, top = (int(margin) if self.corner == "floor" else round(margin) for margin in margins)
         return left, top
@@ -235,11 +232,9 @@ class ImageRoute:
     compile: Literal["no", "yes"] = setting("no", "Compile the image tower.")
 
     def facts(self) -> dict[str, str]:
-        """What of the route is not the default, for an identity."""
         return {name: value for name, value in asdict(self).items() if value not in ("host", "no")}
 
     def preparation(self, resized: Preparation, *, where: str) -> Preparation:
-        """What workers do to a picture on this route."""
         if self.resize == "host":
             return resized
         if not isinstance(resized, Resized):

@@ -40,14 +40,11 @@ def log_frequencies(contrasts: Contrasts) -> Float[ndarray, "rows"]:
 
 @dataclass(frozen=True, eq=False)
 class WordFrequencies:
-    """How often words were counted, in all `total`."""
-
     counts: Mapping[str, int]
     total: int
 
     @classmethod
     def of(cls, captions: Iterable[Sequence[str]]) -> "WordFrequencies":
-        """Those of captions in words."""
         counts = Counter(chain.from_iterable(captions))
         return cls(counts, counts.total())
 
@@ -166,7 +163,6 @@ class LearnedScorer:
     kind: str
 
     def answer(self, contrasts: Contrasts) -> Float[ndarray, "rows"]:
-        """A score of every caption, higher for one that is more likely right; 0 where nothing is learned."""
         if self.kind == "unigram":
             return log_frequencies(contrasts)
         more = self.kind == "learned"
@@ -198,5 +194,4 @@ class Unigram:
     table: WordFrequencies
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
-        """One number per pair, below 0; raises `DataError` where a caption's text is not at hand."""
         return np.array([self.table.mean_log(words(text_of(caption))) for caption in captions])

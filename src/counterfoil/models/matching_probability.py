@@ -46,7 +46,6 @@ class MostSimilarHeads:
     heads: int
 
     def pairs(self, captions: PairRows, images: PairRows) -> PairScores:
-        """The score of captions[i] with images[i]."""
         left, right = (
             rows.astype(np.float64).reshape(len(rows), self.heads, rows.shape[1] // self.heads)
             for rows in (captions, images)
@@ -54,7 +53,6 @@ class MostSimilarHeads:
         return np.einsum("nkd,nld->nkl", left, right).max(axis=(1, 2))
 
     def block(self, images: ImageRows, captions: CaptionRows) -> Block:
-        """The scores of all images with all captions, one product of matrices per pair of heads."""
         best: ndarray | None = None
         for left in np.split(images, self.heads, axis=1):
             for right in np.split(captions, self.heads, axis=1):
@@ -86,14 +84,12 @@ class Sampled:
     def draws(
         self, rows: Float[ndarray, "items twice"], *, images: bool
     ) -> Float[ndarray, "items samples width"]:
-        """The samples of each item, in the precision of its row."""
         width = rows.shape[1] // 2
         rng = np.random.default_rng([self.seed, int(images)])
         noise = rng.standard_normal((self.samples, width)).astype(rows.dtype)
         return rows[:, None, :width] + np.exp(rows[:, None, width:] / 2) * noise
 
     def pairs(self, captions: PairRows, images: PairRows) -> PairScores:
-        """The log-probability of captions[i] with images[i]; at most 0."""
         scores = np.empty(len(captions))
         step = max(1, _AT_ONCE // max(1, self.samples**2 * captions.shape[1]))
         for lo in range(0, len(captions), step):
@@ -106,7 +102,6 @@ class Sampled:
         return scores
 
     def block(self, images: ImageRows, captions: CaptionRows) -> Block:
-        """The log-probabilities of all images with all captions."""
         scores = np.empty((len(images), len(captions)), np.result_type(images, captions))
         n, width = self.samples, images.shape[1] // 2
         # First samples, then second ones, and so on: sums over samples then run along whole lines of items.

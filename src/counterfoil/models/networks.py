@@ -93,7 +93,6 @@ class Network(nn.Module):
         return one_place(self.encode_images(pixels).points)
 
     def local_texts(self, tokens: Tensor) -> Local:
-        """The same of texts and their words, padding marked."""
         return one_place(self.encode_texts(tokens).points)
 
     def forward(self, pixels: Tensor, tokens: Tensor) -> Answer:
@@ -135,7 +134,6 @@ class Network(nn.Module):
     def towers(
         self, backbone: "Backbone", device: torch.device, dtype: torch.dtype, precision: str
     ) -> Towers:
-        """The towers for scoring, of a network that is on `device` with activations of `dtype`."""
         return self.plain_towers(backbone, device, dtype)
 
 
@@ -146,19 +144,15 @@ class PlacesNetwork(Network):
     text: nn.Module
 
     def encode_images(self, pixels: Tensor) -> Encoded:
-        """(batch, width) points of what the image tower takes."""
         return Encoded(self.visual(pixels).whole)
 
     def encode_texts(self, tokens: Tensor) -> Encoded:
-        """(batch, width) points of (batch, length) word ids."""
         return Encoded(self.text(tokens).whole)
 
     def local_images(self, pixels: Tensor) -> Local:
-        """The same, and the cells of the picture, or its regions."""
         return self.visual(pixels)
 
     def local_texts(self, tokens: Tensor) -> Local:
-        """The same, and the words."""
         return self.text(tokens)
 
 
@@ -180,12 +174,10 @@ class LibraryNetwork(Network):
 
     @property
     def logit_scale(self) -> nn.Parameter:
-        """Logarithm of the inverse temperature."""
         return self.model.logit_scale
 
     @property
     def logit_bias(self) -> Tensor | None:
-        """The bias that a sigmoid loss adds to every logit, where the model has one."""
         return getattr(self.model, "logit_bias", None)
 
 
@@ -208,7 +200,6 @@ class Backbone:
     route: ImageRoute = field(default_factory=ImageRoute)
 
     def device(self) -> torch.device:
-        """The network's device."""
         return self.network.logit_scale.device
 
     @property
@@ -248,7 +239,6 @@ class DetectorNetwork(Network):
 
     @property
     def logit_scale(self) -> nn.Parameter:
-        """The temperature of the network below; no detector depends on it."""
         return self.inner.logit_scale
 
     def train(self, mode: bool = True) -> "DetectorNetwork":
@@ -258,15 +248,12 @@ class DetectorNetwork(Network):
         return self
 
     def encode_images(self, pixels: Tensor) -> Encoded:
-        """(batch, 3, height, width) to logits (batch, 1)."""
         return Encoded(self.image_unit(unit_input(self.inner.encode_images(pixels))))
 
     def encode_texts(self, tokens: Tensor) -> Encoded:
-        """(batch, length) to logits (batch, 1)."""
         return Encoded(self.text_unit(unit_input(self.inner.encode_texts(tokens))))
 
     def heads(self) -> Sequence[nn.Parameter]:
-        """Weight and bias of both units."""
         return (*self.image_unit.parameters(), *self.text_unit.parameters())
 
 
@@ -303,18 +290,15 @@ class Detector:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def image_probabilities(self, batches: base.ImageBatches, *, workers: int = 0) -> base.BatchNumbers:
-        """(batch,) float32 in [0, 1] per batch; raises `DataError` naming a file that cannot be read."""
         with closing(prepared(batches, self.preparation, workers=workers)) as stream:
             for arrays in stream:
                 yield _probabilities(self.towers.images, arrays)
 
     def caption_probabilities(self, batches: base.CaptionBatches) -> base.BatchNumbers:
-        """(batch,) float32 in [0, 1] per batch; raises `DataError` where a text is not at hand."""
         for batch in batches:
             yield _probabilities(self.towers.texts, [base.text_of(caption) for caption in batch])
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
-        """Tokens of each caption."""
         return self.towers.count([base.text_of(caption) for caption in captions])
 
 
@@ -333,7 +317,6 @@ def network_scorer(
     files: Mapping[str, str] | None = None,
     recipe: str = "",
 ) -> DualEncoder | Detector:
-    """The scorer of a backbone on a device and in a precision; its network is frozen, moved and rounded."""
     detects = isinstance(backbone.network, DetectorNetwork)
     context = LoadContext.of(where, options, "settings", *(() if detects else ("prompt",)))
     network, computed = to_device(backbone.network, context.device, context.dtype)
@@ -372,7 +355,6 @@ class HostPixels:
     dtype: Any = torch.float32
 
     def __call__(self, pictures: Sequence[ndarray]) -> Tensor:
-        """(batch, 3, height, width) normalised floats, on the device."""
         if isinstance(self.preparation, Untouched):
             return self.library(list(map(PIL.Image.fromarray, pictures))).to(self.device, self.dtype)
         pixels = torch.from_numpy(np.stack(pictures)).to(self.device).permute(0, 3, 1, 2).contiguous()
@@ -390,7 +372,6 @@ class DevicePixels:
     dtype: torch.dtype
 
     def __call__(self, pictures: Sequence[ndarray]) -> Tensor:
-        """(batch, 3, size, size) normalised floats."""
         crops, size = [], self.resized.size
         for picture in pictures:
             height, width = picture.shape[:2]
@@ -417,7 +398,6 @@ class CompiledTower:
         self.checked = False
 
     def __call__(self, pixels: Tensor) -> Tensor:
-        """(batch, width) features; raises `ModelError` where no program can be made or it disagrees."""
         rows = len(pixels)
         # Another size would be compiled anew.
         if rows < self.size:

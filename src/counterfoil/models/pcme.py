@@ -59,7 +59,6 @@ class Heads(nn.Module):
         self.norm = nn.LayerNorm(width)
 
     def forward(self, local: Local) -> Encoded:
-        """Points (batch, heads, width), or (batch, width) for one head; with attention and residuals."""
         attention = self.attention(local)
         attended = attention @ local.places
         if len(self.maps) == 1:
@@ -86,7 +85,6 @@ class LogVariance(nn.Module):
         nn.init.constant_(self.of_places.bias, log_sigma)
 
     def forward(self, local: Local) -> Tensor:
-        """(batch, width)."""
         attended = (self.attention(local) @ local.places).squeeze(1)
         return 2 * (self.of_places(attended) + self.of_whole(local.whole))
 
@@ -97,23 +95,18 @@ _SENTENCE = "a picture of several things in a row"
 
 
 class _OnTop(Network):
-    """What both kinds of heads share: the network below, its temperature and its projections."""
-
     def __init__(self, below: Network) -> None:
         super().__init__()
         self.below = below
 
     @property
     def logit_scale(self) -> nn.Parameter:
-        """That of the network below."""
         return self.below.logit_scale
 
     def projections(self) -> Sequence[nn.Parameter]:
-        """Those of the network below."""
         return self.below.projections()
 
     def heads(self) -> Sequence[nn.Parameter]:
-        """All that is not of the network below."""
         backbone_parameters = {id(parameter) for parameter in self.below.parameters()}
         return [parameter for parameter in self.parameters() if id(parameter) not in backbone_parameters]
 
@@ -131,15 +124,12 @@ class PVSE(_OnTop):
         self.image_heads, self.text_heads = image_heads, text_heads
 
     def encode_images(self, pixels: Tensor) -> Encoded:
-        """(batch, 3, height, width) to points (batch, heads, width), attention and residuals."""
         return self.image_heads(self.below.local_images(pixels))
 
     def encode_texts(self, tokens: Tensor) -> Encoded:
-        """(batch, length) to the same."""
         return self.text_heads(self.below.local_texts(tokens))
 
     def comparison(self, *, seed: int = 0) -> RowSimilarity | None:
-        """The most similar pair of heads."""
         heads = self.image_heads.attention.w2.out_features
         return MostSimilarHeads(heads) if heads > 1 else None
 
@@ -164,21 +154,17 @@ class PCME(_OnTop):
         self.match = nn.Parameter(torch.tensor(match))
 
     def forward(self, pixels: Tensor, tokens: Tensor) -> Answer:
-        """Both sides, with scale and shift of the probability."""
         return super().forward(pixels, tokens)._replace(match=self.match)
 
     def encode_images(self, pixels: Tensor) -> Encoded:
-        """(batch, 3, height, width) to points and log-variances (batch, width)."""
         local = self.below.local_images(pixels)
         return self.image_heads(local)._replace(log_variance=self.image_spread(local))
 
     def encode_texts(self, tokens: Tensor) -> Encoded:
-        """(batch, length) to the same."""
         local = self.below.local_texts(tokens)
         return self.text_heads(local)._replace(log_variance=self.text_spread(local))
 
     def comparison(self, *, seed: int = 0) -> RowSimilarity:
-        """The matching probability of samples, with noise from `seed`."""
         scale, shift = (float(value) for value in self.match.detach().cpu())
         return Sampled(scale, shift, samples=self.samples, seed=seed)
 
@@ -257,7 +243,6 @@ def rows(encoded: Encoded) -> Float[Tensor, "batch _"]:
 
 
 def _shown(backbone: Backbone) -> tuple[Local, Local]:
-    """The backbone's outputs for a grey picture and a sentence: their widths and places."""
     network = backbone.network
     if isinstance(network, _OnTop):
         problem = "heads stand on a network that has none"
@@ -274,7 +259,6 @@ def _shown(backbone: Backbone) -> tuple[Local, Local]:
 
 
 def _with(backbone: Backbone, network: Network, kind: str, options: Mapping[str, object]) -> Backbone:
-    """The backbone with another network, and a card that says what it stands on."""
     network.to(backbone.device()).train(backbone.network.training)
     card = {"kind": kind, "on": backbone.card, **options}
     return replace(backbone, name=f"{kind}({backbone.name})", network=network, card=card)

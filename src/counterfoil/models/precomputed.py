@@ -68,7 +68,6 @@ class PrecomputedTable:
         return len(self.values) if self.values is not None else len(next(iter(self.right.values())))
 
     def take(self, rows: Int64[ndarray, "rows"]) -> "PrecomputedTable":
-        """The chosen entries, in this order."""
         table = self.table
         if not self.folded:
             columns = {name: [cells[row] for row in rows] for name, cells in table.columns.items()}
@@ -116,7 +115,6 @@ def load(
 
 
 def from_table(table: DataTable, name: str, weights: str, options: Options = DEFAULT) -> PrecomputedTable:
-    """The answers in a table at hand, which `name` and the digest `weights` tell from others."""
     layout = layouts.recognise(table, options.column, whole_rows=options.whole_rows)
     facts = {"kind": layout.kind, "columns": list(layout.columns)}
     given = PrecomputedTable(
@@ -174,7 +172,6 @@ def with_answers(
 
 
 def _filled(table: DataTable, empty_of: Mapping[str, ndarray], value: object) -> DataTable:
-    """The table with a value in place of empty cells."""
     cells = {
         name: [value if none else cell for none, cell in zip(rows.tolist(), table[name], strict=True)]
         for name, rows in empty_of.items()
@@ -195,7 +192,6 @@ def _candidate_scores(table: DataTable, columns: Sequence[str]) -> NDArray[np.fl
 def _unanswered(
     table: DataTable, empty_of: Mapping[str, NDArray[np.bool_]], policy: str
 ) -> NDArray[np.bool_] | None:
-    """The rows that are empty in any column; None where there is none."""
     empty: NDArray[np.bool_] = np.any([*empty_of.values()], axis=0)
     if not empty.any():
         return None

@@ -48,11 +48,9 @@ class PrecomputedEmbeddings:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many images and captions there are."""
         return len(self.images), len(self.captions)
 
     def compare(self, captions: PairVectors, images: PairVectors) -> Float[ndarray, "pairs"]:
-        """Cosine of captions[i] with images[i] in float64, in [-1, 1]."""
         left, right = captions.astype(np.float64), images.astype(np.float64)
         return cosines(left, right) / (np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1))
 
@@ -79,7 +77,6 @@ def load_embeddings(argument: str, options: Options = DEFAULT) -> PrecomputedEmb
 def _embeddings_of(
     arrays: Mapping[str, ndarray], names: tuple[str, ...], path: Path
 ) -> tuple[str, Float[ndarray, "rows width"]]:
-    """The name and the rows of the one array under any of `names`, checked."""
     fitting = [name for name in arrays if name.lower() in names]
     if len(fitting) != 1:
         problem = f"{'several arrays' if fitting else 'no array'} could be the {names[0]}"
@@ -150,7 +147,6 @@ class PrecomputedSimilarity:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many images and captions there are."""
         return self.values.shape[0], self.values.shape[1]
 
 
@@ -195,11 +191,9 @@ class RankedLists:
 
     @property
     def lengths(self) -> Int[ndarray, "queries"]:
-        """How many items each list names."""
         return np.diff(self.starts)
 
     def __getitem__(self, query: str) -> tuple[str, ...]:
-        """The ids that a query's list names, best first."""
         at = self.queries.index(query)
         return tuple(self.items[i] for i in self.entries[self.starts[at] : self.starts[at + 1]])
 
@@ -225,7 +219,6 @@ def holds_rankings(path: Path) -> bool:
 
 
 def load_rankings(argument: str, options: Options = DEFAULT) -> PrecomputedRankings:
-    """The rankings in a JSON file."""
     reject_unused_options(f"given:{argument}", options)
     path = Path(argument)
     value = parse_json(read_text(path), where=path)

@@ -43,7 +43,6 @@ class WordGru(nn.Module):
         self.projection = nn.Linear(sizes.width, sizes.width, bias=False)
 
     def forward(self, tokens: Tensor) -> Local:
-        """The last state through a linear map, and the state after each word; padding stands behind."""
         states, _ = self.gru(self.embedding(tokens))
         there = tokens != 0
         return Local(self.projection(_last(states, there)), states, ~there)
@@ -69,7 +68,6 @@ class MeanTower(RegionTower):
     """The mean of the regions' features through a linear map (VSE++)."""
 
     def forward(self, inputs: Tensor) -> Local:
-        """The whole, and the features of each region."""
         regions, there = self.found(inputs)
         mean = (regions * there).sum(dim=1) / there.sum(dim=1)
         return Local(self.projection(mean), regions, there[:, :, 0] == 0)
@@ -90,7 +88,6 @@ class Relation(nn.Module):
         nn.init.zeros_(self.norm.weight)
 
     def forward(self, regions: Tensor, there: Tensor) -> Tensor:
-        """The regions with what they relate to added; `there` is 0 for those that are padding."""
         many = there.sum(dim=1, keepdim=True)
         related = self.queries(regions) @ self.keys(regions).transpose(1, 2) / many
         return regions + self.norm(self.out(related @ (self.values(regions) * there)))
@@ -106,7 +103,6 @@ class ReasoningTower(RegionTower):
         self.norm = nn.LayerNorm(sizes.width)
 
     def forward(self, inputs: Tensor) -> Local:
-        """The whole, and each region as it stands among the others."""
         features, there = self.found(inputs)
         regions = normalize(self.projection(features), dim=-1)
         for layer in self.relations:
@@ -116,8 +112,6 @@ class ReasoningTower(RegionTower):
 
 
 class RecurrentNetwork(PlacesNetwork):
-    """Both towers; cosines of their points are the scores."""
-
     def __init__(self, vocabulary: int, sizes: Sizes, *, kind: str, regions: int | None = None) -> None:
         super().__init__()
         self.visual = (MeanTower if kind == "vse" else ReasoningTower)(sizes, regions)
@@ -125,12 +119,10 @@ class RecurrentNetwork(PlacesNetwork):
         self.logit_scale = nn.Parameter(torch.tensor(1 / _TEMPERATURE).log())
 
     def projections(self) -> Sequence[nn.Parameter]:
-        """The maps of the picture's features, and of the GRU's last state."""
         return self.visual.projection.weight, self.text.projection.weight
 
 
 def _last(states: Tensor, there: Tensor) -> Tensor:
-    """The state at the last place of each row that is no padding."""
     last = (there != 0).sum(dim=1).clamp(min=1) - 1
     return states[torch.arange(len(states), device=states.device), last]
 
@@ -153,7 +145,6 @@ def backbone(
 
 
 def with_regions(backbone: Backbone, regions: RegionFile) -> Backbone:
-    """The same network with its regions from that file."""
     if not isinstance(backbone.preparation, RegionReader):
         problem = "the network reads pixels and no regions"
         allowed = f"{', '.join(KINDS)} trained with --regions"

@@ -65,7 +65,6 @@ class RegionFile:
     digest: str
 
     def of(self, image: Image) -> Regions:
-        """The regions of an image; raises `DataError` where the file has none for it."""
         return self._reader(image)()
 
     def _reader(self, image: Image) -> Callable[[], Regions]:
@@ -80,15 +79,12 @@ class RegionFile:
 
     @property
     def width(self) -> int:
-        """The width of the first image's features."""
         return self.first().features.shape[1]
 
     def first(self) -> Regions:
-        """The regions of the first image, which show whether they fit a model."""
         return next(iter(self.readers.values()))()
 
     def batches(self, batches: ImageBatches, *, workers: int = 0) -> Generator[list[Any], None, None]:
-        """The regions of each batch of images, in order; `workers` are of no use here."""
         readers = [[self._reader(image) for image in batch] for batch in batches]
         for batch_readers in readers:
             yield [read() for read in batch_readers]
@@ -102,7 +98,6 @@ class RegionReader:
     regions: RegionFile | None = None
 
     def read(self, image: Image) -> Float32[ndarray, "regions width"]:
-        """The features of an image's regions."""
         if self.regions is None:
             problem = "the network reads regions of images, and no file of them is named"
             hint = "give them with --set regions=PATH, in training with --regions PATH"
@@ -110,7 +105,6 @@ class RegionReader:
         return self.regions.of(image).within(self.width, self.regions.where)
 
     def sample(self) -> Float32[ndarray, "regions width"]:
-        """One region of zeros."""
         return np.zeros((1, self.width), dtype=np.float32)
 
     def __call__(self, picture: PIL.Image.Image) -> ndarray:
@@ -138,7 +132,6 @@ def names_of(image: Image) -> list[str]:
 
 
 def read_regions(path: str | Path) -> RegionFile:
-    """The regions in a folder, an npz file or a TSV file."""
     place = Path(path)
     if place.is_dir():
         files = sorted(place.glob("*.npz"))
@@ -158,13 +151,11 @@ def read_regions(path: str | Path) -> RegionFile:
 
 
 def _one(path: Path) -> Regions:
-    """The regions in a file of one image."""
     arrays = read_npz(path, names="features boxes")
     return _regions(path, _named(arrays, "features", path), arrays.get("boxes"), *_size(arrays, path))
 
 
 def _all(path: Path) -> dict[str, Callable[[], Regions]]:
-    """The regions in a file of many images."""
     arrays: dict[str, ndarray] = read_npz(path, names="image_ids features boxes")
     ids, features = _named(arrays, "image_ids", path), _named(arrays, "features", path)
     names = list(map(str, ids.reshape(-1)))
@@ -187,7 +178,6 @@ def _all(path: Path) -> dict[str, Callable[[], Regions]]:
 
 
 def _lines(path: Path) -> dict[str, Callable[[], Regions]]:
-    """The regions of a TSV, by the places of its lines."""
     regions: dict[str, Callable[[], Regions]] = {}
     try:
         with open(path, "rb") as file:
@@ -236,7 +226,6 @@ def _line(path: Path, number: int, begin: int) -> Regions:
 def _regions(
     where: object, features: ndarray, boxes: ndarray | None, width: float | None, height: float | None
 ) -> Regions:
-    """Regions that are checked, boxes as fractions."""
     if features.ndim != 2 or not features.size or features.dtype.kind not in "fiu":
         given, allowed = f"{features.shape} {features.dtype}", "(regions, width) numbers"
         raise DataError("no table of features", where=where, given=given, allowed=allowed)

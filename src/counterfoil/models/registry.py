@@ -39,12 +39,10 @@ class ScorerEntry:
 
     @property
     def settings_class(self) -> type[Any] | None:
-        """The dataclass of its settings; None where it takes none."""
         return resolve(self.settings) if self.settings else None
 
     @property
     def named_models(self) -> tuple[str, ...]:
-        """The settings that name a further model."""
         kind = self.settings_class
         return tuple(row.name for row in fields(kind) if row.metadata.get("model")) if kind else ()
 

@@ -28,7 +28,6 @@ NO_NETWORK = re.compile(
 
 
 def library(name: str, package: str = "") -> Any:
-    """The package that is imported as `name`; raises `MissingExtraError` where it is not installed."""
     try:
         return import_module(name)
     except ModuleNotFoundError:
@@ -36,7 +35,6 @@ def library(name: str, package: str = "") -> Any:
 
 
 def import_torch() -> Any:
-    """The package torch; raises as `library`."""
     return library("torch")
 
 
@@ -75,7 +73,6 @@ def sampling(temperature: float, **more: Any) -> dict[str, Any]:
 
 
 def one_line(error: BaseException, most: int = 240) -> str:
-    """An error's own words in one line, cut off where they are many."""
     return " ".join(str(error).split())[:most]
 
 
@@ -129,7 +126,6 @@ def device_of(options: Options, *, where: str) -> Any:
 
 
 def precision_of(options: Options, device: Any, *, where: str) -> Any:
-    """The torch type of weights and activations; raises `InputError` for one that the device cannot do."""
     torch = import_torch()
     if options.precision not in PRECISIONS:
         raise InputError("unknown precision", where=where, given=options.precision, allowed=PRECISIONS)
@@ -165,7 +161,6 @@ class LoadContext:
 
     @classmethod
     def of(cls, where: str, options: Options, *takes: str) -> "LoadContext":
-        """The context of a model that takes a precision and the options `takes`."""
         reject_unused_options(where, options, "precision", *takes)
         device = device_of(options, where=where)
         dtype = precision_of(options, device, where=where)
@@ -174,7 +169,6 @@ class LoadContext:
     def identity(
         self, *, weights: str, revision: str = "", preprocessing: str = "", **facts: Any
     ) -> Identity:
-        """The identity of the model: its weights, and `facts` besides its device."""
         options, precision = {"device": self.device.type, **facts}, self.options.precision
         return Identity(self.where, revision, weights, preprocessing, precision, self.prompt, options)
 
@@ -205,6 +199,5 @@ def fewest_threads(network: Any, device: Any) -> Iterator[None]:
 
 
 def causes(error: BaseException) -> str:
-    """An error and all that led to it, with the names of their types, as one text."""
     cause = error.__cause__ or error.__context__
     return f"{type(error).__name__} {error}" + (f" {causes(cause)}" if cause else "")

@@ -38,8 +38,6 @@ _CELLS = 24
 
 @dataclass(frozen=True, eq=False)
 class PairSaliency:
-    """The heatmaps that a cross-encoder of transformers has in it."""
-
     identity: Identity
     matcher: Any
     tokens: HfTokens
@@ -48,7 +46,6 @@ class PairSaliency:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The methods that the model's family has."""
         protocol = getattr(self.matcher, "protocol", "itm")
         if hasattr(self.matcher, "crossed"):
             return ("grad-cam",) if protocol != "itc" else ()
@@ -78,13 +75,10 @@ class PairSaliency:
         return whole, part_maps
 
     def box(self, image: Image) -> Box:
-        """The part of the picture that the grid covers: all of it."""
         return WHOLE
 
 
 class Stream(NamedTuple):
-    """The attention of one transformer over words and patches."""
-
     #: (heads, places, places) of each layer; the class token of the pair is at place 0.
     attentions: Sequence[ndarray]
     #: Places of the text's tokens, marks included, and of patches or regions.
@@ -94,7 +88,6 @@ class Stream(NamedTuple):
 
 
 def of_rollout(matcher: Any, inputs: Any, ids: Sequence[int]) -> tuple[ndarray, TokenMaps]:
-    """Attention rollout: of the class token, and of every token of the text."""
     stream = matcher.stream(inputs, ids)
     flow = rollout(stream.attentions)
     return stream.fill(flow[:1, stream.patches])[0], stream.fill(flow[stream.words, stream.patches])
@@ -143,7 +136,6 @@ def weighted_attention(logit: Callable[[], Tensor], module: nn.Module) -> Float[
 
 
 def squared(rows: Float[ndarray, "tokens patches"]) -> TokenMaps:
-    """Rows of numbers of patches in a square."""
     side = isqrt(rows.shape[1])
     return rows.reshape(len(rows), side, side)
 

@@ -148,7 +148,6 @@ def _recognised(table: DataTable, identifier: str | None, column: str | None) ->
 
 
 def _candidates(table: DataTable, identifier: str | None) -> Iterator[TableLayout]:
-    """Every layout that the header fits, first the likeliest."""
     if "text_pred" in table and "label" in table:
         # What detectors of synthetic captions and images gave, by BiVLC's authors.
         both = "img_pred" in table
@@ -248,7 +247,6 @@ def first_column(table: DataTable, names: Sequence[str]) -> str | None:
 
 
 def _lower(table: DataTable) -> dict[str, str]:
-    """The columns by their names in lower case."""
     return {name.lower(): name for name in table.columns}
 
 
@@ -266,7 +264,6 @@ def _is_truth(values: Sequence[object], *, empty: bool = False, parts: bool = Fa
 
 
 def cell_text(cell: object) -> str:
-    """A cell as a text; "" of null."""
     # Parquet written by data-frame libraries keeps whole numbers beside gaps as 17.0.
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))

@@ -80,7 +80,6 @@ class Mixer(nn.Module):
         self.channels = _hidden(channels, sizes.hidden)
 
     def forward(self, cells: Tensor) -> Tensor:
-        """What is found in each cell, with what the other cells hold taken in."""
         cells = cells + self.cells(self.cells_norm(cells).transpose(1, 2)).transpose(1, 2)
         return cells + self.channels(self.channels_norm(cells))
 
@@ -98,7 +97,6 @@ class ImageTower(nn.Module):
         self.projection = nn.Linear(2 * last, sizes.width, bias=False)
 
     def forward(self, pixels: Tensor) -> Local:
-        """The whole, and what was found in each cell of the grid."""
         cells = self.body(pixels).flatten(2).transpose(1, 2) + self.position
         features = self.norm(self.mixer(cells))
         return Local(self.projection(torch.cat([features.mean(1), features.amax(1)], dim=1)), features)
@@ -117,7 +115,6 @@ class TextTower(nn.Module):
         self.projection = nn.Linear(2 * sizes.words, sizes.width, bias=False)
 
     def forward(self, tokens: Tensor) -> Local:
-        """The whole, and each word as it stands in its sentence."""
         there = (tokens != _PADDING).unsqueeze(-1)
         words = self.embedding(tokens)
         length = tokens.shape[1]
@@ -151,8 +148,6 @@ def _hidden(size: int, hidden: int) -> nn.Sequential:
 
 
 class SmallNetwork(PlacesNetwork):
-    """Both towers."""
-
     def __init__(self, vocabulary: int, sizes: Sizes) -> None:
         super().__init__()
         self.visual = ImageTower(sizes)
@@ -170,7 +165,6 @@ class SmallNetwork(PlacesNetwork):
         return replace(self.plain_towers(backbone, device, dtype), patches=patches)
 
     def projections(self) -> Sequence[nn.Parameter]:
-        """The last linear map of each tower."""
         return self.visual.projection.weight, self.text.projection.weight
 
 
@@ -189,7 +183,6 @@ def backbone(captions: Iterable[str], *, sizes: Sizes | None = None, seed: int =
 
 
 def words_of(captions: Iterable[str]) -> list[str]:
-    """The words and marks of captions, each once, in order."""
     return sorted({word for caption in captions for word in _WORD.findall(caption.lower())})
 
 
@@ -228,7 +221,6 @@ class Vocabulary:
     words: Mapping[str, int]
 
     def __call__(self, texts: Sequence[str]) -> Tensor:
-        """(batch, length) ids, 0 after the end; an empty text is one unknown word."""
         words = (_WORD.findall(text.lower()) for text in texts)
         rows = [[self.words.get(word, _UNKNOWN) for word in text] or [_UNKNOWN] for text in words]
         ids = torch.zeros(len(rows), max(map(len, rows), default=1), dtype=torch.int64)

@@ -71,7 +71,6 @@ class TextModel:
     end: int | None = None
 
     def score_pairs(self, batches: base.PairBatches, *, workers: int = 0) -> base.BatchNumbers:
-        """One number per pair of each batch, that of its caption."""
         for batch in batches:
             texts = base.prompted(self.identity, [caption for _, caption in batch])
             distinct = list(dict.fromkeys(texts))
@@ -90,7 +89,6 @@ class TextModel:
         return scores.tolist()
 
     def read(self, text: str) -> Ids:
-        """The tokens of a text, cut to what the model reads."""
         if not self.start:
             options = {"truncation": True, "max_length": self.length, "return_special_tokens_mask": True}
             given = self.tokenizer(text, **options)
@@ -101,11 +99,9 @@ class TextModel:
 
     @property
     def room(self) -> int:
-        """How many tokens of a text a causal model reads."""
         return self.length - len(self.start) - (self.end is not None)
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
-        """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
         texts = base.prompted(self.identity, captions)
         if self.start:
             return sum(len(self.words(text)) > self.room for text in texts)
@@ -118,11 +114,9 @@ class TextModel:
         return {"context": self.tokenizer.decode(self.start)} if self.start else {}
 
     def words(self, text: str) -> list[int]:
-        """The ids of a text without marks."""
         return self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
 
     def forward(self, rows: Sequence[Sequence[int]], **options: Any) -> tuple[Any, Tensor]:
-        """The network's answer to rows of ids, padded on the right, and which ids are no padding."""
         ids, mask = padded_ids(rows, self.tokenizer.pad_token_id or 0, self.device)
         return self.network(input_ids=ids, attention_mask=mask, **options), mask
 
@@ -312,13 +306,10 @@ _MODULES = ("Transformer", "Pooling", "Normalize")
 
 @dataclass(frozen=True, eq=False)
 class OnTextModel:
-    """What is done with a text model, under its identity."""
-
     model: TextModel
 
     @property
     def identity(self) -> base.Identity:
-        """That of the model."""
         return self.model.identity
 
 
@@ -332,7 +323,6 @@ class SentenceEncoder(OnTextModel, base.ComparedByCosine):
     lower: bool = False
 
     def embed_captions(self, batches: base.CaptionBatches) -> base.BatchVectors:
-        """One (batch, width) float32 array of unit vectors per batch."""
         for batch in batches:
             rows = self._read(batch)
             with torch.inference_mode():
@@ -341,11 +331,9 @@ class SentenceEncoder(OnTextModel, base.ComparedByCosine):
             yield array
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
-        """Tokens of each caption within its prompt, at most as many as the model reads."""
         return [len(row.ids) for row in self._read(captions)]
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
-        """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
         cased = [replace(caption, text=self._cased(base.text_of(caption))) for caption in captions]
         return self.model.over_limit(cased)
 
@@ -357,7 +345,6 @@ class SentenceEncoder(OnTextModel, base.ComparedByCosine):
 
 
 def load_encoder(argument: str, options: base.Options = base.DEFAULT) -> SentenceEncoder:
-    """The encoder in a local folder, or of that name on the hub."""
     where = f"text-encoder:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
     settings = declared.settings_of(declared.SentenceSettings, options.settings, where=where)
@@ -386,7 +373,6 @@ def load_encoder(argument: str, options: base.Options = base.DEFAULT) -> Sentenc
 
 
 def _pooled(model: TextModel, texts: Sequence[Ids], *, pooling: str) -> Tensor:
-    """A vector for each text."""
     output, mask = model.forward([text.ids for text in texts])
     states = output.last_hidden_state.float()
     if pooling == "cls":
@@ -430,7 +416,6 @@ def _sentence_facts(library: Any, argument: str, where: str) -> dict[str, Any]:
 
 
 def _file(library: Any, argument: str, name: str, where: str) -> Any:
-    """A JSON file of a folder or of the hub; None where there is none."""
     with loading.quiet(library):
         try:
             path = library.utils.cached_file(
@@ -445,7 +430,6 @@ def _file(library: Any, argument: str, name: str, where: str) -> Any:
 
 
 def load_tokens(argument: str, options: base.Options = base.DEFAULT) -> "TextEncoder":
-    """The model in a local folder, or of that name on the hub."""
     where = f"hf-text:{argument}"
     context = LoadContext.of(where, options, "prompt")
     name, _, layer = argument.rpartition("@") if "@" in argument else (argument, "", "")
@@ -465,7 +449,6 @@ def load_tokens(argument: str, options: base.Options = base.DEFAULT) -> "TextEnc
 
 
 def _states(model: TextModel, texts: Sequence[Ids], *, layer: int) -> Tensor:
-    """The unit vectors of the texts' tokens, by the states of a layer."""
     rows = [text.ids for text in texts]
     output, _ = model.forward(rows, output_hidden_states=True, return_dict=True)
     return torch.nn.functional.normalize(output.hidden_states[layer].float(), dim=-1)
@@ -476,7 +459,6 @@ class TextEncoder(OnTextModel):
 
     @property
     def local(self) -> "TextEncoder":
-        """Itself: single tokens are all that it gives."""
         return self
 
     def embed_tokens(self, batches: base.CaptionBatches) -> BatchTokens:
@@ -494,16 +476,13 @@ class TextEncoder(OnTextModel):
             yield captions
 
     def embed_frames(self, batches: base.ImageBatches, *, workers: int = 0) -> BatchFrames:
-        """It cannot: raises `InputError`."""
         raise InputError("reads captions and looks at nothing", where=self.identity.name)
 
     def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
-        """The ids of each text within the prompt; no model runs."""
         prompt = self.identity.prompt
         return [np.array(self.model.read(base.filled(prompt, text)).ids, dtype=np.int64) for text in texts]
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
-        """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
         return self.model.over_limit(captions)
 
 
@@ -545,7 +524,6 @@ class TextGenerator(OnTextModel):
         return [text.strip() for text in texts]
 
     def _ids(self, prompt: str | Sequence[str], head: str = "") -> list[int]:
-        """The ids of a prompt, within the chat template where there is one, and of how the answer begins."""
         tokenizer = self.model.tokenizer
         messages = [prompt] if isinstance(prompt, str) else list(prompt)
         if not getattr(tokenizer, "chat_template", None):
@@ -558,7 +536,6 @@ class TextGenerator(OnTextModel):
 
 
 def load_generator(argument: str, options: base.Options = base.DEFAULT) -> TextGenerator:
-    """The causal model in a local folder, or of that name on the hub."""
     model = load_lm(argument, options)
     if not model.start or not model.network.can_generate():
         problem = "the model writes no text"

@@ -33,7 +33,6 @@ from counterfoil.models.text_models import TextEncoder
 
 
 def load(name: str, options: Options, backbone: Backbone) -> "CosineMetric | FrameMetric | TokenMetric":
-    """The metric called `name`, such as "clip-s", around the model that `backbone` loads with the prefix."""
     where, given = f"metric:{name}", f"--backbone {options.backbone}"
     reject_unused_options(where, options, "precision", "prompt", "backbone", "settings")
     prompted = options.prompt != "{}"
@@ -82,7 +81,6 @@ class CosineMetric:
         references: Float[ndarray, "references width"] | None,
         starts: Int64[ndarray, "rows_and_one"] | None,
     ) -> Float[ndarray, "rows"]:
-        """One float64 number per row; see `counterfoil.metrics.captions.clip_score`."""
         assert images is not None
         how: dict[str, Any] = {"weight": self.settings.weight, "arithmetic": self.settings.arithmetic}
         if "references" not in self.needs:
@@ -126,7 +124,6 @@ class FrameMetric(Counting):
         references: TokenGroups | None,
         documents: Documents | None = None,
     ) -> Float[ndarray, "rows"]:
-        """One float64 number per row, EMScore's full F1; see `counterfoil.metrics.captions.token_match`."""
         assert images is not None
         rare = self.frequencies(candidates, references, documents)
         phrase = Phrases(None if rare is None else rare.with_end(), marks=True)
@@ -194,7 +191,6 @@ def _title(name: str, model: Any, settings: Settings) -> str:
 
 
 def _asked(settings: Settings, options: Options) -> Options:
-    """The options of the model behind the metric."""
     prompt = options.prompt if options.prompt != "{}" else settings.prefix + "{}"
     return replace(options, prompt=prompt, backbone="", settings={})
 
@@ -222,7 +218,6 @@ def _local_of(model: Any, name: str, options: Options) -> LocalEmbedder:
 def _identity(
     name: str, model: Identity, settings: Settings, kind: Kind, corpus: Corpus | None = None
 ) -> Identity:
-    """A metric's identity: all of the model behind it, and how its answers are compared."""
     values = registry.deciding_settings(settings, kind) | ({} if corpus is None else {"idf": corpus.identity})
     options = {**model.options, "model": model.name, "metric": values}
     return replace(model, name=f"metric:{name}", options=options)

@@ -26,20 +26,17 @@ _INSTALL = "install a Java runtime, version 8 or later (such as the package defa
 
 
 def telling(lines: Iterable[str]) -> Iterable[str]:
-    """The lines that say something of a failure: neither blank, nor a place in a program, nor chatter."""
     for line in lines:
         if line.strip() and not line.lstrip().startswith(_CHATTER) and not line.lstrip().startswith("at "):
             yield line.strip()
 
 
 def died(code: int, complaints: Sequence[str]) -> str:
-    """How a program ended, by its exit status and its last words."""
     how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
     return f"{how}; it said {f'last: {complaints[-1]}' if complaints else 'nothing'}"
 
 
 def run(command: Sequence[str], *, name: str, patience: float) -> str:
-    """Run a program that reads and writes files, and return what it said."""
     try:
         how: dict[str, Any] = {
             "capture_output": True,
@@ -59,7 +56,6 @@ def run(command: Sequence[str], *, name: str, patience: float) -> str:
 
 
 def java(name: str) -> str:
-    """Where `java` is; raises `ModelError` where PATH has none, for the metric `name`."""
     program = shutil.which("java")
     if program is None:
         raise ModelError("needs Java, and there is no program 'java' on PATH", where=name, hint=_INSTALL)
@@ -75,7 +71,6 @@ def folder(part: str) -> Path:
 
 
 def file(path: Path, name: str, hint: str) -> Path:
-    """`path` where there is such a file; else a `ModelError` for the metric `name` with what to do."""
     if not path.is_file():
         raise ModelError("a file is missing", where=name, given=path, hint=hint)
     return path
@@ -146,12 +141,10 @@ atexit.register(close_meteor)
 
 
 def _plain(text: str) -> str:
-    """A caption that is one caption to the program."""
     return " ".join(text.replace("|||", "").split())
 
 
 def check_meteor() -> None:
-    """Raise what `meteor` raises of things that are missing."""
     java(METEOR)
     again = "install pycocoevalcap again: pip install --force-reinstall 'counterfoil[java]'"
     for part in ("meteor-1.5.jar", "data/paraphrase-en.gz"):
@@ -198,7 +191,6 @@ def spice(
 
 
 def spice_command(models: Path | None = None) -> tuple[str, ...]:
-    """How SPICE is started; raises what `spice` raises of things that are missing."""
     place = folder("spice")
     library = place / "lib"
     program = java(SPICE)

@@ -102,7 +102,6 @@ class Client(ABC, Generic[Asked, Answer]):
         self._random = Random()
 
     def turned_into(self, kind: Callable[[ClientSettings, str], Other]) -> Other:
-        """A client of another kind for the same address, model and key."""
         return kind(self.settings, self._key)
 
     @abstractmethod
@@ -201,7 +200,6 @@ class Client(ABC, Generic[Asked, Answer]):
     def _sent(
         self, client: httpx2.Client, method: str, url: str, **given: Any
     ) -> tuple[httpx2.Response, bytes]:
-        """A response and its body, all of it within four timeouts."""
         most = _PARTS * self.settings.timeout
         until = time.monotonic() + most
         slow = httpx2.ReadTimeout(f"no whole answer within {most:g} s")
@@ -264,7 +262,6 @@ class Client(ABC, Generic[Asked, Answer]):
             raise self._failed("given up, since another request failed")
 
     def _backoff(self, tries: int) -> float:
-        """Seconds before the next try: doubled each time, with jitter, so that requests spread out."""
         return min(_LONGEST, self.settings.wait * 2**tries) * self._random.uniform(0.5, 1.0)
 
     def _shown(self, text: str) -> str:
@@ -280,7 +277,6 @@ class Client(ABC, Generic[Asked, Answer]):
 
 
 def _fulfil(future: "Future[Answer]", call: Callable[[], Answer]) -> None:
-    """Do what was promised."""
     try:
         future.set_result(call())
     except BaseException as error:

@@ -49,7 +49,6 @@ class Prompts:
 
     @classmethod
     def of(cls, protocol: str, *, question: str = "", image_question: str = "", where: str) -> "Prompts":
-        """The protocol's own words where none are given; raises `InputError` for a template without {}."""
         if image_question and protocol != "choose":
             problem = "image_question belongs to another protocol"
             raise InputError(problem, where=where, given=protocol, allowed="choose")
@@ -61,7 +60,6 @@ class Prompts:
         return cls(protocol, question, image_question)
 
     def about_pair(self, image: Image, caption: Caption) -> Parts:
-        """One image and the question about one caption."""
         return (image, filled(self.question, text_of(caption)))
 
 

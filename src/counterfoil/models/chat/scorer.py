@@ -108,12 +108,10 @@ class ChatScorer:
 
     @property
     def does(self) -> tuple[base.Ability, ...]:
-        """Pairs under `yes-no`, else whole questions."""
         return ("scores_pairs",) if self.prompts.protocol == "yes-no" else ("picks",)
 
     @property
     def picks_matchings(self) -> bool:
-        """Whether one answer names the whole matching of a quad."""
         return self.prompts.protocol == "two-images"
 
     @property
@@ -154,11 +152,9 @@ class ChatScorer:
         return {"models": sorted(self.endpoint.spent.models), **counts}
 
     def kept_in(self, folder: Path) -> "ChatScorer":
-        """The same scorer with its answers kept in `folder`."""
         return replace(self, endpoint=self.endpoint.kept_in(folder))
 
     def score_pairs(self, batches: base.PairBatches, *, workers: int = 0) -> base.BatchNumbers:
-        """One number per pair of each batch, NaN where there is no answer; images are sent, not decoded."""
         if not batches:
             return
         by_logprobs = self.found_reading() == "logprobs"
@@ -171,7 +167,6 @@ class ChatScorer:
             yield np.array([self._score(next(replies), by_logprobs) for _ in batch], dtype=np.float64)
 
     def pick(self, questions: Sequence[base.QuestionItems]) -> Iterator[base.Picks]:
-        """What the model picks in each question, in order."""
         requests = protocols.turns(questions, self.prompts, order=self._order, seed=self.seed)
         self.requests += len(requests)
         sent = [ChatRequest(self._sent(turn.parts), self.settings.max_tokens) for turn in requests]
@@ -196,7 +191,6 @@ class ChatScorer:
         return self.reading
 
     def spent(self) -> str:
-        """What was sent and used, and what had no answer, in one line."""
         used, again = self.endpoint.spent, f"{self.endpoint.spent.retried:,} of them again"
         tokens = used.prompt_tokens, used.completion_tokens
         prices = self.settings.input_price, self.settings.output_price

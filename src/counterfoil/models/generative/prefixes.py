@@ -41,7 +41,6 @@ class TextRow:
 
     @property
     def prompt(self) -> int:
-        """How many ids belong to the prompt."""
         return len(self.ids) - len(self.wanted) + 1
 
 
@@ -76,7 +75,6 @@ def cache_argument(model: Any, cache: Any) -> dict[str, Any]:
 
 
 def cache_of(output: Any) -> Any:
-    """The keys and values of what a model has read, from its output, by either name."""
     cache = getattr(output, "cache", None)
     return output.past_key_values if cache is None else cache
 
@@ -130,7 +128,6 @@ class GenerativeScorer:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
-        """One score per pair of each batch. A picture whose pairs follow one another is read once."""
         fresh, seen = new_images(batches), dict[int, Seen]()
         with closing(prepared(fresh, UNTOUCHED, workers=workers)) as pictures:
             for batch, new, arrays in zip(batches, fresh, pictures, strict=True):
@@ -146,7 +143,6 @@ class GenerativeScorer:
                 yield np.array(self.values(texts, parts), dtype=np.float64)
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
-        """How many captions are longer than the model reads, so that they are cut off."""
         return sum(self.too_long(text_of(caption)) for caption in captions)
 
 
@@ -183,7 +179,6 @@ def log_probabilities(
 def _follow(
     decoder: Decoder, prefixes: Mapping[int, Prefix], rows: Sequence[TextRow], values: list[ndarray]
 ) -> None:
-    """The log-probabilities of rows after their prefixes, all of one length."""
     read = len(decoder.read)
     rest: dict[int, TextRow] = {}
     for at, prefix in prefixes.items():

@@ -26,7 +26,6 @@ SPELLINGS = {"yes": ("Yes", " Yes", "yes", " yes"), "no": ("No", " No", "no", " 
 
 
 def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
-    """The scorer `vqa:NAME_OR_FOLDER`."""
     where = f"vqa:{argument}"
     context = LoadContext.of(where, options, "settings")
     settings = settings_of(VqaSettings, options.settings, where=where)
@@ -76,16 +75,13 @@ class Question:
         self.room = decoder.room(len(self.template.text(filled(question, ""))) + 1)
 
     def row(self, text: str) -> TextRow:
-        """The row of a caption, cut to what the model reads."""
         prompt = self.template.text(filled(self.question, self.shortened(text)))
         return TextRow(prompt, np.array([self.answers]))
 
     def too_long(self, text: str) -> bool:
-        """Whether a caption is cut."""
         return self.shortened(text) != text
 
     def shortened(self, text: str) -> str:
-        """The beginning of a caption that the model has room for."""
         # No tokenizer makes more ids than bytes.
         if len(text.encode("utf-8", "surrogatepass")) <= self.room:
             return text
