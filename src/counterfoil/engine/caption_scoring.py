@@ -82,12 +82,10 @@ class CaptionInputs:
             problem = f"{self.name} has no references, which {metric.identity.name} compares with"
             raise InputError(problem, hint=_without_references(metric.identity.name))
         if references is not None and not references.counts.all():
-            raise DataError(
-                f"a caption has no references, which {metric.identity.name} compares with",
-                where=self.row(int(np.argmin(references.counts))),
-                given=f"{int((references.counts == 0).sum())} of {len(self)} without",
-                hint=_without_references(metric.identity.name),
-            )
+            problem = f"a caption has no references, which {metric.identity.name} compares with"
+            where = self.row(int(np.argmin(references.counts)))
+            given = f"{int((references.counts == 0).sum())} of {len(self)} without"
+            raise DataError(problem, where=where, given=given, hint=_without_references(metric.identity.name))
         image = self.image if "images" in needs else None
         if "images" in needs and image is None:
             problem = f"{metric.identity.name} looks at images, and none were given"

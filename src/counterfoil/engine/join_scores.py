@@ -79,12 +79,8 @@ def covered(given: PrecomputedTable, benchmark: Benchmark) -> Benchmark:
     ids = set(given.ids or ())
     rows = np.array([at for at, name in enumerate(benchmark.questions.ids) if name in ids], dtype=np.int64)
     if not len(rows):
-        raise ScoreError(
-            f"answers no question of {benchmark.name}",
-            where=given.table.source,
-            given=few(list(given.ids or ())),
-            allowed=few(list(benchmark.questions.ids)),
-        )
+        problem, allowed = f"answers no question of {benchmark.name}", few(list(benchmark.questions.ids))
+        raise ScoreError(problem, where=given.table.source, given=few(list(given.ids or ())), allowed=allowed)
     if len(rows) == len(benchmark):
         return benchmark
     title = f"{benchmark.title} ({len(rows):,} of its {len(benchmark):,})"
@@ -180,13 +176,10 @@ def _rows(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[nd
     if names is not None:
         rows = _rows_by_id(names, benchmark, given.table.source, note)
     elif len(given) != len(benchmark):
-        raise ScoreError(
-            f"the table has another number of rows than {benchmark.name} has questions",
-            where=given.table.source,
-            given=f"{len(given)} rows",
-            allowed=f"{len(benchmark)}, in the benchmark's order",
-            hint="add a column 'id' with the ids of the questions, or columns caption and negative_caption",
-        )
+        problem = f"the table has another number of rows than {benchmark.name} has questions"
+        where, allowed = given.table.source, f"{len(benchmark)}, in the benchmark's order"
+        hint = "add a column 'id' with the ids of the questions, or columns caption and negative_caption"
+        raise ScoreError(problem, where=where, given=f"{len(given)} rows", allowed=allowed, hint=hint)
     else:
         rows = columns.rows_in_order()
     columns.check(rows)
@@ -356,12 +349,9 @@ class _Columns:
         for subset in dict.fromkeys([*of_questions, *of_table]):
             if rows[subset] != questions[subset]:
                 name = self.benchmark.name
-                raise ScoreError(
-                    f"subset '{subset}' has another number of rows than of questions in {name}",
-                    where=self.given.table.source,
-                    given=f"{rows[subset]} rows",
-                    allowed=str(questions[subset]),
-                )
+                problem = f"subset '{subset}' has another number of rows than of questions in {name}"
+                where, given = self.given.table.source, f"{rows[subset]} rows"
+                raise ScoreError(problem, where=where, given=given, allowed=str(questions[subset]))
         order = np.empty(len(self.benchmark), dtype=np.int64)
         order[np.argsort(of_questions, kind="stable")] = np.argsort(of_table, kind="stable")
         return order
@@ -382,20 +372,15 @@ class _Columns:
         missing = [q for q, key in enumerate(of_questions) if len(rows_of[key]) < wanted[key]]
         if missing:
             ids = [benchmark.questions.ids[question] for question in missing]
-            raise ScoreError(
-                f"questions of {benchmark.name} have no row with their captions",
-                where=table.source,
-                given=f"{len(missing)} of {len(benchmark)} missing: {few(ids)}",
-                hint=f"the first asks about {_cells(of_questions[missing[0]])}",
-            )
+            problem = f"questions of {benchmark.name} have no row with their captions"
+            given = f"{len(missing)} of {len(benchmark)} missing: {few(ids)}"
+            hint = f"the first asks about {_cells(of_questions[missing[0]])}"
+            raise ScoreError(problem, where=table.source, given=given, hint=hint)
         doubled = next((key for key in wanted if len(rows_of[key]) > wanted[key]), None)
         if doubled is not None:
             first, second = rows_of[doubled][wanted[doubled] - 1], rows_of[doubled][wanted[doubled]]
-            raise ScoreError(
-                "a question is answered twice",
-                where=f"{table.where(first)} and {table.where(second)}",
-                given=_cells(doubled),
-            )
+            where = f"{table.where(first)} and {table.where(second)}"
+            raise ScoreError("a question is answered twice", where=where, given=_cells(doubled))
         rows = np.asarray([rows_of[key].popleft() for key in of_questions], dtype=np.int64)
         alike = sum(count for count in wanted.values() if count > 1)
         if alike and (rows != np.arange(len(rows))).any():

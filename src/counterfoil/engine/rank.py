@@ -103,13 +103,10 @@ def _blocks(benchmark: Benchmark, scorer: Any, session: Session) -> Blocks:
         return Products(*sides) if comparison is None else CustomSimilarity(comparison, *sides)
     if ability == "scores_pairs":
         if n * m > ALL_PAIRS:
-            raise InputError(
-                f"{benchmark.name} has too many pairs for a scorer of pairs",
-                where=scorer.identity.name,
-                given=f"{n:,} x {m:,} = {n * m:,}",
-                allowed=f"up to {ALL_PAIRS:,}",
-                hint="let a dual encoder choose: --first-stage SCORER --depth 32",
-            )
+            problem = f"{benchmark.name} has too many pairs for a scorer of pairs"
+            where, given = scorer.identity.name, f"{n:,} x {m:,} = {n * m:,}"
+            hint = "let a dual encoder choose: --first-stage SCORER --depth 32"
+            raise InputError(problem, where=where, given=given, allowed=f"up to {ALL_PAIRS:,}", hint=hint)
         rows, columns = np.divmod(np.arange(n * m), m)
         return Matrix(session.scores(benchmark, scorer, (columns, rows)).reshape(n, m))
     named = scorer.image_ids is not None or scorer.caption_ids is not None
@@ -378,12 +375,10 @@ class _Direction:
         missing = np.flatnonzero((rows < 0) & self.search.defined)
         if len(missing):
             names = few([self._query(int(at)) for at in missing])
-            raise ScoreError(
-                f"queries of {self.benchmark} have no ranking",
-                where=self.where,
-                given=f"{len(missing)} of {len(rows)} missing: {names}",
-                hint=f"the first ranking is of '{self.lists.queries[0]}'" if self.lists.queries else None,
-            )
+            problem = f"queries of {self.benchmark} have no ranking"
+            given = f"{len(missing)} of {len(rows)} missing: {names}"
+            hint = f"the first ranking is of '{self.lists.queries[0]}'" if self.lists.queries else None
+            raise ScoreError(problem, where=self.where, given=given, hint=hint)
         return rows
 
     @cached_property
@@ -439,13 +434,10 @@ class _Direction:
                 short = (self.lengths[queries] < places) & (not truncated_as_miss)
                 if short.any():
                     at = int(np.argmax(short))
-                    raise InputError(
-                        f"the ranking is too short for R-Precision on {self.benchmark}",
-                        where=f"{self.where}, query '{self._query(lo + at)}'",
-                        given=f"{self.lengths[lo + at]} items",
-                        allowed=f"{places[at]} or more",
-                        hint=_HINT,
-                    )
+                    problem = f"the ranking is too short for R-Precision on {self.benchmark}"
+                    where = f"{self.where}, query '{self._query(lo + at)}'"
+                    given, allowed = f"{self.lengths[lo + at]} items", f"{places[at]} or more"
+                    raise InputError(problem, where=where, given=given, allowed=allowed, hint=_HINT)
                 for at in np.flatnonzero(places).tolist():
                     hits = np.count_nonzero(right[at, ranked[at][: places[at]]])
                     shares[nth, :, lo + at] = hits / places[at]

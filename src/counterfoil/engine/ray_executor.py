@@ -166,12 +166,10 @@ class _Stage:
                 # One that was not loaded by its name travels with its weights.
                 load = ray.put(cloudpickle.dumps(source_of(scorer) or (lambda: scorer)))
             except Exception as error:
-                raise InputError(
-                    "this scorer cannot be sent to other processes",
-                    where=work.cache.identity.name,
-                    given=str(error) or type(error).__name__,
-                    hint="name it, or give it attributes that pickle takes",
-                ) from error
+                problem = "this scorer cannot be sent to other processes"
+                given = str(error) or type(error).__name__
+                hint = "name it, or give it attributes that pickle takes"
+                raise InputError(problem, where=work.cache.identity.name, given=given, hint=hint) from error
             self._sent = ray.put(cloudpickle.dumps(bare)), items, load
         return self._sent
 
@@ -184,9 +182,7 @@ class _Stage:
             # What Ray says of a lost worker, without its headings.
             headings = ("class_name", "actor_id", "namespace")
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-            raise StorageError(
-                f"{self._failures} workers ended one after the other and finished nothing",
-                where=self._work.stage,
-                given=" ".join(line for line in lines if not line.startswith(headings)),
-                hint="it goes on where it was when run again; a smaller --batch-size needs less memory",
-            ) from None
+            problem = f"{self._failures} workers ended one after the other and finished nothing"
+            given = " ".join(line for line in lines if not line.startswith(headings))
+            hint = "it goes on where it was when run again; a smaller --batch-size needs less memory"
+            raise StorageError(problem, where=self._work.stage, given=given, hint=hint) from None

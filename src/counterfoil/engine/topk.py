@@ -250,13 +250,10 @@ def top_lists(
     top = lists.first(direction, at, k, progress)
     short = np.flatnonzero((top < 0).any(axis=1))
     if len(short):
-        raise InputError(
-            "a list ends early",
-            where=f"{lists.name}, {direction}/{queries[short[0]]}",
-            given=f"{int((top[short[0]] >= 0).sum())} items",
-            allowed=f"{k} or more",
-            hint=f"so for {len(short):,} of {len(top):,} queries; choose a smaller --k",
-        )
+        where = f"{lists.name}, {direction}/{queries[short[0]]}"
+        given = f"{int((top[short[0]] >= 0).sum())} items"
+        hint = f"so for {len(short):,} of {len(top):,} queries; choose a smaller --k"
+        raise InputError("a list ends early", where=where, given=given, allowed=f"{k} or more", hint=hint)
     return top
 
 
