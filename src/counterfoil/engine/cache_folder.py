@@ -1,7 +1,4 @@
-"""The folder of finished work as a whole: whose it is, how large it is, and what of it may go.
-
-Only files that a cache has written, known by place and name, are ever counted or removed.
-"""
+"""The cache folder as a whole: its contents by model, its size, and removal of what a cache has written."""
 
 import re
 import time

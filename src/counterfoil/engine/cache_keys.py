@@ -29,7 +29,6 @@ _UNSETTLED_NS = 2_000_000_000
 #: Files of more bytes than this are read in blocks: a video may be larger than the memory.
 _WHOLE = 1 << 24
 
-#: The list of digests in a cache folder.
 MEMO = "files-v1.parquet"
 _MEMO_SCHEMA = Schema(
     {
@@ -45,11 +44,7 @@ Stamp = tuple[int, int, int]
 
 
 def image_keys(images: Sequence[Image], *, cache: Path | None, progress: Progress) -> list[str]:
-    """A name for the content of each image: the digest of its encoded bytes (or pixels), with its crop.
-
-    A video is named by its files and the part and frames that are looked at, an image without a source by its
-    id.
-    """
+    """A key for each image: the digest of its bytes (or pixels) and crop; of a video also its frames."""
     cache = None if cache is None else local_folder(cache)
     memo = _load_memo(cache)
     digests: dict[Hashable, str] = {}

@@ -1,8 +1,4 @@
-"""Caption metrics' answers for every candidate that a benchmark or a command asks about.
-
-Distinct items go through a model once. Rows are never taken together, though two may hold the same texts:
-document frequencies count every row of the load.
-"""
+"""Caption metrics' scores; equal rows stay apart, since document frequencies count every row."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -30,10 +26,7 @@ from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 
 @dataclass(frozen=True, eq=False)
 class CaptionInputs:
-    """Candidates, one per row, with positions of their image, caption and references.
-
-    `owner` numbers what rows are of where several share an image and its references; None: each is by itself.
-    """
+    """Candidates, one per row; rows of one `owner` share an image and its references (None: none do)."""
 
     images: tuple[Image, ...]
     captions: tuple[Caption, ...]
@@ -119,7 +112,6 @@ def _without_references(name: str) -> str:
     return "metric:clip-s, metric:pac-s and metric:em-score do without, with a model (--backbone)"
 
 
-#: Numbers in one block of gathered embeddings.
 _BLOCK = 1 << 23
 
 #: What answers for the rows of one question set, given its references.
@@ -185,7 +177,6 @@ def _rows_of(
 
     def answer(inputs: CaptionInputs) -> Float64[ndarray, "rows"]:
         scores = np.empty(len(inputs), dtype=np.float64)
-        # A block gathers about as many embeddings as there is room for.
         counts = np.full(len(inputs), 2) if inputs.references is None else 2 + inputs.references.counts
         number = np.cumsum(counts) // max(1, _BLOCK // max(1, captions.shape[1]))
         cuts = [*(np.flatnonzero(np.diff(number)) + 1).tolist(), len(inputs)]
@@ -230,10 +221,10 @@ def _unit(rows: ndarray) -> ndarray:
 
 
 def score_benchmark(benchmark: Benchmark, metric: CaptionMetric, *, session: Session = Session()) -> Scores:
-    """What a caption metric gives to every candidate that `benchmark` asks about, in the questions' shape.
+    """A caption metric's score of every candidate in `benchmark`, in the questions' shape.
 
     Preferences that draw references are (n, 2, draws). First and second candidates are loads of their own, as
-    in the released scripts, so that no document counts twice. A candidate of several sentences gets their
+    in the released scripts, so that no document counts twice; a candidate of several sentences gets their
     mean.
     """
     inputs = _inputs(benchmark, metric)

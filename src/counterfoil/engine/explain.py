@@ -1,9 +1,7 @@
 """Explanations of scores: what each word adds, and which part of the picture each word leans on.
 
-A word's drop is the caption's score less that of the caption without the word. Occlusion covers one cell of a
-grid at a time (Zeiler and Fergus, ECCV 2014): a caption's heat is how far its score drops, a word's heat how
-much larger that drop is than for the caption without the word. Models with patches (`models.dual`) or
-attention (`models.saliency`) can be looked into as well.
+Occlusion covers one cell of a grid at a time (Zeiler and Fergus, ECCV 2014): a caption's heat is how far its
+score drops, a word's heat how much larger that drop is than for the caption without the word.
 """
 
 import io
@@ -32,7 +30,6 @@ from counterfoil.store import digest
 FILLS = ("mean", "blur")
 #: The blur's radius in parts of the picture's shorter side.
 _BLUR = 0.1
-#: Cells to a side of the grid.
 MOST_CELLS = 64
 
 _WORD = re.compile(r"\w+(?:['’.-]\w+)*")
@@ -132,7 +129,6 @@ _ROUNDING = 1e-12
 
 _Item = TypeVar("_Item")
 
-#: The grid of occlusion where none is given.
 _GRID = Occlusion()
 
 
@@ -142,11 +138,9 @@ class HeatMethod:
 
     name: str
     title: str
-    #: What a cell's number is.
     unit: str
     #: Whether 0 means nothing and the sign matters.
     signed: bool = False
-    #: What of a model it needs.
     needs: str = ""
 
 
@@ -192,7 +186,6 @@ class Heat:
     method: str
     whole: Float[ndarray, "rows columns"]
     parts: Float[ndarray, "spans rows columns"]
-    #: The part of the picture that the grid covers.
     box: Box = WHOLE
 
 

@@ -1,8 +1,7 @@
-"""Ranks of a gallery's right answers in both directions, from one pass over the scores.
+"""Ranks of a gallery's right answers in both directions, from one pass over blocks of images x all captions.
 
-A block is some images x all captions, so that each caption's counts add up over blocks. For that the scores
-of right answers are computed beforehand, by small products; where these differ from the block's in the last
-bit, the caption is counted again.
+Scores of right answers come from small products beforehand; a caption for which these differ from the
+block's in the last bit is counted again.
 """
 
 import threading
@@ -22,7 +21,6 @@ from counterfoil.errors import InputError
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
 from counterfoil.metrics.ranks import Qrels, distinct_pairs, row_counts, tally
 
-#: Bytes of a block of scores.
 _BLOCK = 50_000_000
 #: Images whose right answers are scored together beforehand.
 _BEFOREHAND = 72

@@ -1,8 +1,6 @@
 """Given answers to a benchmark's questions: by ids where there are any, else by captions, else by row.
 
-Numbers that land at the wrong question look like numbers of a weak model, so nothing is guessed: what does
-not fit is an error, and what is left out is said. Texts are compared in lower case and by their words. Ids of
-items may be paths, lack the file's ending, or be the number at its end (`_READINGS`).
+Numbers at the wrong question look like those of a weak model: what does not fit is an error.
 """
 
 import re
@@ -52,11 +50,9 @@ def join_scores(
 ) -> Answers:
     """What `given` answers to every question of `benchmark`, in the order of its questions.
 
-    A table is matched by its ids (with a file per subset: `subset/id`), which must be those of the questions;
-    else by captions with file name and subset, where both have those; else its rows are in the benchmark's
-    order, or in that of each subset, and captions that are there must agree. Scores of captions that people
-    rated are matched by the questions' ids, or by image and caption. `note` is told what is left out and what
-    is believed. Embeddings are matched by ids, or in order, and compared by their cosine in float64.
+    A table is matched by its ids (with a file per subset: `subset/id`); else by captions with file name and
+    subset, where both have those; else by row, within each subset if both know it, and captions must agree.
+    Rated captions are matched by the questions' ids, or by image and caption; embeddings by ids, or in order.
     """
     if isinstance(given, PrecomputedEmbeddings):
         return _compare(given, benchmark)
@@ -101,10 +97,7 @@ def answered(given: PrecomputedTable, benchmark: Benchmark) -> tuple[Precomputed
 def _of_questions(
     given: PrecomputedTable, benchmark: Benchmark, note: Note
 ) -> tuple[PrecomputedTable, Int64[ndarray, "n"]]:
-    """The table as one of the kind that is asked for, and its entry for every question.
-
-    Where each question has one score, the table has too, whatever its ids and values looked like.
-    """
+    """The table as one of the kind that is asked for, and its entry for every question."""
     outcomes = given.kind in benchmark.questions.given and set(map(str.lower, given.column)) & set(OUTCOMES)
     one_score = given.kind != "rated_scores" and len(given.column) == 1 and given.side is None
     if benchmark.questions.row_per_question and one_score and not outcomes:
@@ -223,7 +216,6 @@ def _compare(given: PrecomputedEmbeddings, benchmark: Benchmark) -> Scores:
     if texts is None:
         images = item_rows("image", benchmark.images, given, benchmark.name, used_images)
     rows = item_rows("caption", benchmark.captions, given, benchmark.name, used_captions)
-    # Captions with images, or with other captions.
     left, right = rows[captions.ravel()], (rows if images is None else images)[others.ravel()]
     embeddings = given.captions if images is None else given.images
     scores = compare_rows(given, given.captions, embeddings, left, right)
@@ -256,9 +248,6 @@ def item_rows(
         counted = f"{len(missing)} of {len(wanted)} missing: {few(missing)}"
         raise DataError(problem, where=where, given=counted, hint=hint)
     return row_of
-
-
-# -- rows of a table and questions --------------------------------------------------------------------------
 
 
 class _Columns:
@@ -357,10 +346,7 @@ class _Columns:
         return order
 
     def rows_by_captions(self, note: Note) -> Int64[ndarray, "n"]:
-        """For every question the row of the table with its captions (and file name and subset, if any).
-
-        Questions that agree in all of these are answered by their rows in order.
-        """
+        """For every question the row with its captions, file name and subset; of equal ones in order."""
         table, benchmark = self.given.table, self.benchmark
         columns = [(self.captions[0][slot], texts) for slot, texts in sorted(self.captions[1].items())]
         columns += [column for column in (self.files, self.subsets) if column is not None]

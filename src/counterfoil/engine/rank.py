@@ -1,9 +1,7 @@
 """Rankings of galleries by any kind of scorer.
 
-A scorer of pairs is asked about the first `depth` items of each query by a cheaper scorer: these come first
-in its order, all others keep theirs below. What stands behind the end of a given list is unknown, and a
-measure that depends on it is refused, unless `truncated_as_miss` counts it as wrong, as published numbers
-have been computed.
+A scorer of pairs reorders the first `depth` items of a cheaper scorer. What stands behind the end of a given
+list is unknown; a measure that depends on it is refused, unless `truncated_as_miss` counts it as wrong.
 """
 
 from collections.abc import Iterator, Sequence
@@ -56,8 +54,7 @@ def rank_galleries(
 ) -> list[Rankings]:
     """What `scorer` answers to galleries: the places of right answers, and the first `top` of each query.
 
-    Galleries of the same items are ranked in one pass. A `Scorer` of pairs scores all pairs of a gallery of
-    up to a million; with a `first_stage` only what that one puts first, `depth` items of each query.
+    A scorer of pairs scores all pairs of up to a million, or the first `depth` items of a `first_stage`.
     """
     able = {ability_for(scorer, benchmark) for benchmark in benchmarks}
     if able == {"given_rankings"}:
@@ -72,7 +69,6 @@ def rank_galleries(
     if first_stage is not None and able != {"scores_pairs"}:
         hint = "leave --first-stage out: this scorer ranks the whole gallery"
         raise InputError("a first stage is for scorers of pairs", given=scorer.identity.name, hint=hint)
-    # Benchmarks of the same items in the same order are ranked together.
     groups: dict[tuple[object, ...], list[int]] = {}
     for i, benchmark in enumerate(benchmarks):
         image_items = tuple((image.id, image.crop) for image in benchmark.images)
@@ -161,7 +157,6 @@ def _again(
     return [Rankings(*sides) for sides in zip(ranks[::2], ranks[1::2], strict=True)]
 
 
-#: The abilities of a first stage: those that score a gallery of any size.
 _WHOLE = {"embeds", "given_embeddings", "given_similarity"}
 
 
@@ -288,8 +283,6 @@ def _shares(
     return values
 
 
-# -- given rankings ---------------------------------------------------------------------------------------
-
 _HINT = "give full rankings, or scores"
 
 
@@ -301,10 +294,9 @@ def rank_precomputed(
     truncated_as_miss: bool = False,
     note: Note = warn,
 ) -> Rankings:
-    """Where the right answers of a gallery stand in given rankings, in both directions.
+    """Where the right answers of a gallery stand in given rankings, in both directions; nothing is level.
 
-    A list orders all it names, so nothing is level. Lists that end too early for a gallery of parts, or
-    before R where a rule says what is right, are refused without `truncated_as_miss`.
+    Lists that end too early for a gallery of parts, or before R, are refused without `truncated_as_miss`.
     """
     images, captions = ([item.id for item in items] for items in (benchmark.images, benchmark.captions))
     placed, cut = [], []

@@ -1,7 +1,6 @@
 """The `ray` executor: workers of a Ray cluster compute the shards that a cache lacks, each as a rank does.
 
-Ray carries items and names; values go to the cache. So any worker, node or driver may be killed: what was not
-finished is done again, and Ray's own restarts and retries are not used.
+Values go to the cache, so any worker, node or driver may be killed; Ray's own retries are not used.
 """
 
 import time
@@ -33,8 +32,7 @@ _START = 180.0
 class RayExecutor:
     """Workers of a Ray cluster: one per GPU, else one per `cpus` processors (1) of all its machines.
 
-    The cluster is that at `address` ("HOST:PORT", or "ray://HOST:PORT" from outside), or this machine where
-    it is "". Workers stay until `close`, the end of a `with` block, or the end of the process.
+    The cluster is that at `address` ("HOST:PORT", or "ray://HOST:PORT" from outside), or this machine ("").
     """
 
     distant: ClassVar[bool] = True
@@ -80,7 +78,6 @@ class _Stage:
         self._open = set(range(len(work)))
         self._name = f"{work.cache.identity.key} {type(work.scorer).__qualname__}"
         self._sent: tuple[Any, ...] = ()
-        #: What is awaited: of which worker, and whether that computes.
         self._asked: dict[Any, tuple[Any, bool]] = {}
         self._turn = self._failures = 0
 

@@ -1,8 +1,4 @@
-"""The best k of a gallery for every query, exactly, and the first items of each model in one numbering.
-
-Once k items of a query are known, only what scores above the k-th matters: one comparison per score, and few
-survive it. Memory is that of a few blocks, whatever the size of the gallery.
-"""
+"""The exact best k of a gallery for every query, and the first items of each model in one numbering."""
 
 import os
 import threading
@@ -25,7 +21,6 @@ from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 from counterfoil.storage.parallel import Part, Result, map_ahead
 
-#: Default number of threads at most.
 _MOST = 8
 
 
@@ -59,11 +54,7 @@ def top_k(
     threads: int | None = None,
     progress: Progress = silent,
 ) -> tuple[Int[ndarray, "queries k"], Float[ndarray, "queries k"]]:
-    """The k items of highest inner product with each query, best first, and their products.
-
-    Of equal scores the lower position stands first, in whatever blocks the work is done. Takes float32 or
-    float64.
-    """
+    """The k items of highest inner product with each query, and their products; ties by position."""
     if queries.shape[1] != gallery.shape[1]:
         raise InputError(
             "queries and gallery differ in width", given=f"{queries.shape[1]} and {gallery.shape[1]}"

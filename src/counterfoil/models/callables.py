@@ -48,11 +48,7 @@ class FunctionScorer:
 
 @dataclass(frozen=True, eq=False)
 class ModuleEncoder(base.ComparedByCosine):
-    """An `Embedder` around a torch module with `encode_image` and `encode_text`.
-
-    The module stays on its device and in its mode of training, except while it encodes; its weights are
-    digested at every evaluation.
-    """
+    """An `Embedder` around a torch module; it stays on its device, and is in `eval` mode while it encodes."""
 
     identity: base.Identity
     model: Any
@@ -60,10 +56,7 @@ class ModuleEncoder(base.ComparedByCosine):
     tokenizer: Callable[[list[str]], Any]
 
     def embed_images(self, batches: base.ImageBatches, *, workers: int = 0) -> base.BatchVectors:
-        """One (batch, width) float32 array of unit vectors per batch.
-
-        `workers` are used where `preprocess` can be sent to them.
-        """
+        """Unit vectors per batch; `workers` are used where `preprocess` can be sent to them."""
         torch = import_torch()
         preparation = partial(_as_array, self.preprocess)
         try:

@@ -1,17 +1,12 @@
 """CLIP's towers in fewer operations, for scoring only.
 
-Equal to the towers of open_clip up to rounding (tests require 1e-5 on unit vectors). `agreeing` compares both
-on a sample when a model is loaded, and only towers that agree are used. Savings:
+`agreeing` compares them with open_clip's on a sample, and only those that agree are used. Savings:
 
 * a caption is computed up to its end mark: under a causal mask nothing before it sees what follows;
-* for the same reason captions with a common prefix ("a man in a red ...") share the states of that prefix, so
-  the captions of a batch are computed as a tree of tokens, each node once;
+* captions of a batch are computed as a tree of tokens: those with a common prefix share its states;
 * the last block is computed for the one token that is pooled;
-* patches are multiplied as a matrix; biases, residuals and QuickGELU's factors are part of the matrix
-  products:
+* patches, biases, residuals and QuickGELU's factors are part of matrix products:
   x sigmoid(1.702 x) = silu(1.702 x) / 1.702.
-
-For any other structure `image_tower` and `text_tower` return None, and the library's own forward is used.
 """
 
 from collections.abc import Sequence
@@ -52,7 +47,6 @@ class FastImageTower:
 class CausalText:
     """A causal text transformer of open_clip that pools the end mark, so that texts may be cut behind it."""
 
-    #: The module with token_embedding, positional_embedding, transformer, ln_final and text_projection.
     text: Any
     #: The id of the end mark, or None where it is the highest id of a text.
     end: int | None
@@ -160,10 +154,7 @@ def grow(rows: Sequence[Sequence[int]]) -> Tree:
 
 @dataclass(frozen=True, eq=False)
 class PackedLayout:
-    """How the (nodes, width) states of a tower lie in its (batch, length) sequences.
-
-    Without a tree every place is a node, in order, and the first token is pooled.
-    """
+    """How (nodes, width) states lie in (batch, length) sequences; without a tree the first is pooled."""
 
     batch: int
     length: int
@@ -283,7 +274,6 @@ def _pooled(x: Any, blocks: Any, layout: PackedLayout) -> Any:
     """(batch, width) states of the pooled tokens after all blocks; (nodes, width) `x` is overwritten."""
     for block in blocks[:-1]:
         _block(x, block, layout)
-    # The last block on the pooled tokens alone, which look at all others.
     block, width = blocks[-1], x.shape[1]
     attention, normed = block.attn, block.ln_1(x)
     weight, bias = attention.in_proj_weight, attention.in_proj_bias

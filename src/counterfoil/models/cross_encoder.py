@@ -1,8 +1,4 @@
-"""Cross-encoders of every kind: a number for an image and a caption that are read together.
-
-A family of models contributes a `Matcher`: what it computes once per image, and what per pair. Captions go
-through the model in groups of like length, padded on the right and masked.
-"""
+"""Cross-encoders: a `Matcher` says what is computed once per image, and what per pair."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -23,7 +19,6 @@ from counterfoil.models.base import BatchNumbers, Identity, PairBatches, cut_off
 from counterfoil.models.hf_loading import SAMPLE, HfTokens, padded_ids
 from counterfoil.models.runtime import model_errors
 
-#: What a model computes of one image, on its device.
 State = tuple[Tensor, ...]
 
 
@@ -111,7 +106,6 @@ class CrossEncoder:
                     rows = self.tokens.ids(prompted(self.identity, [caption for _, caption in batch]))
                     scores = np.empty(len(batch), dtype=np.float32)
                     for group in length_groups([len(row) for row in rows]):
-                        # The images of this group alone, numbered anew.
                         images_of = [slots[id(batch[pair][0])] for pair in group]
                         used, image_of = np.unique(images_of, return_inverse=True)
                         pairs = self._tokenized([rows[pair] for pair in group], image_of)
@@ -158,10 +152,7 @@ def new_images(batches: PairBatches) -> list[list[Image]]:
 
 
 def length_groups(lengths: Sequence[int]) -> list[Int64[ndarray, "some"]]:
-    """The positions of captions in groups of like length, shortest first.
-
-    The longest of a group has at most 8 tokens more than twice those of the shortest, so that little is
-    padding.
+    """Positions of captions in groups, shortest first; the longest is at most twice the shortest and 8.
 
     >>> [group.tolist() for group in length_groups([9, 40, 12, 8])]
     [[3, 0, 2], [1]]

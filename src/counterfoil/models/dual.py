@@ -1,11 +1,9 @@
 """Dual encoders of every model library: batches in, unit vectors out, of whole items or of their parts.
 
 Tokens are the states of the text tower after its last norm, projected as the whole caption is (EMScore's
-`encode_text(local=True)`); the whole caption is its mark of the end. Frames are pictures like any others.
-
-Patches are the values of a vision transformer's last attention, taken through its output projection, the last
-norm and the projection of the whole ("MaskCLIP": Zhou, Loy and Dai, ECCV 2022, section 3.2): what the pooling
-token would be, if it looked at one patch alone. A pooling head (SigLIP) is run on each patch alone.
+`encode_text(local=True)`). Patches are the values of a vision transformer's last attention, through its
+output projection, last norm and the projection of the whole ("MaskCLIP": Zhou, Loy and Dai, ECCV 2022,
+section 3.2); a pooling head (SigLIP) is run on each patch alone.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -71,10 +69,7 @@ class LocalEncoder:
         return [self.tower.filled(ids) for ids in self.tower.ids(inside)]
 
     def embed_frames(self, batches: base.ImageBatches, *, workers: int = 0) -> BatchFrames:
-        """For each batch the unit vectors of its items' frames, float32; a picture has one.
-
-        Videos are decoded as a stream, `FRAMES` at a time, pictures in `workers` processes.
-        """
+        """Unit vectors of frames; videos are decoded `FRAMES` at a time, pictures in `workers`."""
         still = [batch for batch in batches if batch and _all_pictures(batch)]
         with closing(prepared(still, self.whole.preparation, workers=workers)) as stream:
             for batch in batches:
@@ -149,9 +144,7 @@ class Patches:
 
 @dataclass(frozen=True, eq=False)
 class PatchEncoder:
-    #: What gives their features: prepared pictures to a (batch, patches, width) tensor.
     encode: Callable[[Sequence[ndarray]], Any]
-    #: How the model sees a picture: resized and cropped, or whole.
     seen: Any = None
     grid: tuple[int, int] | None = None
     preparation: Preparation = UNTOUCHED
@@ -205,17 +198,12 @@ class Towers:
     tokens: TokenTower | None = None
     #: The patches of pictures in the same space, where the tower has some.
     patches: PatchEncoder | None = None
-    #: Which implementation computes each tower, for the provenance of a run.
     notes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class DualEncoder:
-    """An `Embedder` around the two towers of a model.
-
-    Embeddings are normalised in float32 and compared in float64; with a `comparison` the towers give finished
-    rows.
-    """
+    """An `Embedder` around the two towers of a model; with a `comparison` the towers give finished rows."""
 
     does = ("embeds",)
 

@@ -1,9 +1,7 @@
 """Dual encoders of the package transformers, for scoring (`hf:NAME_OR_FOLDER`) and for training.
 
-Any model with `get_image_features` and `get_text_features` of one vector each. Scoring uses the model's own
-image processor; training lets worker processes resize pictures where that gives the same. Captions are padded
-to the longest of their batch where that is exact (CLIP: causal, pooled at the end mark); elsewhere to the
-length the model was trained with.
+Scoring uses the model's own image processor; training resizes in workers where that gives the same. Captions
+are padded to the longest of their batch where that is exact (CLIP), else to the length of the training.
 """
 
 import json
@@ -187,10 +185,7 @@ def _processed(processor: Any, pictures: list[PIL.Image.Image]) -> Tensor:
 
 
 def preparation_for(processor: Any, *, where: str) -> Resized | Untouched:
-    """A preparation by Pillow that replaces the processor; `Untouched` where it does anything else.
-
-    That is resizing, cropping and scaling alone, to the same picture up to a level or two of 255.
-    """
+    """Resizing by Pillow where that equals the processor to a level or two of 255; else `Untouched`."""
     what = "its image processor cannot prepare a picture"
     hint = "is preprocessor_config.json as it was published?"
     # Over sizes that are none, transformers raises anything from AttributeError to OverflowError.

@@ -1,7 +1,4 @@
-"""Models, tokenizers and image processors of the package transformers, from a folder or from the hub.
-
-Code that comes with a checkpoint is never run.
-"""
+"""Models, tokenizers and image processors of transformers; code that comes with a checkpoint is never run."""
 
 import json
 import re
@@ -67,10 +64,7 @@ def check_place(argument: str, where: str) -> None:
 def weights_of(
     library: Any, argument: str, where: str, *, kind: Any = None, unused: str = ""
 ) -> tuple[Any, str]:
-    """The model with all weights that an answer depends on, and its revision of the hub.
-
-    `kind` is its class; parameters that match `unused` may be missing.
-    """
+    """The model of class `kind` and its revision; weights may be missing where they match `unused`."""
     with loading_errors("model", where):
         how = {"trust_remote_code": False, "weights_only": True, "local_files_only": Path(argument).is_dir()}
         model, report = (kind or library.AutoModel).from_pretrained(argument, output_loading_info=True, **how)

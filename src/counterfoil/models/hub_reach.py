@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
-#: Seconds that the hub has to answer.
 _PATIENCE = 5
 
 

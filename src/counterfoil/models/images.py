@@ -1,8 +1,6 @@
 """From image records to arrays of bytes, in worker processes that never import torch.
 
-The pool is Python's own: an error raised in a worker arrives as itself, and arrays travel through pipes (no
-shared memory to run out of). How far `resize=device` and `compile=yes` move embeddings and decisions is
-measured by `benchmarks/routes.py`.
+The pool is Python's own: an error in a worker arrives as itself, and there is no shared memory to run out of.
 """
 
 import multiprocessing
@@ -31,11 +29,9 @@ from counterfoil.inputs.fields import setting
 from counterfoil.models.base import ImageBatches
 from counterfoil.storage.location import is_distant
 
-#: Images at a distance that are read at a time.
 _READS = 16
 #: How many times as long as wide a picture may be: resized by its shorter side, 1 x 20,000 takes 3 GB.
 _LONGEST = 300
-#: Sources that are files, or lie in one.
 _PLACED = (FileSource, TarSource)
 
 
@@ -91,8 +87,7 @@ UNTOUCHED = Untouched()
 class Resized:
     """Resize and crop to `size` as open_clip's evaluation does, kept as bytes.
 
-    `corner` says where the crop begins if the margins are not even: open_clip rounds half to even,
-    transformers rounds down.
+    Of uneven margins (`corner`) open_clip rounds half to even, transformers down.
     """
 
     size: int
@@ -127,19 +122,16 @@ class Resized:
         return left, top
 
 
-#: What is made of an image by a preparation.
 Read = Callable[[Preparation, Image], ndarray]
 
 
 def prepared(
     batches: ImageBatches, preparation: Preparation, *, workers: int, read: Read = inputs_of
 ) -> Generator[list[ndarray], None, None]:
-    """Each batch of images as a list of pixel arrays, in order.
+    """Each batch of images as a list of pixel arrays, in order, up to two batches per worker ahead.
 
-    With `workers` that many processes decode and prepare, up to two batches each ahead of the one asked for;
-    a single batch is prepared here, which takes less than a process takes to start. Processes do not import
-    the script that runs, so it needs no `if __name__ == "__main__"`. What cannot be read is raised when its
-    batch's turn comes.
+    A single batch is prepared here. Processes do not import the script that runs, so it needs no
+    `if __name__ == "__main__"`. What cannot be read is raised when its batch's turn comes.
     """
     if not workers or len(batches) < 2 or isinstance(preparation, ImageReader):
         for batch in batches:

@@ -1,11 +1,8 @@
 """Cross-encoders of the package transformers: `itm:NAME_OR_FOLDER` and `regions:NAME_OR_FOLDER`.
 
-BLIP, BLIP-2, ViLT and FLAVA look at pixels; the setting `protocol` names one of several ways to score a pair.
-LXMERT and VisualBERT read region features from files (`counterfoil.models.region_files`), and ids of images
-mean something in their own benchmark only, so their scores are computed anew in every run.
-
 Each family follows its model's own `forward` without what a score does not need, and runs the image tower
-once for all captions of an image. Tests hold each to the library's call for one pair at a time.
+once for all captions of an image. Ids of regions mean something in their own benchmark only, so scores of
+regions are computed anew in every run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -87,10 +84,7 @@ class Blip(PixelFamily):
         return self._logits([states for states, _ in images], pairs, ids)[:, 1].float() + cosine
 
     def encoder_token(self) -> int:
-        """The id of the token [ENC], which stands in the place of [CLS] under `retrieval`.
-
-        It follows [DEC] at the end of the vocabulary, where the tokenizers of transformers name neither.
-        """
+        """The id of [ENC], in the place of [CLS] under `retrieval`; unnamed it follows [DEC] at the end."""
         token = self.tokenizer.get_vocab().get("[ENC]")
         size = int(self.model.config.text_config.vocab_size)
         if token is None and size != len(self.tokenizer) + 2:
@@ -102,8 +96,7 @@ class Blip(PixelFamily):
     def _logits(self, images: Sequence[Tensor], pairs: TokenizedPairs, ids: Tensor) -> Tensor:
         """(pairs, 2) of the matching head.
 
-        Keys and values of the patches, most of the work, are computed once per image; the queries of its
-        captions stand one after another.
+        Keys and values of patches are computed once per image; the queries of its captions stand in a row.
         """
         patches = torch.stack(list(images))
         hidden = self.model.text_encoder.embeddings(input_ids=ids)[pairs.caption_of]
@@ -191,8 +184,7 @@ class Blip2(PixelFamily):
 class Vilt(PixelFamily):
     """ViLT (Kim et al. 2021): one transformer over words and patches; the score is a logit.
 
-    A picture keeps its proportions, so the number of patches differs; where a model reads fewer than there
-    are, transformers draws some, here from seed 0.
+    Of more patches than a model reads transformers draws some, here from seed 0.
     """
 
     kind = "ViltForImageAndTextRetrieval"
@@ -251,7 +243,6 @@ class Flava(PixelFamily):
         flava = self.model.flava
         output = flava.image_model(**self.pixels(pictures), output_hidden_states=True)
         if self.protocol == "itm":
-            # The states before the tower's last norm.
             return [(row,) for row in flava.image_to_mm_projection(output.hidden_states[-1])]
         whole = normalize(flava.image_projection(output.last_hidden_state[:, 0]), dim=-1)
         return [(row,) for row in whole]
@@ -314,10 +305,7 @@ class RegionFamily(Matcher):
 
 
 class Lxmert(RegionFamily):
-    """LXMERT (Tan and Bansal 2019): layers over words, over regions with boxes, and over both.
-
-    The score is the probability of class 1 of `cross_relationship_score`.
-    """
+    """LXMERT (Tan and Bansal 2019): the score is the probability of class 1 of `cross_relationship_score`."""
 
     kind = "LxmertForPreTraining"
     width = "visual_feat_dim"

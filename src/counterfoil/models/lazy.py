@@ -1,8 +1,6 @@
 """Models that are loaded only when something is left to compute.
 
-A second run finds all its embeddings in the cache and needs only the model's identity, which is kept beside
-the cache under everything that made it. Only local files and folders are remembered: what a name on a hub
-stands for can change behind it.
+Identities are kept beside the cache under all that made them; of local files alone: a hub's names can change.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,10 +36,7 @@ def lazy(
     *,
     named_models: Sequence[str] = (),
 ) -> Any:
-    """The scorer that `load(argument, options)` gives, loaded later if `folder` remembers its identity.
-
-    A model on a hub, also behind the settings `named_models`, is not remembered.
-    """
+    """What `load(argument, options)` gives, loaded later where `folder` remembers its identity."""
     files = _files(argument)
     further = [options.settings[name] for name in named_models if options.settings.get(name)]
     if not files or not all(map(_files, further)):
@@ -99,7 +94,6 @@ class _Lazy:
     _load: Callable[[], Any]
     _memo: Path
     needs: tuple[str, ...] = ("images", "captions")
-    #: Whether the model counts the captions that it cuts off.
     limited: bool = True
     #: Whether embeddings are compared by cosine; else the model is asked how.
     cosine: bool = True

@@ -1,8 +1,7 @@
-"""Blind scorers that learn from the other questions of the benchmark that they answer.
+"""Blind scorers that learn from the other questions of a benchmark, which share no item with that answered.
 
-`blind:unigram` knows how often words are, `blind:bag-of-words` which words right captions have, and
-`blind:learned` also which neighbours words have, how long captions are and where they differ. Each question
-is answered by what was learned from others, which share no item with it (`benchmarks.contrasts`).
+`unigram` knows word frequencies, `bag-of-words` which words right captions have, and `learned` also which
+neighbours words have, how long captions are and where they differ.
 """
 
 from collections import Counter
@@ -24,7 +23,6 @@ from counterfoil.store import digest_value
 
 #: The weight of the squared length of the coefficients of a fit.
 RIDGE = 1.0
-#: Features that fewer pairs of captions differ in are left out of a fit.
 LEAST = 2
 
 
@@ -90,7 +88,6 @@ def learned_scores(contrasts: Contrasts, *, ngrams: int, shape: bool) -> Float[n
 
     named = []
     for tokens in contrasts.tokens:
-        # Of neighbours the ends are some.
         neighbours = pairwise(["^", *tokens, "$"]) if ngrams > 1 else ()
         named.append(sorted({*tokens, *map(" ".join, neighbours)}))
     names = {name: at for at, name in enumerate(sorted({name for row in named for name in row}))}

@@ -1,9 +1,7 @@
 """Similarity of items that are not one point each, in NumPy alone, and PCME's matching probability.
 
-A Gaussian's row is its mean, of length one, followed by the logarithms of its variances. Two points at a
-distance d match with the probability sigmoid(2 (shift - scale d)) (Chun et al. 2021), whose mean is taken
-over samples. Scores are logarithms of probabilities: what is nearly impossible or nearly certain is still
-told apart.
+A Gaussian's row is its mean, of length one, then its log-variances. Points at a distance d match with
+probability sigmoid(2 (shift - scale d)) (Chun et al. 2021); scores are logarithms of its mean over samples.
 """
 
 from dataclasses import dataclass
@@ -72,8 +70,7 @@ _AT_ONCE = 1 << 19
 class Sampled:
     """The logarithm of the mean probability over samples x samples pairs of draws of an image and a caption.
 
-    The noise is drawn once from `seed`, for images and for captions, and shared by all items: a score depends
-    on nothing but its two rows, and the errors of different pairs go together.
+    The noise is drawn once from `seed` and shared by all items: a score depends on its two rows alone.
     """
 
     scale: float

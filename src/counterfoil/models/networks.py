@@ -1,8 +1,4 @@
-"""Trainable networks: dual encoders of every library, detectors on top of them, and both as scorers.
-
-A `Network` is only arithmetic. A `Backbone` adds its inputs (pictures to pixels, texts to tokens) and the
-card that it is built from again.
-"""
+"""Trainable networks, their inputs (`Backbone`), detectors on top of them, and both as scorers."""
 
 import json
 import tempfile
@@ -66,17 +62,13 @@ class Answer(NamedTuple):
 
     images: Encoded
     texts: Encoded
-    #: Logarithm of the inverse temperature, a scalar.
     logit_scale: Tensor
     #: Scale and shift of PCME's matching probability, (2,).
     match: Tensor | None = None
 
 
 class Network(nn.Module):
-    """Two towers and a temperature: `logit_scale` is the logarithm of its inverse, as in CLIP.
-
-    `forward` encodes both sides at once, so that distributed training sees every parameter.
-    """
+    """Two towers and `logit_scale`, the logarithm of the inverse temperature, as in CLIP."""
 
     logit_scale: nn.Parameter
 
@@ -157,10 +149,9 @@ class PlacesNetwork(Network):
 
 
 class LibraryNetwork(Network):
-    """The two towers of a library's model, which is kept whole as `model`.
+    """The two towers of a library's `model`.
 
-    The bias of sigmoid losses (`logit_bias`) and the parameters `unused` become buffers: no loss here depends
-    on them, and distributed training wants parameters that are used.
+    `logit_bias` and `unused` parameters become buffers: distributed training wants parameters that are used.
     """
 
     def __init__(self, model: nn.Module, *, unused: Sequence[str] = ()) -> None:
@@ -196,7 +187,6 @@ class Backbone:
     card: Mapping[str, Any] = field(default_factory=dict)
     #: The files of tokenizer and image processor that a checkpoint keeps, by name.
     files: Callable[[], Mapping[str, bytes]] = dict
-    #: How pictures come to the towers of a scorer.
     route: ImageRoute = field(default_factory=ImageRoute)
 
     def device(self) -> torch.device:
@@ -228,8 +218,7 @@ def processor_files(parts: Sequence[Any], name: str, config: Mapping[str, Any]) 
 class DetectorNetwork(Network):
     """A sigmoid unit per modality on a frozen network: its points are (batch, 1) logits of being synthetic.
 
-    Source: BiVLC section 5.3 and Appendix E.3. As in the released code a unit sees the projected embedding,
-    which is not normalised.
+    As in the released code a unit sees the embedding before it is normalised (BiVLC section 5.3, E.3).
     """
 
     def __init__(self, inner: Network, width: int) -> None:
@@ -285,7 +274,6 @@ class Detector:
 
     identity: base.Identity
     preparation: Preparation
-    #: Prepared pictures, and texts, to logits (batch, 1).
     towers: Towers
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
@@ -382,7 +370,6 @@ class DevicePixels:
                 how: dict[str, Any] = {"mode": self.resized.interpolation, "antialias": True}
                 pixels = torch.nn.functional.interpolate(pixels, (down, across), align_corners=False, **how)
             left, top = self.resized.corner_at(across, down)
-            # Whole levels from 0 to 255.
             crops.append(pixels[0, :, top : top + size, left : left + size].round().clamp(0, 255))
         return normalised(torch.stack(crops), self.mean, self.std).to(self.dtype)
 

@@ -1,12 +1,9 @@
 """Models of the package open_clip, for scoring (`open-clip:ARCH/PRETRAINED`) and for training.
 
-Scoring uses `counterfoil.models.clip_fast` in place of the library's functions where both agree on a sample.
-
 GELU and QuickGELU have no tensors that tell them apart. OpenAI's weights, and all that was fine-tuned from
 them, were trained with QuickGELU, and open_clip builds GELU for the plain names; under the wrong one every
-score is off and no error is raised. So evidence decides: what open_clip knows of a tag, what a checkpoint
-records of itself, the configuration that open_clip saved beside it. Without any, the name must state it:
-`ARCH-quickgelu/FILE`, `ARCH-gelu/FILE`.
+score is off. So evidence decides: open_clip's tags, a checkpoint's record, the configuration beside it;
+without any, the name must say `ARCH-quickgelu/FILE` or `ARCH-gelu/FILE`.
 """
 
 import json
@@ -38,7 +35,6 @@ from counterfoil.store import canonical_json
 _QUICK, _PLAIN = "-quickgelu", "-gelu"
 #: The configuration that open_clip saves beside its own checkpoint files, and the prefix of their names.
 CONFIG, _SAVED = "open_clip_config.json", "open_clip_"
-#: How models are made with all of their weights, and with random ones.
 _WHOLE: Mapping[str, Any] = {"weights_only": True, "require_pretrained": True}
 _RANDOM: Mapping[str, Any] = {"pretrained_hf": False}
 SAMPLE = ("a photo of a cat", "two dogs chase one red ball across the wet grass behind a house")
@@ -324,7 +320,6 @@ def patch_features(model: Any) -> Callable[[Any], Any] | None:
 class OpenClipNetwork(LibraryNetwork):
     def __init__(self, model: nn.Module) -> None:
         super().__init__(model)
-        #: The text tower, where texts may be cut; None where they may not.
         self.causal = clip_fast.causal_text(model)
 
     def encode_images(self, pixels: Tensor) -> Encoded:

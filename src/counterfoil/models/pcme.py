@@ -1,8 +1,4 @@
-"""Dual encoders with heads on top: several points per item (PVSE), or a Gaussian (PCME).
-
-Heads look at places of a picture and words of a text with attention of their own, and add what they find
-there to the point of the whole.
-"""
+"""Dual encoders with heads, which attend to places and words: several points per item (PVSE), or PCME."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -42,8 +38,7 @@ class Attention(nn.Module):
 class Heads(nn.Module):
     """Several views of an item: norm(whole + sigmoid(map(what a head attends to))) (PVSE).
 
-    The paper has one `map` for all heads; with `own` each has its own, so that heads that see one and the
-    same place differ.
+    With `own` each head has a map (the paper has one for all), so that heads on one place differ.
     """
 
     def __init__(
@@ -71,10 +66,7 @@ class Heads(nn.Module):
 
 
 class LogVariance(nn.Module):
-    """The log-variance of an item, from what it attends to and from the whole (PCME's image side).
-
-    The sum of the maps is the logarithm of the standard deviation, which begins around `log_sigma`.
-    """
+    """The log-variance of an item (PCME); the log of standard deviations begins around `log_sigma`."""
 
     def __init__(self, width: int, local: int, *, hidden: int | None, log_sigma: float) -> None:
         super().__init__()
@@ -180,8 +172,7 @@ def pvse(
 ) -> Backbone:
     """`backbone` with several points per item: PVSE, with fresh weights from `seed`.
 
-    `hidden` is the width inside the attention, by default half of a place's. `projection` maps what heads
-    find: one map for all ("shared", as in the paper), one each ("own"), or ("auto") one each only on a side
+    `projection`: one map for all heads ("shared", as in the paper), one each ("own"), or ("auto") one each
     where the backbone knows nothing of places. The backbone's network is not copied.
     """
     if heads < 1:
@@ -213,9 +204,8 @@ def pcme(
 ) -> Backbone:
     """`backbone` with a Gaussian per item: PCME, with fresh weights from `seed`.
 
-    `scale` and `shift` of the matching probability begin as in the released code, standard deviations around
-    exp(`log_sigma`). The released code begins around `log_sigma` 0: samples then lie far from their means,
-    whose distances are at most two, and a short training forgets what the towers knew.
+    The released code begins at `log_sigma` 0, where samples lie so far from their means that a short training
+    forgets what the towers knew.
     """
     if samples < 1:
         raise InputError("samples of PCME", given=samples, allowed="1 or more")

@@ -1,7 +1,4 @@
-"""Answers that are already there: tables of scores or outcomes, whose header names what they hold.
-
-Which row answers which question of a benchmark is decided elsewhere; nothing here knows a benchmark.
-"""
+"""Tables of scores or outcomes that are there already; nothing here knows a benchmark."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -56,11 +53,9 @@ class PrecomputedTable:
     right: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     #: Of outcomes, which entries hold no answer, and count as wrong; None where all do.
     unanswered: NDArray[np.bool_] | None = None
-    #: Whether several rows of the table were folded into one entry.
     folded: bool = False
     #: Whether it may answer some of a benchmark's questions only, which are then those that are measured.
     partial: bool = False
-    #: The columns that ids, and the sides of two candidates, were read from.
     id: str | None = None
     side: str | None = None
 
@@ -87,8 +82,7 @@ def load(
 ) -> PrecomputedTable | galleries.PrecomputedSimilarity | galleries.PrecomputedRankings:
     """The answers in a CSV, JSON, JSONL or Parquet file, in a folder with a file per subset, or of a run.
 
-    `options.column` picks the column where the header leaves a choice. An npy file is a similarity, a JSON
-    object with "i2t" and "t2i" are rankings.
+    An npy file is a similarity, a JSON object with "i2t" and "t2i" are rankings.
     """
     path, ending = Path(argument), Path(argument).suffix.lower()
     # Of what is no table no rows can be folded.

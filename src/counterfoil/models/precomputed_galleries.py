@@ -1,7 +1,6 @@
-"""Given embeddings (npz), similarities (npy) and rankings (JSON), read without ever unpickling.
+"""Given embeddings (npz), similarities (npy; images x captions) and rankings (JSON), read without unpickling.
 
-Rows of a similarity are images, columns captions, in the benchmark's order or by ids. Rankings list for every
-query the ids found, best first: `{"i2t": {image id: [caption ids]}, "t2i": {caption id: [image ids]}}`.
+Rankings are ids, best first: `{"i2t": {image id: [caption ids]}, "t2i": {caption id: [image ids]}}`.
 """
 
 import re
@@ -43,7 +42,6 @@ class PrecomputedEmbeddings:
     captions: Float[ndarray, "captions width"]
     image_ids: tuple[str, ...] | None = None
     caption_ids: tuple[str, ...] | None = None
-    #: What an item has here, in words.
     held: ClassVar[str] = "embedding"
 
     @property
@@ -142,7 +140,6 @@ class PrecomputedSimilarity:
     values: Real[ndarray, "images captions"]
     image_ids: tuple[str, ...] | None = None
     caption_ids: tuple[str, ...] | None = None
-    #: What an item has here, in words.
     held: ClassVar[str] = "score"
 
     @property

@@ -1,9 +1,7 @@
-"""Recurrent dual encoders: a GRU over words beside what is found in the cells of a picture.
+"""Recurrent dual encoders `vse` (VSE++, Faghri et al. 2018) and `vsrn` (VSRN, Li et al. 2019).
 
-`vse` is after VSE++ (Faghri et al. 2018), `vsrn` after VSRN (Li et al. 2019). Features come from files that a
-detector left, as in the papers (`regions`), or from a few convolutions over small pictures; either way the
-networks train from scratch. VSRN's caption generator, a loss of its training, is left out, and a layer norm
-stands for its batch norms.
+They train from scratch on regions in files, as in the papers, or on convolutions over small pictures. VSRN's
+caption generator is left out, and a layer norm stands for its batch norms.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -74,10 +72,7 @@ class MeanTower(RegionTower):
 
 
 class Relation(nn.Module):
-    """(batch, regions, width) to the same: each region takes in the others by how they relate to it.
-
-    The scale of its norm begins at zero, so that at first a region stays as it is.
-    """
+    """Regions with what they relate to added; the norm begins at zero, so that at first they stay."""
 
     def __init__(self, width: int) -> None:
         super().__init__()

@@ -29,7 +29,6 @@ from counterfoil.inputs.files import regular, unreadable
 from counterfoil.models.base import ImageBatches
 from counterfoil.store import digest_file, digest_value
 
-#: Where the columns that are needed stand, by the number of columns.
 _COLUMNS = {
     6: {"id": 0, "width": 1, "height": 2, "count": 3, "boxes": 4, "features": 5},
     10: {"id": 0, "height": 1, "width": 2, "count": 7, "boxes": 8, "features": 9},

@@ -17,7 +17,6 @@ from counterfoil.models.base import Identity, Options, prompt_of, reject_unused_
 PRECISIONS = ("fp32", "bf16", "fp16")
 #: Of a network with fewer numbers a step takes less time than its threads wait for each other.
 SMALL = 1_000_000
-#: What is said of what is neither here nor to be had.
 CANNOT_BE_HAD = "is not here and cannot be downloaded"
 #: Phrases in the libraries' messages where there is no network.
 NO_NETWORK = re.compile(
@@ -138,8 +137,7 @@ def precision_of(options: Options, device: Any, *, where: str) -> Any:
 def to_device(model: Any, device: Any, dtype: Any) -> tuple[Any, Any]:
     """The model ready to answer on `device`, and the type its activations have.
 
-    bf16 on a processor without arithmetic for it takes four times as long as fp32, so there the rounded
-    weights are computed with in fp32.
+    A processor without bf16 arithmetic computes rounded weights in fp32, four times as fast.
     """
     torch = import_torch()
     model = model.eval().requires_grad_(False).to(device=device, dtype=dtype)
@@ -152,7 +150,6 @@ def to_device(model: Any, device: Any, dtype: Any) -> tuple[Any, Any]:
 class LoadContext:
     """What loading a model starts from, whatever its library: its name, its options, where it computes."""
 
-    #: The scorer's name, which errors begin with.
     where: str
     options: Options
     device: Any

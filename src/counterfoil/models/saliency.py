@@ -30,9 +30,7 @@ from counterfoil.models.region_files import BOXES
 
 #: A row of numbers per token of a text, a column per cell of the grid over the picture.
 TokenMaps = Float[ndarray, "tokens rows columns"]
-#: Rows of numbers, one per patch or region, as grids.
 Fill = Callable[[ndarray], ndarray]
-#: Cells to a side of the grid into which regions are painted.
 _CELLS = 24
 
 
@@ -41,7 +39,6 @@ class PairSaliency:
     identity: Identity
     matcher: Any
     tokens: HfTokens
-    #: What the matcher reads of an image: by default its pixels.
     read: Callable[[Image], Any] = lambda image: np.asarray(image.decode())
 
     @property
@@ -128,7 +125,6 @@ def one_pair(matcher: Any, ids: Sequence[int]) -> TokenizedPairs:
 def weighted_attention(logit: Callable[[], Tensor], module: nn.Module) -> Float[ndarray, "rows places"]:
     """The attention of a module, at its first call, times the positive part of the gradient of a logit."""
     seen: list[Tensor] = []
-    # A hook that returns nothing, so the output stays.
     with module.register_forward_hook(lambda _, args, output: seen.append(output[1])), torch.enable_grad():
         (gradient,) = torch.autograd.grad(logit(), seen[:1])
     weighted: ndarray = (seen[0] * gradient.clamp(min=0))[0].mean(dim=0).detach().double().cpu().numpy()

@@ -1,8 +1,7 @@
 """A dual encoder small enough to learn the world of paper shapes from scratch in half a minute.
 
-Image tower: convolutions over patches, a learned position for each cell of their grid, one mixer layer
-(MLP-Mixer: Tolstikhin et al., 2021), then mean and maximum over the cells and a linear map. Text tower:
-embeddings of words, dilated convolutions over them (van den Oord et al., 2016), then the same.
+Pictures: convolutions over patches, one mixer layer (Tolstikhin et al., 2021). Texts: dilated convolutions
+over words (van den Oord et al., 2016). Both: mean and maximum, and a linear map.
 """
 
 import re
@@ -38,9 +37,7 @@ _TEMPERATURE = 0.07
 class Sizes:
     """How large the network is. The defaults are about 0.3 million parameters."""
 
-    #: Pixels to a side.
     picture: int = 48
-    #: Pixels to a side of a patch.
     patch: int = 4
     #: Channels of a patch, then of each convolution over the grid, the first of which halves its sides.
     channels: tuple[int, ...] = (24, 48, 96)

@@ -1,17 +1,13 @@
 """Language models, classifiers, plausibility models and encoders of texts: they read captions, see no image.
 
-* `lm:` is a causal or masked language model. A causal one reads a caption after its begin token, or after the
-  text `context`: the begin token of instruct models opens a turn.
-* `text-classifier:` gives the probability of a class (`label`), for example of grammar (CoLA).
-* `plausibility:` is laid out as Vera is: a T5 encoder whose linear head and temperature lie in the last rows
-  of its table of embeddings.
-* `text-encoder:` pools the last states of a text model to a vector per caption, by default as the files of
-  sentence-transformers say, else by their mean (Reimers and Gurevych, 2019, section 3).
-* `hf-text:NAME@LAYER` gives every token a vector, which `token-match` compares as BERTScore does. Layer 0 is
-  the input embeddings. BERTScore chose one for each model: 9 of bert-base-uncased, 17 of roberta-large.
+* `lm:` reads a caption after its begin token, or after the text `context`: the begin token of instruct models
+  opens a turn.
+* `plausibility:` is Vera's layout: a T5 encoder whose head and temperature lie in its table of embeddings.
+* `text-encoder:` pools the last states, by default as the files of sentence-transformers say.
+* `hf-text:NAME@LAYER` gives every token a vector, for `token-match` (BERTScore: 9 of bert-base-uncased, 17 of
+  roberta-large; 0 is the input embeddings).
 
-A causal model also writes texts after prompts (`TextGenerator`). Batches are padded on the right, where
-neither a causal mask nor an attention mask lets padding count.
+Batches are padded on the right, where no mask lets padding count.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -148,10 +144,7 @@ def likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, Tensor]:
 
 
 def pseudo_likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, Tensor]:
-    """The sum of the log-probabilities of a text's tokens, each masked alone, and their number.
-
-    Source: Salazar et al., Masked Language Model Scoring, 2020.
-    """
+    """Log-probabilities of tokens, each masked alone, summed, and their number (Salazar et al., 2020)."""
     cells = [(n, place) for n, text in enumerate(texts) for place, mark in enumerate(text.marks) if not mark]
     sums = torch.zeros(len(texts), dtype=torch.float64)
     hidden = model.tokenizer.mask_token_id
@@ -190,7 +183,6 @@ def load_lm(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
         sums, counts = of(model, texts)
         if score == sum_name:
             return sums
-        # A text without tokens has the mean 0.
         means = sums / counts.clamp(min=1)
         return means if score == "mean" else -torch.exp(-means)
 
@@ -213,10 +205,7 @@ def load_lm(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
 
 
 def load_classifier(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
-    """A classifier of sequences; the score is the probability of the class `label`.
-
-    Without `label` it is class 1 of two ("acceptable" of CoLA, as SugarCrepe takes it).
-    """
+    """The probability of the class `label`; of two by default the second ("acceptable" of CoLA)."""
     where = f"text-classifier:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
     settings = declared.settings_of(declared.ClassifierSettings, options.settings, where=where)
@@ -243,10 +232,7 @@ def load_classifier(argument: str, options: base.Options = base.DEFAULT) -> Text
 
 
 def load_plausibility(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
-    """A model of Vera's layout; the score is sigmoid(logit / temperature), or the logit (`score=logit`).
-
-    The text's last token is classified. Source: Liu et al., Vera, 2023, and the card of liujch1998/vera.
-    """
+    """Vera's layout (Liu et al., 2023): sigmoid(logit / temperature) of the last token, or the logit."""
     where = f"plausibility:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
     score = declared.settings_of(declared.PlausibilitySettings, options.settings, where=where).score
@@ -500,9 +486,8 @@ class TextGenerator(OnTextModel):
     ) -> list[str]:
         """What the model writes after each prompt, up to its end mark or `most` tokens, without marks.
 
-        With `head` every answer begins with that text, and what follows it is returned. At temperature 0 the
-        likeliest token is taken; above it tokens are drawn, and the same prompts in one call with one seed
-        give the same texts.
+        With `head` every answer begins with that text, and what follows it is returned. Above temperature 0
+        tokens are drawn; the same prompts in one call with one seed give the same texts.
         """
         if not prompts:
             return []

@@ -77,7 +77,6 @@ def file(path: Path, name: str, hint: str) -> Path:
 
 
 METEOR, SPICE = "metric:meteor", "metric:spice"
-#: Seconds that a load of SPICE may take, which does some tens of captions in one.
 _PATIENCE = 6 * 3600.0
 #: The program that is kept, by process of ours: a fork must not write into the pipes of its parent's.
 _KEPT: dict[int, Any] = {}
@@ -93,12 +92,9 @@ class Meteor(NamedTuple):
 def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Meteor:
     """METEOR of each candidate against the best of its references, and of all candidates as one text.
 
-    The value of the whole is not the mean: the counts of all candidates are added up first. Options are those
-    of pycocoevalcap (`-l en -norm`). `|||`, which stands between captions on the way to the program, is left
-    out, and white space is one blank. An empty candidate gets 0, and so does one whose references are all
-    empty. The program keeps about a gigabyte in memory and ends with this one.
-
-    Source: PAC-S, section 2; Denkowski and Lavie (2014).
+    The value of the whole adds up the counts first. Options are those of pycocoevalcap (`-l en -norm`).
+    `|||`, which stands between captions on the way to the program, is left out. An empty candidate gets 0,
+    and so does one whose references are all empty. Source: PAC-S, section 2; Denkowski and Lavie (2014).
     """
     if not candidates:
         return Meteor(np.zeros(0), 0.0)
@@ -163,10 +159,7 @@ def spice(
 ) -> Float[ndarray, "n"]:
     """SPICE of each candidate: the F-score of its facts against those of all its references, in [0, 1].
 
-    A candidate or references in which no fact is found give 0. `models` is the folder of the parser's two
-    files.
-
-    Source: PAC-S, section 2; Anderson et al. (2016). Up to how the program is called, as in pycocoevalcap.
+    Without facts it is 0. `models` is the folder of the parser's two files. Source: Anderson et al. (2016).
     """
     if not candidates:
         return np.zeros(0)

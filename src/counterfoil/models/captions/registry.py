@@ -106,14 +106,12 @@ def deciding_settings(settings: Settings, kind: Kind) -> dict[str, Any]:
     return {name: getattr(settings, name) for name in names}
 
 
-#: Loads the model behind a metric, with the metric's prompt in its options.
 Backbone = Callable[[Options], Any]
 
 
 @dataclass(frozen=True)
 class MetricEntry:
     name: str
-    #: What it reads: captions, references, images; and model or java where it needs one.
     needs: tuple[str, ...]
     summary: str
     source: str

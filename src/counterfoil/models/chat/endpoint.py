@@ -1,7 +1,4 @@
-"""An OpenAI-compatible chat endpoint: requests with images, and answers kept in files.
-
-Every answer is written at once to a file named by the digest of everything that was sent, images by theirs.
-"""
+"""An OpenAI-compatible chat endpoint; answers are kept in files named by the digest of what was sent."""
 
 import base64
 import json
@@ -21,7 +18,6 @@ from counterfoil.models.chat.protocols import Parts, after_thinking
 from counterfoil.storage import open_place
 from counterfoil.store import digest, digest_value, json_bytes
 
-#: The folder of answers within the folder of finished work.
 FOLDER = "chat"
 
 #: How many of the likeliest first tokens are asked for: the most that servers give.
@@ -51,7 +47,6 @@ class ChatRequest:
     parts: Parts
     max_tokens: int
     logprobs: bool = False
-    #: A seed, which endpoints that sample may heed.
     seed: int | None = None
     #: The JSON schema that the answer shall keep, and what was said before: the user's turns and the answers.
     schema: Mapping[str, Any] | None = None
@@ -68,9 +63,7 @@ class Reply:
     top: tuple[tuple[str, float], ...] | None
     prompt_tokens: int
     completion_tokens: int
-    #: What the endpoint calls the model that answered.
     model: str
-    #: Whether the answer was cut off where it had used up its tokens.
     truncated: bool = False
 
     @property

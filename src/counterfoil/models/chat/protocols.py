@@ -1,11 +1,9 @@
 """Protocols of questions to generative models: the prompts, the order of options, and what an answer picks.
 
 * `yes-no`: one image and one caption at a time; each pair gets a score.
-* `choose`: one image with the letters of k captions, or one caption with the letters of k images. A quad is
-  four such questions (ColorSwap and VisMin ask so).
+* `choose`: an image with the letters of k captions, or a caption with those of k images (a quad: four turns).
 * `two-images`: both images and both captions of a quad in one request; the model names the matching.
-* `answer`: one image and a question, where the captions of a choice are one question with different answers
-  behind it (NaturalBench).
+* `answer`: an image and the one question that a choice's captions begin with (NaturalBench).
 """
 
 import math
@@ -21,7 +19,6 @@ from counterfoil.errors import InputError
 from counterfoil.models.base import Picks, QuestionItems, check_template, filled, text_of
 from counterfoil.store import digest_value
 
-#: The texts of a prompt, and its images, in order.
 Parts = tuple[str | Image, ...]
 
 #: What a question, or the instruction behind it, ends with.
@@ -44,7 +41,6 @@ class Prompts:
 
     protocol: str
     question: str
-    #: Of `choose`, where images are the options.
     image_question: str = ""
 
     @classmethod
@@ -65,10 +61,7 @@ class Prompts:
 
 @dataclass(frozen=True, eq=False)
 class Turn:
-    """One request about a question: its prompt, and the order of its options.
-
-    `target` says what is picked: the caption of image `place`, the image of caption `place`, or both.
-    """
+    """One request; `target` is picked: the caption of image `place`, the image of that caption, or both."""
 
     question: int
     target: Literal["caption", "image", "both"]
@@ -95,9 +88,9 @@ class Turn:
 def turns(questions: Sequence[QuestionItems], prompts: Prompts, *, order: str, seed: int) -> list[Turn]:
     """The requests that answer the questions, question after question.
 
-    The order of options depends on the options and `seed` alone: both images of a quad see their captions in
-    one order, so that always answering A picks one right caption of two. `balanced` puts each option equally
-    often in each place (to one), and `given` keeps the benchmark's order, the right option first.
+    The order of options depends on them and `seed` alone, so that always answering A picks one right caption
+    of a quad's two. `balanced` puts each option equally often in each place, `given` keeps the right one
+    first.
     """
     protocol = prompts.protocol
     for question in questions:
@@ -254,10 +247,7 @@ def yes_or_no(text: str) -> bool | None:
 
 
 def first_named(text: str, answers: Sequence[str]) -> int | None:
-    """The place of the answer that the text names first, as a word and in any case.
-
-    The article "a" counts as the answer "A", as in the official code (NaturalBench, `naturalbench_vqa.py`).
-    """
+    """The place of the answer named first, in any case; "a" counts as "A" (`naturalbench_vqa.py`)."""
     words = "|".join(re.escape(answer) for answer in answers)
     match = re.search(rf"(?<!\w)({words})(?!\w)", text, re.IGNORECASE)
     return None if match is None else [answer.lower() for answer in answers].index(match.group(1).lower())

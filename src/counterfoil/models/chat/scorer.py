@@ -21,7 +21,6 @@ from counterfoil.models.settings import ChatModelSettings, settings_of
 _PROBE = "Answer with one word, yes or no: is seven larger than three?"
 #: Raised where prompts or readings of the same settings change.
 _REVISION = "2"
-#: Fields of a request that have settings of their own.
 _OWN_FIELDS = frozenset(
     ("model", "messages", "max_tokens", "max_completion_tokens", "temperature", "logprobs", "top_logprobs")
 )
@@ -82,11 +81,9 @@ def address(url: str, *, where: str) -> str:
 
 @dataclass(eq=False)
 class ChatScorer:
-    """A chat model behind an endpoint, asked by a protocol.
+    """A chat model behind an endpoint: pairs under `yes-no`, else picks among the items of questions.
 
-    Under `yes-no` it scores pairs: P(yes) or the log odds where log-probabilities are read, 1 or 0 where
-    texts are; NaN where the answer is refused or says neither. Under the others it picks among the items of
-    questions.
+    A pair's score is P(yes) or the log odds of log-probabilities, 1 or 0 of texts, NaN without an answer.
     """
 
     endpoint: Endpoint

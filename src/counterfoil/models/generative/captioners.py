@@ -1,7 +1,4 @@
-"""Captioners as decoders: BLIP and GIT of the package transformers.
-
-They have no chat template: a caption follows a begin mark and the beginning of a text.
-"""
+"""Captioners as decoders: BLIP and GIT; a caption follows a begin mark and the beginning of a text."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

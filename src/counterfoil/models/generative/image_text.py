@@ -37,9 +37,8 @@ def placed(inputs: Mapping[str, Any], device: Any, dtype: Any) -> dict[str, Tens
 class ImageTextDecoder(Decoder):
     """A `Decoder` around an image-text-to-text model.
 
-    Shared are, where each agrees with the plain computation on samples: the output of the vision tower
-    (`together`), and keys and values of all that stands before the caption (`shares`). A prompt whose ids
-    attend to each other both ways shares no part of itself (PaliGemma's question).
+    Where each agrees with the plain computation on samples, the vision tower's output (`together`) and the
+    keys and values before the caption (`shares`) are computed once.
     """
 
     template: Template

@@ -1,10 +1,8 @@
 """Likelihood of captions, log P(caption | image), by a model that writes them (`likelihood:NAME_OR_FOLDER`).
 
-A captioner favours captions that are likely without any image. With `unconditional` the score is log
-P(caption | image) - alpha log P(caption), the second term from a language model (`lm`), a grey picture
-(`blank`), or pictures of noise (`noise`).
-
-Source: Lin et al. 2024, "Revisiting the role of language priors in vision-language models" (VisualGPTScore).
+With `unconditional` alpha log P(caption) is taken off, by a language model (`lm`), a grey picture (`blank`)
+or pictures of noise (`noise`). Source: Lin et al. 2024, "Revisiting the role of language priors in
+vision-language models" (VisualGPTScore).
 """
 
 from collections.abc import Callable, Sequence

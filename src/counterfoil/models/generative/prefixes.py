@@ -1,8 +1,4 @@
-"""Log-probabilities of tokens after pictures, with each picture read once for all its texts.
-
-A model that writes from left to right reads picture and prompt once; its keys and values are repeated for the
-texts that follow. Texts of like length go through the model together, padded on the right.
-"""
+"""Log-probabilities of tokens after pictures; each picture is read once, its keys and values are repeated."""
 
 import inspect
 from abc import ABC, abstractmethod
@@ -31,10 +27,7 @@ LOGITS = 1 << 26
 
 @dataclass(frozen=True, eq=False)
 class TextRow:
-    """Ids after a picture, and the ids whose log-probability is wanted at the last `len(wanted)` positions.
-
-    The last `len(wanted) - 1` ids are the model's own words so far; those before them are the prompt.
-    """
+    """Ids after a picture, and those whose log-probability is wanted at the last `len(wanted)` places."""
 
     ids: tuple[int, ...]
     wanted: Int64[ndarray, "positions choices"]
@@ -84,7 +77,6 @@ class Decoder(ABC):
     """A model that gives logits of the next id after a picture and some ids."""
 
     model: Any
-    #: The torch device that it computes on, and the type of its activations.
     device: Any
     dtype: Any
     vocabulary: int
@@ -149,10 +141,7 @@ class GenerativeScorer:
 def log_probabilities(
     decoder: Decoder, seen: Sequence[Seen], rows: Sequence[TextRow], shared: Sequence[bool]
 ) -> list[Float[ndarray, "positions choices"]]:
-    """Of each row after its picture the log-probabilities (float32 arithmetic, at most 0) of what it wants.
-
-    `shared` says which pictures are asked about more than once; the others are read whole with their text.
-    """
+    """Log-probabilities of what each row wants after its picture; pictures not `shared` are read whole."""
     values: list[ndarray] = [np.empty(0)] * len(rows)
     read = len(decoder.read)
     after: list[int] = []

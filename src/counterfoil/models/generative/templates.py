@@ -1,7 +1,4 @@
-"""Templates of prompts: a picture's ids, the user's text after it, and the model's own words, as token ids.
-
-A caption is untrusted text: what looks like a control token in it is encoded as plain text.
-"""
+"""Templates of prompts as token ids; control tokens in a caption are encoded as plain text."""
 
 import inspect
 from collections.abc import Mapping, Sequence
@@ -155,10 +152,7 @@ class ChatTemplate:
 
 @dataclass(frozen=True, eq=False)
 class PaliGemmaTemplate:
-    """PaliGemma's prompt: picture, begin mark, text and a line break; the model's words are of kind 1.
-
-    Source: big_vision's notes on PaliGemma, and `PaliGemmaProcessor` of transformers.
-    """
+    """PaliGemma's prompt: picture, begin mark, text and a line break (big_vision; `PaliGemmaProcessor`)."""
 
     processor: Any
     tokenizer: Any

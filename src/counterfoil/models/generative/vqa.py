@@ -1,10 +1,6 @@
-"""Answers yes or no: the probability of yes to a question about a caption (`vqa:NAME_OR_FOLDER`).
+"""P(yes) to a question about a caption (`vqa:NAME_OR_FOLDER`), in any spelling of yes that is one token.
 
-The score is VQAScore's: the probability that the model's answer begins with yes, in any spelling that is one
-token. The log-odds of yes against no tie less often in half precision. The default question is that of
-`VqaSettings` in `models/settings.py`.
-
-Source: Lin et al. 2024, "Evaluating text-to-visual generation with image-to-text generation".
+Source: Lin et al. 2024, "Evaluating text-to-visual generation with image-to-text generation" (VQAScore).
 """
 
 from collections.abc import Sequence
@@ -21,7 +17,6 @@ from counterfoil.models.generative.templates import PROBES, Template, common, pl
 from counterfoil.models.runtime import LoadContext
 from counterfoil.models.settings import VqaSettings, settings_of
 
-#: How an answer may be spelled at the beginning of the model's turn.
 SPELLINGS = {"yes": ("Yes", " Yes", "yes", " yes"), "no": ("No", " No", "no", " no")}
 
 

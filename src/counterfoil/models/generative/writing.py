@@ -35,8 +35,8 @@ class CaptionWriter:
     ) -> list[str]:
         """A caption of each image, of `most` tokens at most, without marks; empty where it writes nothing.
 
-        At temperature 0 the likeliest caption of a search with so many `beams` is taken; above it tokens are
-        drawn, and the same images in one call with the same seed give the same captions.
+        Temperature 0 is beam search; above it the same images in one call with one seed give the same
+        captions.
         """
         if not images:
             return []
