@@ -28,6 +28,7 @@ from counterfoil.engine.run import run
 from counterfoil.engine.session import Session, executor_named
 from counterfoil.errors import CounterfoilError, DataError, InputError, MissingExtraError, UnknownNameError
 from counterfoil.models.base import Identity, Options, source_of
+from engine import fakes
 from refusals import refuses
 from three_nodes import LONG, finish, of_ray, start, three_nodes
 
@@ -37,7 +38,7 @@ SHARD, QUESTIONS = sum(map(len, shards(range(10_000), 24)[0])), 600
 
 
 @pytest.mark.parametrize("what", ["a node", pytest.param("the driver", marks=pytest.mark.slow)])
-def test_whatever_is_killed_the_bytes_are_those_of_one_process(fakes, tmp_path, what):
+def test_whatever_is_killed_the_bytes_are_those_of_one_process(tmp_path, what):
     whole, shared = tmp_path / "whole", tmp_path / "shared"
 
     def begin(folder, executor, out="out", pause=0.02):
@@ -63,10 +64,10 @@ def test_whatever_is_killed_the_bytes_are_those_of_one_process(fakes, tmp_path, 
             for process in both:
                 finish(process)
             assert (shared / "other").read_bytes() == (whole / "out").read_bytes()
-        _check(fakes, shared, whole, lost=1 if what == "a node" else 3)
+        _check(shared, whole, lost=1 if what == "a node" else 3)
 
 
-def _check(fakes, folder, whole, *, lost):
+def _check(folder, whole, *, lost):
     """The same answers and the same files, and nothing twice but what `lost` processes were at."""
     assert (folder / "out").read_bytes() == (whole / "out").read_bytes()
     assert fakes.shards_in(folder) == fakes.shards_in(whole)
@@ -123,7 +124,7 @@ def test_names_of_executors(monkeypatch):
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:99999"])
-def test_no_cluster_at_the_address(fakes, tmp_path, address, monkeypatch):
+def test_no_cluster_at_the_address(tmp_path, address, monkeypatch):
     # It would be waited for.
     monkeypatch.setattr("ray.init", lambda *_, **__: pytest.fail("it was joined"))
     session = Session(tmp_path, executor=RayExecutor(address))
@@ -152,7 +153,7 @@ def test_a_cluster_whose_server_did_not_come_up_is_asked_again(monkeypatch, erro
     assert len(asked) == calls
 
 
-def test_without_ray_the_extra_is_named(fakes, tmp_path, monkeypatch):
+def test_without_ray_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtraError, match=r"'ray' is not installed.*'counterfoil\[ray\]'"):
         run(fakes.quads(2), fakes.FakeEmbedder(), session=Session(tmp_path, executor=RayExecutor()))

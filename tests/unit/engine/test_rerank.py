@@ -15,6 +15,7 @@ from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.models.base import Identity
 from counterfoil.models.precomputed import PrecomputedTable
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings, PrecomputedSimilarity
+from engine import fakes
 from refusals import refuses
 from small_galleries import benchmark, same, several, twin
 
@@ -131,7 +132,7 @@ def test_embeddings_and_similarities_are_found_by_ids():
             np.testing.assert_array_equal(placed.top, twins.top)
 
 
-def test_models_embed_items_of_equal_content_once(fakes):
+def test_models_embed_items_of_equal_content_once():
     pictures = [fakes.png(i % 4) for i in range(5)]
     each = benchmark(np.random.default_rng(5), 5, 7)
     each = replace(
