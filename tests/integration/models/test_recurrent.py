@@ -1,4 +1,4 @@
-"""Recurrent dual encoders: equal to the papers' steps one by one, trainable, and scorers as checkpoints."""
+"""Networks that train from scratch: equal to the papers' steps one by one, trainable, and as checkpoints."""
 
 import numpy as np
 import pytest
@@ -213,3 +213,74 @@ def test_heads_stand_on_networks_of_regions(regions):
     inputs = [backbone.preparation.read(Image(name)) for name in "ab"]
     found = backbone.network.encode_images(backbone.pixels(inputs))
     assert tuple(found.points.shape) == (2, 2, 12)
+
+
+@pytest.fixture
+def tiny():
+    backbone = small.backbone(CAPTIONS, sizes=TINY, seed=3)
+    backbone.network.eval()
+    return backbone
+
+
+def test_words_differ_by_letters_and_not_by_case(tiny):
+    words = {
+        word for caption in CAPTIONS for word in caption.lower().replace(".", " .").replace(",", " ,").split()
+    }
+    ids = tiny.tokens([" ".join(sorted(words))])[0].tolist()
+    assert sorted(ids) == list(range(2, 2 + len(words)))
+    assert tiny.tokens(["RED Star"]).tolist() == tiny.tokens(["red star"]).tolist()
+    # What it never heard is one word to it, and nothing at all is that word too.
+    assert tiny.tokens(["green", "purple", ""]).tolist() == [[1], [1], [1]]
+
+
+def test_padding_changes_no_text(tiny):
+    with torch.no_grad():
+        alone = tiny.network.encode_texts(tiny.tokens(["a red star"])).points
+        beside = tiny.network.encode_texts(tiny.tokens(["a red star", CAPTIONS[0] * 3])).points[:1]
+    assert torch.allclose(alone, beside, atol=1e-6)
+
+
+def test_the_order_of_words_and_the_place_of_things_matter(tiny):
+    with torch.no_grad():
+        one, other = tiny.network.encode_texts(
+            tiny.tokens(["a red star above a moon", "a moon above a red star"])
+        ).points
+        picture = pictures(1)[0]
+        upright, turned = tiny.network.encode_images(tiny.pixels([picture, picture[::-1]])).points
+    assert not torch.allclose(one, other, atol=1e-4)
+    assert not torch.allclose(upright, turned, atol=1e-4)
+
+
+def test_pixels_are_centred_bytes(tiny):
+    black, white = np.zeros((32, 32, 3), np.uint8), np.full((32, 32, 3), 255, np.uint8)
+    values = tiny.pixels([black, white])
+    assert tuple(values.shape) == (2, 3, 32, 32)
+    assert values[0].unique().tolist() == [-2.0]
+    assert values[1].unique().tolist() == [2.0]
+    assert torch.equal(values, tiny.pixels(np.stack([black, white])))
+
+
+def test_the_whole_and_its_places_come_from_one_pass(tiny):
+    with torch.no_grad():
+        local = tiny.network.local_images(tiny.pixels(pictures(2)))
+        text = tiny.network.local_texts(tiny.tokens(["a red star", "a moon"]))
+        assert torch.equal(local.whole, tiny.network.encode_images(tiny.pixels(pictures(2))).points)
+    assert tuple(local.places.shape) == (2, 4 * 4, 8)
+    assert text.nothing is not None
+    assert text.nothing.tolist() == [[False, False, False], [False, False, True]]
+
+
+def test_a_seed_decides_the_weights_and_touches_no_other_randomness():
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    first, again, other = (small.backbone(CAPTIONS, sizes=TINY, seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(torch.rand(3), expected)
+    for name, weights in first.network.named_parameters():
+        assert torch.equal(weights, again.network.get_parameter(name)), name
+    assert not torch.equal(first.network.projections()[0], other.network.projections()[0])
+
+
+@pytest.mark.parametrize(("picture", "channels"), [(30, (4, 8)), (4, (4, 8)), (48, (4,))])
+def test_pictures_that_cannot_be_cut_are_refused(picture, channels):
+    refuses("cannot be cut into patches", small.Sizes, picture=picture, channels=channels, error=InputError)
