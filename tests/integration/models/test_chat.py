@@ -264,16 +264,16 @@ def test_choices_of_several(server, asks):
 
 
 def test_a_model_that_always_answers_the_first_letter_has_no_gain(server):
-    quads = shown(forms.quads(40))
+    quads = shown(forms.quads(24))
     server.set(always="A")
     right = run(quads, load(server, protocol="choose", concurrency="8")).right
     # Both images of a quad see their captions in one order, so one of two is right.
     assert (right["ipos2t"] ^ right["ineg2t"]).all()
     assert (right["tpos2i"] ^ right["tneg2i"]).all()
-    assert 8 < right["ipos2t"].sum() < 32
+    assert 4 < right["ipos2t"].sum() < 20
     server.set(always="1A 2B")
     balanced = run(quads, load(server, protocol="two-images", order="balanced")).right
-    assert balanced["ipos2t"].sum() == 20
+    assert balanced["ipos2t"].sum() == 12
     assert all(np.array_equal(balanced[name], balanced["ipos2t"]) for name in balanced)
 
 

@@ -431,9 +431,9 @@ def test_missing_and_left_over_tensors_are_named(state):
     refuses(pattern, fit, given, state, where=Path("x"), architecture="tiny", error=ModelError)
 
 
-def test_equal_weights_give_equal_bytes(tiny_model, tmp_path):
+def test_equal_weights_give_equal_bytes(tmp_path):
     """The library's own order of the metadata changes from one call to the next."""
-    state, said = dict(tiny_model("tiny").state_dict()), {"format": "pt", "b": "\u00e9", "a": "1", "c": "{}"}
+    state, said = torch.nn.Linear(5, 3).state_dict(), {"format": "pt", "b": "\u00e9", "a": "1", "c": "{}"}
     assert len({save(state, metadata=said) for _ in range(20)}) > 1
     files = {b"".join(packed(state, dict(order))) for order in permutations(said.items())}
     assert len(files) == 1

@@ -17,7 +17,6 @@ from counterfoil.models import itm
 from counterfoil.models.base import Options, PairScorer
 from counterfoil.models.region_files import read_regions
 from embedded import scored
-from made_once import made_once
 from refusals import refuses
 
 CASES = [
@@ -28,18 +27,6 @@ CASES = [
 TEXTS = [
     "a cat", "two birds sit on a wire", "the red dog", "a photo of a cat on the mat in a house by the sea",
 ]  # fmt: skip
-
-
-@pytest.fixture(scope="session")
-def matchers(tmp_path_factory):
-    """A folder with a tiny model of each family."""
-    pytest.importorskip("transformers")
-
-    def make(folder):
-        for name in tiny_matchers.NAMES:
-            tiny_matchers.save(name, folder / name)
-
-    return made_once(tmp_path_factory, "tiny-matchers", make)
 
 
 def loaded(folder, protocol="", **options):
@@ -221,17 +208,14 @@ def save_all(folder):
     (folder / "ten.tsv").write_text("\n".join(ten) + "\n")
 
 
-@pytest.fixture(scope="session")
-def files(tmp_path_factory):
+@pytest.fixture(scope="module")
+def files(matchers, tmp_path_factory):
     """Tiny models of regions, and the regions of three images."""
-    pytest.importorskip("transformers")
-
-    def make(folder):
-        for name in tiny_matchers.OF_REGIONS:
-            tiny_matchers.save(name, folder / name)
-        save_all(folder)
-
-    return made_once(tmp_path_factory, "tiny-regions", make)
+    folder = tmp_path_factory.mktemp("regions")
+    for name in tiny_matchers.OF_REGIONS:
+        (folder / name).symlink_to(matchers / name)
+    save_all(folder)
+    return folder
 
 
 def reading(files, name, features="each", **settings):

@@ -193,7 +193,7 @@ def rows(scorer, texts, batch=4):
 
 def pooled_twin(folder, kind, pool, *, length=512, lower=False):
     """One text at a time, through the library's own classes, and no padding."""
-    model, tokenizer = kind.from_pretrained(folder).eval(), transformers.AutoTokenizer.from_pretrained(folder)
+    model, tokenizer = loaded(folder, kind)
     found = []
     for text in TEXTS:
         cased = text.lower() if lower else text
@@ -310,10 +310,8 @@ def captions(texts):
 
 def states(bert, text, layer):
     """The unit vectors of one text's tokens, marks included, straight from transformers."""
-    model = transformers.AutoModel.from_pretrained(bert).eval()
-    ids = transformers.AutoTokenizer.from_pretrained(bert)(
-        text, return_tensors="pt", truncation=True, max_length=40
-    )
+    model, tokenizer = loaded(bert, transformers.AutoModel)
+    ids = tokenizer(text, return_tensors="pt", truncation=True, max_length=40)
     rows = model(**ids, output_hidden_states=True).hidden_states[layer][0].numpy()
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
@@ -373,7 +371,7 @@ def test_what_it_cannot_do(bert):
         text_models.load_tokens(f"{bert}@last", Options(device="cpu"))
     with pytest.raises(InputError, match=r"looks at no images; allowed: metric:token-match --backbone hf"):
         catalog.scorer(f"hf-text:{bert}")
-    for name in ("clip-s", "em-score", "ref-pac-s"):
+    for name in ("clip-s", "em-score"):
         with pytest.raises(InputError, match="the model reads captions and looks at no images"):
             catalog.scorer(f"metric:{name}", Options(device="cpu", backbone=f"hf-text:{bert}"))
     with pytest.raises(ModelError, match=r"no image and text features.*an encoder of texts is hf-text"):
