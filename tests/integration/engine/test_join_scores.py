@@ -1,22 +1,18 @@
 """Given answers find their questions: rated captions in any order, and released answers on released data."""
 
 import csv
-import json
-from functools import cache
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from scipy.stats import kendalltau
 
 from contracts.forms import ratings_of
 from counterfoil import catalog
 from counterfoil.benchmarks import Caption, Image
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import specs
-from counterfoil.benchmarks.tables import read_table
-from counterfoil.engine.join_scores import answered, join_scores, matched
+from counterfoil.engine.join_scores import join_scores
 from counterfoil.errors import ScoreError
 from counterfoil.metrics import contrast
 from counterfoil.models import precomputed, precomputed_galleries
@@ -158,45 +154,9 @@ def test_captions_alone_may_follow_the_questions(tmp_path):
         aligned(path, SHARED)
 
 
-@cache
-def judged(name, folder):
-    return catalog.benchmark(name, data=folder)
-
-
-@pytest.mark.parametrize(
-    ("name", "folder"),
-    [("flickr8k-expert", "flickr8k"), pytest.param("cxc-sits", "cxc", marks=pytest.mark.slow)],
-)
-def test_shuffled_tables_of_released_ratings_give_the_same_scores(shared_data, tmp_path, name, folder):
-    benchmark = judged(name, shared_data / folder)
-    questions = benchmark.listed
-    rng = np.random.default_rng(3)
-    scores = np.nanmean(questions.ratings, axis=1) + 0.3 * rng.standard_normal(len(benchmark))
-    images = [benchmark.images[at].id for at in questions.images]
-    captions = [benchmark.captions[at].id for at in questions.captions]
-    texts = [benchmark.captions[at].text for at in questions.captions]
-    if name == "cxc-sits":
-        # As the released table writes its ids.
-        images = [f"COCO_val2014_{int(image):012d}.jpg" for image in images]
-        captions = [f"COCO_val2014:sentid:{caption}" for caption in captions]
-    rows = [[i, c, repr(float(s))] for i, c, s in zip(images, captions, scores, strict=True)]
-    header = ["image_id", "caption_id", "score"]
-
-    shuffled = rng.permutation(len(rows))
-    assert aligned(written(tmp_path, header, [rows[at] for at in shuffled]), benchmark) == scores.tolist()
-    assert kendalltau(scores, np.nanmean(questions.ratings, axis=1)).statistic > 0.6
-    if texts[0] is not None:
-        spoken = [[images[at], texts[at], rows[at][2]] for at in shuffled]
-        assert aligned(written(tmp_path, ["image", "caption", "score"], spoken), benchmark) == scores.tolist()
-
-    foreign = [[f"other_{at}.png", *row[1:]] for at, row in enumerate(rows)]
-    with pytest.raises(ScoreError, match="column 'image_id': the column does not hold the items of"):
-        join_scores(loaded(written(tmp_path, header, foreign)), benchmark, note=never)
-
-
 def test_the_released_ids_of_flickr8k_find_their_questions(shared_data, tmp_path):
     """All 5,822 released rows, 158 of which the protocol does not ask about, with the ids of the release."""
-    benchmark = judged("flickr8k-expert", shared_data / "flickr8k")
+    benchmark = catalog.benchmark("flickr8k-expert", data=shared_data / "flickr8k")
     lines = (shared_data / "flickr8k" / "ExpertAnnotations.txt").read_text("utf-8").splitlines()
     rows = [line.split("\t") for line in lines if line.strip()]
     table = [[image, caption, sum(map(int, ratings)) / 3] for image, caption, *ratings in rows]
@@ -274,42 +234,3 @@ def test_outputs_of_detectors(shared_data):
     loaded = precomputed.load(str(folder / "sugarcrepe_CLIP_baseline.csv"))
     answers = join_scores(loaded, benchmark, note=[].append)
     assert round(100 * answers.right["accuracy"].mean(), 4) == 74.5873
-
-
-def test_gpt_4v_answers_of_sugarcrepe_with_gaps(shared_data, sugarcrepe_items, tmp_path):
-    """The layout that SugarCrepe's authors released: a file per subset, objects with a field `correct`."""
-    rng = np.random.default_rng(0)
-    right = empty = 0
-    for name in SUBSETS:
-        rows = json.loads((shared_data / f"sugarcrepe/{name}.json").read_text())
-        for row in rows.values():
-            row["correct"] = (True, False, float("nan"), None)[rng.choice(4, p=(0.9, 0.08, 0.01, 0.01))]
-            right += row["correct"] is True
-            empty += not isinstance(row["correct"], bool)
-        (tmp_path / f"gpt4v-{name}.json").write_text(json.dumps(rows))
-    with pytest.raises(ScoreError, match=rf"a question without an answer; given: {empty} of 7,511 without"):
-        precomputed.load(str(tmp_path))
-    loaded = matched(
-        precomputed.load(str(tmp_path), Options(unanswered="wrong")), sugarcrepe_items, note=never
-    )
-    assert (int(loaded.right["accuracy"].sum()), int(loaded.unanswered.sum())) == (right, empty)
-    loaded, benchmark = answered(loaded, sugarcrepe_items)
-    assert (len(benchmark), int(loaded.right["accuracy"].sum())) == (7511 - empty, right)
-
-
-def test_an_accuracy_among_released_answers_is_passed_over(shared_data, sugarcrepe_items, tmp_path):
-    """As in GPT-4V's `positive-first/swap_obj.json`: beside its objects a key with a number."""
-    for name in SUBSETS:
-        rows = json.loads((shared_data / f"sugarcrepe/{name}.json").read_text())
-        answers = {key: {"correct": int(key) % 3 > 0} for key in rows}
-        if name == "swap_obj":
-            answers["accuracy"] = 0.6667
-        (tmp_path / f"{name}.json").write_text(json.dumps(answers))
-    table = precomputed.load(str(tmp_path))
-    assert len(table) == 7511
-    assert "'accuracy' of swap_obj.json is passed over" in table.described
-    loaded = matched(table, sugarcrepe_items, note=never)
-    assert len(loaded.right["accuracy"]) == 7511
-    # A benchmark's own file holds no such number: there an item would be lost.
-    (tmp_path / "pairs.json").write_text(json.dumps({"0": {"caption": "a"}, "1": 3}))
-    refuses("items are of different kinds", read_table, tmp_path / "pairs.json")

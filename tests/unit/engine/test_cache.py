@@ -49,16 +49,14 @@ def test_kinds_and_identities_are_apart(cache, tmp_path):
     for other in (Identity("m", precision="bf16"), Identity("m", prompt="a photo of {}"), Identity("n")):
         assert not len(Cache(tmp_path, other).read("captions", keys("a")).rows)
     assert len(Cache(tmp_path, Identity("m")).read("captions", keys("a")).rows) == 1
-
-
-def test_pairs_differ_in_both_halves(cache):
+    # Pairs differ in both halves.
     a, b = keys("a", "b")
     cache.write("pairs", [pair_key(a, b)], np.array([[0.25]]))
     assert cache.read("pairs", [pair_key(b, a), pair_key(a, b), pair_key(a, a)]).rows.tolist() == [1]
     assert cache.read("pairs", [pair_key(a, b)]).values.dtype == np.float64
 
 
-def test_without_a_folder_nothing_is_kept(tmp_path):
+def test_without_a_folder_nothing_is_kept():
     cache = Cache(None, Identity("m"))
     cache.write("captions", keys("a"), rows(1))
     cache.sweep()
@@ -199,6 +197,12 @@ def test_names_follow_content_and_crop_and_are_ids_without_a_source(tmp_path):
     assert len(set(keys)) == 3
     keys = named([Image("x"), Image("y"), Image("x")])
     assert keys[0] == keys[2] == id_key(Image("x")) != keys[1]
+    # Pictures held as pixels are named by them; the same bytes in another shape are another picture.
+    one = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
+    pictures = (one, one.copy(), one.reshape(3, 2, 3), one + 1)
+    keys = named([Image(str(i), PixelSource(pixels)) for i, pixels in enumerate(pictures)])
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == 3
 
 
 def test_each_file_is_read_once(tmp_path, reads):
@@ -260,7 +264,7 @@ def test_a_file_that_cannot_be_read_stops_with_its_name(tmp_path):
     refuses(r"1\.jpg: no such image file", named, images)
 
 
-def test_missing_images_are_counted_in_one_line(tmp_path):
+def test_missing_items_are_counted_in_one_line(tmp_path):
     benchmark = fakes.choices(5)
     images = list(benchmark.images)
     images[1] = Image("i1")
@@ -268,22 +272,7 @@ def test_missing_images_are_counted_in_one_line(tmp_path):
     object.__setattr__(benchmark, "images", tuple(images))
     refuses("fake: images are not at hand; given: 2 of 5 missing, first: i1, i3;", check_at_hand, benchmark)
     check_at_hand(benchmark, images=False)
-
-
-def test_missing_captions_are_counted_in_one_line():
     benchmark = fakes.choices(3)
     object.__setattr__(benchmark, "captions", tuple(Caption(c.id) for c in benchmark.captions))
     refuses(r"captions have no text; given: 6 of 6 without, first: c0, c1, c2", check_at_hand, benchmark)
     check_at_hand(benchmark, captions=False)
-
-
-def test_pictures_held_as_pixels_are_named_by_them():
-    one = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
-    images = [
-        Image(f"image-{i}", PixelSource(pixels))
-        for i, pixels in enumerate([one, one.copy(), one.reshape(3, 2, 3), one + 1])
-    ]
-    keys = named(images)
-    assert keys[0] == keys[1]
-    # The same bytes in another shape are another picture.
-    assert len(set(keys)) == 3

@@ -73,9 +73,8 @@ def test_a_second_run_computes_nothing_and_gives_the_same_bits(tmp_path, kind):
     first = run(benchmark, make(), session=Session(tmp_path, batch_size=8))
     again = make()
     steps = []
-    second = run(
-        benchmark, again, session=Session(tmp_path, batch_size=5, progress=lambda *s: steps.append(s))
-    )
+    session = Session(tmp_path, batch_size=5, progress=lambda *s: steps.append(s))
+    second = run(benchmark, again, session=session)
     assert second.values.tobytes() == first.values.tobytes()
     assert not getattr(again, "images_seen", ())
     assert not getattr(again, "pairs_seen", ())
@@ -92,11 +91,8 @@ def test_two_benchmarks_share_what_they_have_in_common(tmp_path):
 def test_progress_counts_every_batch_and_starts_where_the_cache_ends(tmp_path):
     run(fakes.quads(2), fakes.FakeEmbedder(), session=Session(tmp_path))
     steps = []
-    run(
-        fakes.quads(5),
-        fakes.FakeEmbedder(),
-        session=Session(tmp_path, batch_size=4, progress=lambda *s: steps.append(s)),
-    )
+    session = Session(tmp_path, batch_size=4, progress=lambda *s: steps.append(s))
+    run(fakes.quads(5), fakes.FakeEmbedder(), session=session)
     images = [step[1:] for step in steps if step[0] == "embedding images"]
     assert images == [(4, 10), (8, 10), (10, 10)]
     assert [step[1:] for step in steps if step[0] == "embedding captions"] == images
@@ -469,13 +465,11 @@ def test_choices_among_images():
     assert found.right["accuracy"].tolist() == expected
 
 
-def test_numbers_that_are_no_probabilities():
+def test_numbers_that_are_no_probabilities_and_galleries_are_refused():
     with pytest.raises(ScoreError, match=r"fake:classifier: the detector gave numbers that are no probab"):
         run(fakes.quads(10), FakeClassifier(scale=1.5))
     refuses("not finite", run, fakes.quads(10), FakeClassifier(scale=float("nan")), error=ScoreError)
-
-
-def test_a_gallery_cannot_be_ranked():
+    # A gallery cannot be ranked.
     gallery = several(np.random.default_rng(0), 4, 6)[0]
     for ask in (run, lambda benchmark, scorer: rank_galleries([benchmark], scorer)):
         words = "fake:classifier: .* questions of form 'gallery'"

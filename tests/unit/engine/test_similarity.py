@@ -49,13 +49,6 @@ def test_equal_captions_have_equal_scores_to_the_last_bit(width):
             np.testing.assert_array_equal(own, np.broadcast_to(own[:, :1], own.shape))
 
 
-def test_vectors_get_length_one_in_their_own_precision():
-    vectors = np.array([[3.0, 4.0], [0.0, -2.0]], np.float32)
-    found = unit(vectors)
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, [[0.6, 0.8], [0.0, -1.0]], rtol=1e-7)
-
-
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32])
 def test_a_similarity_on_disk_is_read_in_any_order(tmp_path, dtype):
     values = np.random.default_rng(2).integers(0, 100, (6, 9)).astype(dtype)
