@@ -197,11 +197,7 @@ class Scored(Overlap):
         (Overlap(), {"references": References.of([[1], []])}, "row 2, caption 'two': a caption has no ref"),
         (Overlap(), {"references": References.of([[1], [2]])}, "^the captions, 'c': the reference is not at"),
         (Cosine(None), {}, "metric:cosine looks at images, and none were given"),
-        (
-            Cosine(None),
-            {"image": np.array([0, 0])},
-            "images are not at hand; given: 1 of 1 missing",
-        ),
+        (Cosine(None), {"image": np.array([0, 0])}, "images are not at hand; given: 1 of 1 missing"),
         (Overlap(), {"candidate": np.empty(0, int), "references": None}, "there are no captions"),
         (Scored(0.5, np.nan), {}, "^the captions, row 2, caption 'two': metric:overlap gave"),
         (Scored(0.5), {}, r"wrong number of scores; given: \(1,\); allowed: \(2,\)"),

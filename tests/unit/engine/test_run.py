@@ -1,7 +1,6 @@
 import errno
 import itertools
 import os
-import resource
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -81,21 +80,20 @@ def test_a_second_run_computes_nothing_and_gives_the_same_bits(tmp_path, kind):
     assert all(done == total for stage, done, total in steps if stage != "reading images")
 
 
-def test_two_benchmarks_share_what_they_have_in_common(tmp_path):
-    run(fakes.quads(10), fakes.FakeEmbedder(), session=Session(tmp_path))
-    embedder = fakes.FakeEmbedder()
-    run(fakes.quads(12), embedder, session=Session(tmp_path))
-    assert embedder.images_seen == ["i20", "i21", "i22", "i23"]
-
-
-def test_progress_counts_every_batch_and_starts_where_the_cache_ends(tmp_path):
+def test_benchmarks_share_what_they_have_in_common_and_progress_starts_there(tmp_path):
     run(fakes.quads(2), fakes.FakeEmbedder(), session=Session(tmp_path))
-    steps = []
+    steps, embedder = [], fakes.FakeEmbedder()
     session = Session(tmp_path, batch_size=4, progress=lambda *s: steps.append(s))
-    run(fakes.quads(5), fakes.FakeEmbedder(), session=session)
+    run(fakes.quads(5), embedder, session=session)
+    assert embedder.images_seen == [f"i{i}" for i in range(4, 10)]
     images = [step[1:] for step in steps if step[0] == "embedding images"]
     assert images == [(4, 10), (8, 10), (10, 10)]
     assert [step[1:] for step in steps if step[0] == "embedding captions"] == images
+    # The cache has no other files.
+    root = tmp_path / f"v{SCHEMA}"
+    assert sorted({path.name for path in root.glob("*/*")}) == ["captions", "identity.json", "images"]
+    (note,) = root.glob("*/identity.json")
+    assert '"name": "fake:embedder"' in note.read_text()
 
 
 def test_a_damaged_shard_is_named_computed_again_and_replaced(tmp_path):
@@ -138,20 +136,6 @@ def test_a_full_disk_is_one_error_and_leaves_a_valid_cache(tmp_path, monkeypatch
     again = run(benchmark, fakes.FakeEmbedder(), session=Session(cache, batch_size=32, note=notes.append))
     assert notes == []
     assert again.values.tobytes() == plain.values.tobytes()
-
-
-def test_a_write_the_system_cuts_short_leaves_nothing_behind(tmp_path):
-    # The kernel refuses to let a file grow beyond 4 kB: writing fails half-way, not at the end.
-    benchmark = fakes.quads(150)
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
-    try:
-        with pytest.raises(StorageError, match="the disk is full"):
-            run(benchmark, fakes.FakeEmbedder(), session=Session(tmp_path))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert not list(tmp_path.rglob("*.npz"))
-    assert not list(tmp_path.rglob("*.part"))
 
 
 def odd(change):
@@ -224,18 +208,13 @@ def test_workers_and_a_generator_are_stopped_when_something_fails():
     assert closed == [True]
 
 
-def test_missing_images_stop_before_the_model_runs():
+def test_missing_images_stop_the_run_but_of_blind_scorers_which_leave_nothing_in_the_cache(tmp_path):
     benchmark = fakes.choices(3)
+    full = run(benchmark, baselines.load_blind("random"), session=Session(tmp_path)).values
     object.__setattr__(benchmark, "images", tuple(Image(i.id) for i in benchmark.images))
     embedder = fakes.FakeEmbedder()
     refuses("3 of 3 missing", run, benchmark, embedder)
     assert embedder.calls == []
-
-
-def test_blind_scorers_need_nothing_at_hand_and_leave_nothing_in_the_cache(tmp_path):
-    benchmark = fakes.choices(3)
-    full = run(benchmark, baselines.load_blind("random"), session=Session(tmp_path)).values
-    object.__setattr__(benchmark, "images", tuple(Image(i.id) for i in benchmark.images))
     np.testing.assert_array_equal(
         run(benchmark, baselines.load_blind("random"), session=Session(tmp_path)).values, full
     )
@@ -251,14 +230,6 @@ def test_options_out_of_range_are_refused():
         run(fakes.quads(1), fakes.FakeEmbedder(), session=Session(batch_size=0))
     with pytest.raises(InputError, match="workers; given: -1"):
         run(fakes.quads(1), fakes.FakeEmbedder(), session=Session(workers=-1))
-
-
-def test_the_cache_has_no_other_files(tmp_path):
-    run(fakes.quads(3), fakes.FakeEmbedder(), session=Session(tmp_path))
-    root = tmp_path / f"v{SCHEMA}"
-    assert sorted({path.name for path in root.glob("*/*")}) == ["captions", "identity.json", "images"]
-    (note,) = root.glob("*/identity.json")
-    assert '"name": "fake:embedder"' in note.read_text()
 
 
 def test_captions_over_the_limit_are_counted_and_the_count_is_kept(tmp_path):
@@ -324,9 +295,7 @@ def test_a_stream_is_closed_and_its_end_is_an_error():
     with pytest.raises(ScoreError, match=r"scoring pairs, image .*stopped before all batches were done"):
         run(fakes.choices(11), scorer, session=Session(batch_size=4))
     assert scorer.closed == 1
-
-
-def test_a_stream_ranks_a_gallery():
+    # A stream ranks a gallery too.
     gallery = several(np.random.default_rng(0), 4, 6)[0]
     plain = baselines.load_blind("random")
     streamed = Streaming(plain)

@@ -97,11 +97,9 @@ def test_scores_that_are_too_large_are_refused(dtype, value, problem):
 COMPARISONS = [MostSimilarHeads(2), Sampled(4.0, 3.0, samples=3)]
 
 
-def some(rng, n, dtype=np.float32):
+def some(rng, n):
     """Rows that are two heads as well as a Gaussian."""
-    return np.concatenate([unit(rng.normal(size=(n, 8))), unit(rng.normal(size=(n, 8)))], axis=1).astype(
-        dtype
-    )
+    return np.concatenate([unit(rng.normal(size=(n, 8))) for _ in range(2)], axis=1).astype(np.float32)
 
 
 @pytest.mark.parametrize("comparison", COMPARISONS, ids=lambda c: type(c).__name__)
