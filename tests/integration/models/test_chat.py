@@ -117,10 +117,7 @@ def test_texts_are_read_where_no_log_probabilities_are_given(server, quads):
     assert scorer.identity.options["read"] == "text"
     assert "answers read as text" in scorer.spent()
     assert f"cost {(25 * 100 * 2 + 25 * 2 * 10) / 1e6:.4f}" in scorer.spent()
-
-
-def test_answers_that_lose_their_log_probabilities_are_never_mixed_with_texts(server, quads):
-    server.set(shows=shows(quads), logprobs=False)
+    # Answers that lose their log-probabilities are never mixed with texts.
     with pytest.raises(ModelError, match=r"without log-probabilities; given: .*--set read=text"):
         run(quads, load(server, read="logprobs"))
 
@@ -146,9 +143,7 @@ def test_retry_after_is_honoured_by_all_requests(server, quads):
     times = np.array([entry["time"] for entry in server.log()])
     # Besides the refused request only the two that were under way were sent before the wait was over.
     assert (times[1:] < times[1] + 0.29).sum() <= 3
-
-
-def test_a_date_to_wait_for_is_read():
+    # A date to wait for is read.
     later = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
     assert 28 <= retry_after(httpx2.Headers({"Retry-After": later})) <= 30
     assert retry_after(httpx2.Headers({"Retry-After": "soon"})) == 0
@@ -192,28 +187,19 @@ def test_what_another_try_cannot_help_ends_the_run_at_once(server, quads, fault,
 
 def test_kept_answers_are_those_of_equal_requests(server, quads, tmp_path):
     server.set(shows=shows(quads))
-    run(quads, load(server, tmp_path, api_key=KEY))
-    assert sent(server) == 25
+    asked = ({}, {"question": "Is this {}?"}, {"read": "text"}, {"read": "text", "temperature": "0.5"})
+    for number, settings in enumerate(asked):
+        run(quads, load(server, tmp_path, api_key=KEY, **settings))
+        assert sent(server) == 25 + 24 * number
     # Neither how requests are sent nor another key is part of them.
     run(quads, load(server, tmp_path, concurrency="1", rpm="100000", score="log-odds"))
-    assert sent(server) == 25
-    run(quads, load(server, tmp_path, question="Is this {}?"))
-    assert sent(server) == 25 + 24
-    run(quads, load(server, tmp_path, read="text"))
-    assert sent(server) == 25 + 24 + 24
-    run(quads, load(server, tmp_path, read="text", temperature="0.5"))
-    assert sent(server) == 25 + 24 + 24 + 24
+    assert sent(server) == 97
     files = list((tmp_path / "chat").iterdir())
     assert len(files) == sent(server)
     assert not any(KEY.encode() in path.read_bytes() for path in files)
     # A damaged file is asked for again, alone.
     files[0].write_text("{")
-    for settings in (
-        {},
-        {"question": "Is this {}?"},
-        {"read": "text"},
-        {"read": "text", "temperature": "0.5"},
-    ):
+    for settings in asked:
         run(quads, load(server, tmp_path, **settings))
     assert sent(server) == 97 + 1
 
@@ -230,9 +216,7 @@ def test_refusals_and_unreadable_answers_are_counted_apart(server, quads):
         assert (scorer.refused, scorer.unread) == (2, 2)
         assert answers.unanswered.tolist() == [False, True, True, False, False, False]
         assert np.isnan(answers.values).sum() == 4
-
-
-def test_a_filter_before_the_model_refuses(server, quads):
+    # A filter before the model refuses as well.
     server.set(faults=["", "filter"])
     scorer = load(server, unanswered="wrong", concurrency="1")
     answers = run(quads, scorer)
@@ -432,9 +416,6 @@ def test_a_redirect_is_not_followed():
         assert "status 307" in _ask(server)
         assert other.requests == []
         assert f"Bearer {KEY}".encode() in server.requests[0]
-
-
-def test_a_key_with_a_line_break():
     with hostile("redirect", to="/") as server:
         _ask(server, key=f"{KEY}\n")
         assert f"Bearer {KEY}\r\n".encode() in server.requests[0]

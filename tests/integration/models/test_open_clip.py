@@ -100,18 +100,14 @@ def test_other_resize_modes_go_through_the_librarys_transform(
 ):
     model = tiny_model("tiny")
     save_file(model.state_dict(), tmp_path / "open_clip_model.safetensors")
-    settings = {"size": [32, 32], "resize_mode": "longest", "interpolation": "bilinear", "fill_color": 9}
-    (tmp_path / "open_clip_config.json").write_text(
-        json.dumps({"model_cfg": tiny_architectures["tiny"], "preprocess_cfg": settings})
-    )
+    how = {"resize_mode": "longest", "interpolation": "bilinear", "fill_color": 9}
+    config = {"model_cfg": tiny_architectures["tiny"], "preprocess_cfg": {"size": [32, 32], **how}}
+    (tmp_path / "open_clip_config.json").write_text(json.dumps(config))
     scorer = ours.load(f"local-dir:{tmp_path}", CPU)
-    transform = open_clip.transform.image_transform(
-        (32, 32), is_train=False, resize_mode="longest", interpolation="bilinear", fill_color=9
-    )
+    transform = open_clip.transform.image_transform((32, 32), is_train=False, **how)
     with torch.inference_mode():
-        exact = model.encode_image(
-            torch.stack([transform(image.decode()) for image in drawn_images]), normalize=True
-        )
+        pixels = torch.stack([transform(image.decode()) for image in drawn_images])
+        exact = model.encode_image(pixels, normalize=True)
     found = embedded(scorer, drawn_images, 5, "images")
     assert abs(found - exact.numpy()).max() < 1e-5
     assert "longest" in scorer.identity.preprocessing
@@ -220,7 +216,6 @@ def test_texts_are_cut_at_their_end_mark(end, kept):
     assert FastTextTower(None, end).cut([4, 2, 9, 9, 0, 0]) == kept
 
 
-@pytest.mark.usefixtures("tiny_architectures")
 @pytest.mark.parametrize(
     ("path", "value"),
     [
@@ -239,15 +234,13 @@ def test_other_image_towers_are_left_to_the_library(path, value, tiny_model):
     assert image_tower(model) is None
 
 
-@pytest.mark.usefixtures("tiny_architectures")
-@pytest.mark.parametrize("change", ["pool", "mask", "no mask"])
+@pytest.mark.parametrize("change", [
+    lambda model: setattr(model, "text_pool_type", "last"),
+    lambda model: model.attn_mask[3, 5].zero_(),
+    lambda model: setattr(model, "attn_mask", None),
+])  # fmt: skip
 def test_texts_are_cut_only_under_a_causal_mask_and_pooled_at_the_end(change, tiny_model):
     model = tiny_model("tiny")
     assert text_tower(model) is not None
-    if change == "pool":
-        model.text_pool_type = "last"
-    elif change == "mask":
-        model.attn_mask[3, 5] = 0.0
-    else:
-        model.attn_mask = None
+    change(model)
     assert text_tower(model) is None

@@ -136,17 +136,10 @@ def test_a_training_on_regions_is_measured_above_chance_on_images_that_are_not_a
 
     def trained(*, regions, steps=50, **more):
         return cf.train_model(
-            "vse++-warm",
-            "vse",
-            tmp_path / "rows.csv",
-            regions=regions,
-            out=tmp_path / "ckpt",
-            validation_share=0,
-            workers=0,
-            cache=None,
-            quiet=True,
+            "vse++-warm", "vse", tmp_path / "rows.csv",
+            regions=regions, out=tmp_path / "ckpt", validation_share=0, workers=0, cache=None, quiet=True,
             changed={"steps": steps, "batch_size": 16, "lr": 5e-3, "select": "last", **more},
-        )
+        )  # fmt: skip
 
     with pytest.raises(InputError, match=r"read as they are.*--set augment=none"):
         trained(regions=path, augment="crop-flip")
@@ -206,12 +199,9 @@ def test_rows_of_images_without_regions_are_left_out_where_that_is_asked_for(reg
     # Regions of different numbers are read when their turn comes.
     (batch,) = store.batches([BatchImages(np.array([0, 2]))])
     assert [each.shape for each in batch] == [(4, 6), (2, 6)]
-
-
-def test_heads_stand_on_networks_of_regions(regions):
+    # Heads stand on networks of regions.
     backbone = pcme.pvse(on_regions("vsrn", regions), heads=2)
-    inputs = [backbone.preparation.read(Image(name)) for name in "ab"]
-    found = backbone.network.encode_images(backbone.pixels(inputs))
+    found = backbone.network.encode_images(backbone.pixels(batch))
     assert tuple(found.points.shape) == (2, 2, 12)
 
 
@@ -233,34 +223,28 @@ def test_words_differ_by_letters_and_not_by_case(tiny):
     assert tiny.tokens(["green", "purple", ""]).tolist() == [[1], [1], [1]]
 
 
-def test_padding_changes_no_text(tiny):
+def test_padding_changes_no_text_and_order_and_place_matter(tiny):
     with torch.no_grad():
         alone = tiny.network.encode_texts(tiny.tokens(["a red star"])).points
         beside = tiny.network.encode_texts(tiny.tokens(["a red star", CAPTIONS[0] * 3])).points[:1]
-    assert torch.allclose(alone, beside, atol=1e-6)
-
-
-def test_the_order_of_words_and_the_place_of_things_matter(tiny):
-    with torch.no_grad():
         one, other = tiny.network.encode_texts(
             tiny.tokens(["a red star above a moon", "a moon above a red star"])
         ).points
         picture = pictures(1)[0]
         upright, turned = tiny.network.encode_images(tiny.pixels([picture, picture[::-1]])).points
+    assert torch.allclose(alone, beside, atol=1e-6)
     assert not torch.allclose(one, other, atol=1e-4)
     assert not torch.allclose(upright, turned, atol=1e-4)
 
 
-def test_pixels_are_centred_bytes(tiny):
+def test_pixels_are_centred_bytes_and_places_are_of_one_pass(tiny):
     black, white = np.zeros((32, 32, 3), np.uint8), np.full((32, 32, 3), 255, np.uint8)
     values = tiny.pixels([black, white])
     assert tuple(values.shape) == (2, 3, 32, 32)
     assert values[0].unique().tolist() == [-2.0]
     assert values[1].unique().tolist() == [2.0]
     assert torch.equal(values, tiny.pixels(np.stack([black, white])))
-
-
-def test_the_whole_and_its_places_come_from_one_pass(tiny):
+    # The whole and its places come from one pass.
     with torch.no_grad():
         local = tiny.network.local_images(tiny.pixels(pictures(2)))
         text = tiny.network.local_texts(tiny.tokens(["a red star", "a moon"]))

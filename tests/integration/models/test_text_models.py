@@ -356,15 +356,12 @@ def test_token_match_is_bertscore(bert, layer):
     np.testing.assert_allclose(score_captions(asked, metric), expected, atol=1e-5)
 
 
-def test_layers_are_other_scorers(bert):
+def test_layers_are_other_scorers_and_what_it_cannot_do(bert):
     names = [str(bert), f"{bert}@2", f"{bert}@1"]
     first, same, other = (text_models.load_tokens(name, Options(device="cpu")).identity for name in names)
     assert first.options == same.options
     assert other.options["layer"] == 1
     assert len({first.weights, same.weights, other.weights}) == 1
-
-
-def test_what_it_cannot_do(bert):
     with pytest.raises(InputError, match=r"no such layer; given: 3; allowed: 0 to 2"):
         text_models.load_tokens(f"{bert}@3", Options(device="cpu"))
     with pytest.raises(InputError, match="no such layer; given: last"):
