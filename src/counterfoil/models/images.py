@@ -26,8 +26,8 @@ from numpy import ndarray
 from counterfoil.benchmarks.records import BytesSource, FileSource, Image, TarSource
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import setting
+from counterfoil.inputs.files import is_distant
 from counterfoil.models.base import ImageBatches
-from counterfoil.storage.location import is_distant
 
 _READS = 16
 #: How many times as long as wide a picture may be: resized by its shorter side, 1 x 20,000 takes 3 GB.

@@ -25,9 +25,8 @@ from numpy import ndarray
 from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.inputs.arrays import read_npz
-from counterfoil.inputs.files import regular, unreadable
+from counterfoil.inputs.files import digest_file, digest_value, regular, unreadable
 from counterfoil.models.base import ImageBatches
-from counterfoil.store import digest_file, digest_value
 
 _COLUMNS = {
     6: {"id": 0, "width": 1, "height": 2, "count": 3, "boxes": 4, "features": 5},

@@ -9,9 +9,9 @@ from counterfoil.benchmarks import BytesSource, Caption, FileSource, Image
 from counterfoil.benchmarks.records import PixelSource
 from counterfoil.engine.cache import SCHEMA, Cache, pair_key
 from counterfoil.engine.cache_keys import image_keys
-from counterfoil.engine.deduplicate import check_at_hand, id_key, silent
+from counterfoil.engine.plan import check_at_hand, id_key, silent
+from counterfoil.inputs.files import digest
 from counterfoil.models.base import Identity
-from counterfoil.store import digest
 from engine import fakes
 from refusals import refuses
 

@@ -9,14 +9,13 @@ from counterfoil.benchmarks.videos import FrameFeatures, Video
 from counterfoil.engine import caption_scoring
 from counterfoil.engine.cache import Cache
 from counterfoil.engine.caption_scoring import CaptionInputs, score_benchmark, score_captions
-from counterfoil.engine.deduplicate import items
-from counterfoil.engine.run import run
-from counterfoil.engine.session import Session
+from counterfoil.engine.plan import items
+from counterfoil.engine.session import Session, run
 from counterfoil.errors import DataError, InputError, ScoreError
+from counterfoil.inputs.files import digest
 from counterfoil.models.base import Identity
 from counterfoil.models.captions.base import CaptionTokens
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
-from counterfoil.store import digest
 from engine import fakes
 from engine.metric_fakes import Best, Cosine, Overlap, Words, frames, preferred, rated
 from refusals import refuses

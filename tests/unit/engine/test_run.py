@@ -10,8 +10,7 @@ import pytest
 from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, Image
 from counterfoil.engine.cache import SCHEMA
 from counterfoil.engine.rank import rank_galleries
-from counterfoil.engine.run import run
-from counterfoil.engine.session import Session
+from counterfoil.engine.session import Session, run
 from counterfoil.errors import InputError, ScoreError, StorageError
 from counterfoil.metrics import contrast
 from counterfoil.models import baselines
