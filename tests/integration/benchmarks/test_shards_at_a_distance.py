@@ -38,7 +38,7 @@ def _same(far, near):
     assert {role: rows.tolist() for role, rows in far.rows.items()} == {
         role: rows.tolist() for role, rows in near.rows.items()
     }
-    assert far.captions == near.captions
+    assert list(far.captions) == list(near.captions)
     assert far.groupings == near.groupings
     assert far.name == near.name
     assert pictures(far, "image") == pictures(near, "image")

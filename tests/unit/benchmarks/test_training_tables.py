@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from counterfoil.benchmarks import FileSource, training_files, training_parquet
+from counterfoil.benchmarks import FileSource, training_columns, training_files
 from counterfoil.benchmarks.readers.rows import CellSource
 from counterfoil.benchmarks.training_files import read
 from counterfoil.errors import DataError
@@ -130,7 +130,7 @@ def test_a_damaged_footer_ends_no_process(tmp_path):
     pq.write_table(table, path, row_group_size=2)
     sound = path.read_bytes()
     begin = len(sound) - 8 - int.from_bytes(sound[-8:-4], "little")
-    refused, places = 0, range(begin, len(sound) - 8, 7)
+    refused, places = 0, range(begin, len(sound) - 8, 23)
     for at in places:
         damaged = bytearray(sound)
         damaged[at] = 9
@@ -225,12 +225,11 @@ def test_the_same_as_python_objects(folder, listed, files, monkeypatch):
     for number in range(files):
         name = f"train-{number:05d}-of-{files:05d}.parquet"
         pq.write_table(table(150, number, listed), folder / "data" / name, row_group_size=40)
-    monkeypatch.setattr(training_parquet, "_ROWS", 32)
+    monkeypatch.setattr(training_columns, "_ROWS", 32)
     found = training_files.read(folder, images=folder / "images")
-    assert isinstance(found.captions, training_parquet.StoredCaptions)
-    monkeypatch.setattr(training_parquet.Columns, "suits", lambda self, columns: False)
+    assert isinstance(found.captions, training_columns.StoredCaptions)
+    monkeypatch.setattr(training_columns.ParquetColumns, "suits", lambda self, columns: False)
     slow = training_files.read(folder, images=folder / "images")
-    assert isinstance(slow.captions, tuple)
     assert everything(found) == everything(slow)
     assert len(found.captions) < 3 * 150 * files / 2
 
@@ -299,5 +298,5 @@ NO_LABELS = (
 def test_a_column_that_holds_no_labels_is_named(folder, cells):
     columns = {"image_id": [0, 1], "caption": ["a", "b"], "subset": cells}
     pq.write_table(pa.table(columns), folder / "train.parquet")
-    with pytest.raises(DataError, match=r"train.parquet.*, column 'subset': not a (column of labels|label)"):
+    with pytest.raises(DataError, match=r"train.parquet.*, column 'subset': (not a label|a cell of type)"):
         training_files.read(folder / "train.parquet", images=folder / "images")
