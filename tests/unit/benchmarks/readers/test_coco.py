@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks.benchmark import card
-from counterfoil.benchmarks.readers import coco, cxc
+from counterfoil.benchmarks.readers import coco
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.errors import DataError, MissingExtraError
 from refusals import refuses
@@ -265,7 +265,7 @@ def test_the_real_files(shared_data):
     questions = found.gallery
     galleries = [
         coco.read_5k(card("coco-5k"), data, None).gallery,
-        cxc.read(card("cxc"), data, None).gallery,
+        coco.read_cxc(card("cxc"), data, None).gallery,
         questions,
     ]
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks.benchmark import card
-from counterfoil.benchmarks.readers import cxc
-from counterfoil.benchmarks.readers.cxc import read_ratings
+from counterfoil.benchmarks.readers import coco
+from counterfoil.benchmarks.readers.coco import read_ratings
 from counterfoil.errors import DataError, InputError, MissingExtraError
 from refusals import refuses
 
@@ -105,7 +105,7 @@ def test_positives_outside_the_gallery(rated, read_free):
 
 def test_the_real_test_half(shared_data):
     """35,585 pairs over 24,972 captions."""
-    found = cxc.read(card("cxc"), shared_data / "eccv", None)
+    found = coco.read_cxc(card("cxc"), shared_data / "eccv", None)
     questions = found.gallery
     assert len(questions.i2t.positives.items) == len(questions.t2i.positives.items) == 35_585
     assert int(questions.t2i.defined.sum()) == 24_972
