@@ -1,8 +1,7 @@
 """Files of a release, downloaded: whole or not at all, resumed where they stopped, checked before they count.
 
-`downloads.toml` lists them, pinned to commits and checksums. A file takes its name once size and checksum are
-right. What came from where is written last, to `fetched.json`: a folder without it, or whose files have other
-sizes, does not count as fetched.
+`downloads.toml` pins them to commits and checksums. `fetched.json` is written last: a folder without it, or
+whose files have other sizes, does not count as fetched.
 """
 
 import http.client
@@ -93,9 +92,8 @@ RECORD = "fetched.json"
 _BLOCK = 1 << 18
 #: Bytes at most of a file whose size is not pinned.
 _MOST = 64 << 30
-#: How often a connection that broke is opened again, from where it stopped.
-_TRIES = 4
-_TIMEOUT = 30.0
+#: How often a connection that broke is opened again, and seconds without an answer.
+_TRIES, _TIMEOUT = 4, 30.0
 #: What goes wrong on a connection.
 _BROKEN = (ConnectionError, TimeoutError, http.client.HTTPException)
 _GATED = "the data set is gated: accept its licence and set HF_TOKEN, or 'hf auth login'"
@@ -157,8 +155,7 @@ def fetch(
 ) -> Fetched:
     """The files of `release` in `folder`/NAME, from its host or from `mirror` (an address in its place).
 
-    Files that are there with the right checksum are kept; those that are there with another one are replaced
-    only where `fetch` itself wrote them, or with `overwrite`.
+    Files of another checksum are replaced only where `fetch` itself wrote them, or with `overwrite`.
     """
     base = (mirror or HOSTS[release.host]).rstrip("/")
     if not urllib.parse.urlsplit(base).scheme.startswith("http"):
@@ -267,11 +264,9 @@ def _download(address: str, path: Path, file: ReleasedFile, token: str | None, p
             break
         except _BROKEN as error:
             if not left:
-                what, hint = (
-                    f"the connection broke {_TRIES} times",
-                    "run it again: it goes on where it stopped",
-                )
-                raise DataError(f"{what}: {error}", where=address, hint=hint) from None
+                what = f"the connection broke {_TRIES} times: {error}"
+                hint = "run it again: it goes on where it stopped"
+                raise DataError(what, where=address, hint=hint) from None
     size, digest = part.stat().st_size, sha256_file(part)
     if (file.size is not None and size != file.size) or (file.sha256 and digest != file.sha256):
         part.unlink()

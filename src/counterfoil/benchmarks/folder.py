@@ -10,9 +10,8 @@
     images/            the encoded bytes as they were, called by their digest: equal ones are kept once;
                        of videos the file, the frames (a folder with a picture each) or their features
 
-The same benchmark gives the same bytes. All is written to a folder `.images.*.part` inside first. A folder
-without a manifest is not a benchmark: an old manifest is taken away before anything is moved and the new one
-is put there last, so a stopped machine never leaves a folder that lies.
+The same benchmark gives the same bytes. All is written to `.images.*.part` inside first, an old manifest goes
+before anything is moved, and the new one comes last: a stopped machine never leaves a folder that lies.
 """
 
 import io

@@ -1,8 +1,8 @@
 """Candidate pairs for people to verify, and the judgements of them, as tables.
 
 A pool has a row per direction, query and item. A pair that is proposed in both directions has the same number
-`pair` in both; `place:MODEL` is at which place a model proposed it, 0 where it did not. Judgements are such a
-table with an `answer` or a `gain` per row; only `direction`, `image`, `caption` and that are needed.
+`pair` in both; `place:MODEL` is at which place a model proposed it, 0 where it did not. Judgements have an
+`answer` or a `gain` per row; only `direction`, `image`, `caption` and that are needed.
 """
 
 import re
@@ -53,10 +53,10 @@ class Judgements:
 
 @dataclass(frozen=True, eq=False)
 class JudgementTable:
-    """A table of judgements: the directions in it, and what was counted on the way.
+    """A table of judgements: the directions in it, its `rows`, and what was counted on the way.
 
-    `rows` in the table, `pairs` of image and caption among them that have an answer, `several` of these with
-    more than one in a direction, `unanswered` rows of pairs without an answer (they are left out).
+    `pairs` of image and caption have an answer, `several` of these more than one in a direction; `unanswered`
+    rows are of pairs without an answer and left out.
     """
 
     directions: tuple[Judgements, ...]
@@ -69,11 +69,7 @@ class JudgementTable:
 def read_judgements(
     path: Path | DataTable, *, direction: Direction | None = None, aggregate: str = "majority"
 ) -> JudgementTable:
-    """The judgements in a table (CSV, TSV, JSON, JSON Lines or Parquet, or one at hand; see the module).
-
-    An answer is about a pair, whichever direction it was proposed in: several answers to one pair become one
-    as `aggregate` says (one of `AGGREGATES`).
-    """
+    """The judgements in a table; several answers to one pair become one as `aggregate` says."""
     if aggregate not in AGGREGATES:
         raise InputError("unknown policy for several answers", given=aggregate, allowed=AGGREGATES)
     table = path if isinstance(path, DataTable) else read_table(path)
@@ -290,7 +286,7 @@ class Votes:
 
 
 def read_votes(path: Path) -> Votes:
-    """The votes in a table (CSV, TSV, JSON, JSON Lines or Parquet).
+    """The votes in a table of any kind that `read_table` reads.
 
     Either a row per vote, with columns `winner` and `loser`, optionally `count` (how many votes the row
     stands for) and one of `JUDGES`; or a square table whose first column names the rows and whose header

@@ -1,9 +1,4 @@
-"""Training data from tables, shards, COCO's captions or a benchmark's questions; the split for validation.
-
-A role is a column of its name, or of another one in `_NAMES`. A cell of an image column is `{"bytes",
-"path"}`, bytes, or the name of a file in the folder of images; a cell of captions is a text or a list of
-texts.
-"""
+"""Training data from tables, shards, COCO's captions or a benchmark's questions; the split for validation."""
 
 import math
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Video files to pictures, through PyAV: the choice of frames by their times, and one frame at a time.
 
-A file is looked through first, without decoding: when each frame is shown, and whether all of them are
-there. So a file that was cut off is refused before anything is computed from it.
+A file is looked through first, without decoding, so that one that was cut off is refused before anything is
+computed from it.
 """
 
 from collections.abc import Iterator
@@ -51,10 +51,7 @@ ALL = Sampling()
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """When the frames of a video are shown, in seconds: `times` (frames,) in order, the first at 0.
-
-    The last one is shown until `end`.
-    """
+    """When the frames of a video are shown, in seconds: `times` (frames,) from 0; the last until `end`."""
 
     times: Float64[ndarray, "frames"]
     end: float
@@ -76,12 +73,10 @@ def chosen(
     """Positions of the frames to look at, in order; at least one.
 
     The part from `start` to `end` has the frames that begin in it, `start` included and `end` not; where it
-    is so short that none does, the one on show when it starts. An `end` after that of the video is its end.
+    is so short that none does, the one on show when it starts.
 
-    * By count n, of the F frames of the part: `linspace(0, F - 1, n)` truncated, as EMScore takes 10 of
-      VATEX; where F < n some come twice.
-    * By rate r: what is on show at `start`, 1 / r seconds later, and so on before the end (the last frame
-      that is not after the moment).
+    * By count n, of the F frames of the part: `linspace(0, F - 1, n)` truncated, as in EMScore.
+    * By rate r: what is on show at `start`, 1 / r seconds later, and so on before the end.
 
     >>> chosen(Timeline.of_rate(10, 5.0), Sampling(count=4)).tolist()
     [0, 3, 6, 9]
@@ -151,10 +146,7 @@ _JUMP = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """The result of scanning a file: when frames are shown, and the file's own time stamp of each.
-
-    `stamps` is None where frames could only be counted by decoding; they are told apart by number then.
-    """
+    """When the frames of a file are shown, and its stamp of each; None where they could only be counted."""
 
     timeline: Timeline
     stamps: Int64[ndarray, "frames"] | None

@@ -1,7 +1,4 @@
-"""Videos: image items that move, and the files, folders of frames or frame features in which they lie.
-
-Frames are read when asked for, one after another, never all at once.
-"""
+"""Videos: image items that move, and the files, folders of frames or frame features in which they lie."""
 
 import itertools
 import os

@@ -66,11 +66,7 @@ class Provenance(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
 
     @classmethod
     def of(cls, facts: object, *, where: object = "provenance") -> "Provenance":
-        """From a plain mapping with these keys, all of which may be missing.
-
-        `steps` and `sources` list mappings with the fields of `StepOfMaking` and `SourceOfData`; texts may
-        stand alone where a list of texts is meant.
-        """
+        """From a plain mapping with these keys, all of which may be missing; one text will do for a list."""
         unknown = [key for key in facts if key not in cls.model_fields] if isinstance(facts, Mapping) else []
         if unknown:
             raise DataError("unknown key", where=where, given=unknown[0], allowed=list(cls.model_fields))

@@ -1,7 +1,6 @@
 """Parquet files of a release: rows with their images inside, in splits and shards, as `datasets` reads them.
 
-An image is a struct of its encoded bytes and a name; the schema's metadata says so under `huggingface`, and
-`datasets.load_dataset` gives pictures. A crop is cut out and written as PNG, which loses nothing.
+An image is a struct of its encoded bytes and a name. A crop is cut out and written as PNG.
 """
 
 import io

@@ -1,7 +1,6 @@
 """Publication of a benchmark as a folder: counterfoil's own format, Parquet, a card, Croissant and checksums.
 
-The folder is made beside its place and put there when it is whole. Equal benchmarks and facts give equal
-bytes.
+Equal benchmarks and facts give equal bytes.
 """
 
 import os
@@ -89,8 +88,7 @@ def publish_folder(
 def split_by_image(benchmark: Benchmark, share: float, seed: int) -> NDArray[np.bool_]:
     """(n,) which questions are tested: about `share` of them, none of which has an image that others have.
 
-    Questions that show one photograph, directly or through others, stay together; such sets are drawn in an
-    order from `seed` for as long as the share is not passed.
+    Sets of questions that share photographs are drawn in an order from `seed` while the share is not passed.
     """
     if SPLIT in benchmark.questions.groupings:
         given, hint = ", ".join(dict.fromkeys(benchmark.questions.groupings[SPLIT])), "leave --split out"

@@ -178,8 +178,7 @@ def same_pairs(search: RetrievalDirection, other: RetrievalDirection) -> bool:
 def read_eccv(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """1,261 images and 1,332 captions as queries, through all items of COCO 5K.
 
-    The two directions were verified apart and are no transposes of each other. Positives that the gallery
-    does not hold count in R and are never found.
+    The two directions were verified apart. Positives outside the gallery count in R and are never found.
     """
     test = read_test(data)
     i2t, t2i = (find(data, f"eccv_{way}.json") for way in WAYS)
@@ -233,8 +232,7 @@ def read_pmrp(
 
     Right are images whose codes differ in at most so many places, for each of `thresholds`; at most `cap`
     places are looked at. An image without any object is no query, nor are its captions; where `bare` ones
-    stay in the gallery, they match nothing. With `folds` the gallery is in parts of a thousand images, in
-    order.
+    stay in the gallery, they match nothing. With `folds` the gallery is in parts of a thousand images.
     """
     if data is None:
         raise no_data(card)

@@ -1,7 +1,6 @@
 """Functions from files to tables of judged captions, for what no layout of a benchmark can say.
 
-They are named in `catalog.toml`, as those of `table_functions`. A column `references` holds the captions that
-people wrote of the image of a row.
+A column `references` holds the captions that people wrote of the image of a row.
 """
 
 import csv
@@ -46,10 +45,9 @@ from counterfoil.inputs.pickled import plain_pickle
 def flickr8k(card: Card, data: Path, *, files: Sequence[str], raters: int) -> tuple[DataTable, bool]:
     """Flickr8k's candidates and their ratings: three of experts, or the share of a crowd's yes.
 
-    The text file has an image, the id of a caption and three numbers in each line; the captions are in
-    Flickr8k.token.txt beside it, or in CLIPScore's JSON file. A row whose candidate is a reference is left
-    out of what experts rated; elsewhere the candidate is taken out of the references of its image, for all
-    candidates, as `list.remove` does in the released code.
+    A text file lies beside Flickr8k.token.txt, CLIPScore's JSON has the captions. A row whose candidate is a
+    reference is left out of what experts rated; elsewhere the candidate is taken out of the references of its
+    image, for all candidates, as `list.remove` does in the released code.
     """
     path = released_file(card, data, files, hint=f"{_TOKENS} lies beside a text file")
     is_json = path.suffix.lower() == ".json"
@@ -246,8 +244,7 @@ def _foil_pairs(path: Path) -> tuple[DataTable, list[str], list[tuple[int, int]]
 def side_by_side(table: DataTable, card: Card, home: Path | None, *, column: str) -> DataTable:
     """A row of each judgement in a column of {"metrics/ASPECT": "IIW-Human is substantially better", ...}.
 
-    Columns `file` (of the image), `aspect`, `degree`, and the votes for the caption by people and for that of
-    IIW-P5B. Those answered "Neutral" are left out.
+    Columns `file`, `aspect`, `degree`, and votes for the captions; those answered "Neutral" are left out.
     """
     rows: list[int] = []
     columns: dict[str, list[Any]] = {name: [] for name in ("aspect", "degree", "votes_a", "votes_b")}
@@ -410,9 +407,8 @@ def fifty_sentences(
 
     pair_NAME.mat holds new_input (image file, caption A, caption B of every pair) and category (1 to 4: two
     of people, one of them of another image, one of a machine, two of machines); consensus_NAME.mat holds
-    triplets, 48 rows after each other for every pair: reference, B, C, and which of the two is nearer to the
-    reference (1: B, else C). Pairs without categories are of the first one up to the pair `alike`, else of
-    the second. Where both captions have as many votes, the label is drawn, with a fixed seed.
+    triplets, 48 rows for every pair: reference, B, C, and which is nearer to it (1: B, else C). Pairs without
+    categories are of the first one up to the pair `alike`, else of the second. Equal votes are drawn.
     """
     consensus = _matlab_file(data, f"consensus_{name}.mat")
     triplets = _variable(consensus, "triplets").reshape(-1)

@@ -1,7 +1,6 @@
 """Captions of images in the files they were released in: COCO's own, Karpathy's JSON, and token files.
 
-The ids of the test half and the positives of COCO, CxC and ECCV Caption are files inside the package
-`eccv_caption`, read without importing it; a folder of the user's with files of the same names goes before it.
+What a folder of COCO lacks may be a file inside the package `eccv_caption`, read without importing it.
 """
 
 import re
@@ -41,12 +40,10 @@ from counterfoil.storage import located
 
 @dataclass(frozen=True, eq=False)
 class Captioned:
-    """Images, and captions of which each was written for one, in their order.
-
-    `owners` are positions among the images, `files` the names that the file of each image may have.
-    """
+    """Images, and captions in their order, each written for the image at its place in `owners`."""
 
     images: Ids
+    #: The names that the file of each image may have.
     files: tuple[tuple[str, ...], ...]
     splits: tuple[str, ...]
     captions: Ids
@@ -157,8 +154,7 @@ def photographs(
 ) -> list[FileSource | None]:
     """The file of every photograph, None where it is not at hand; each has one or several possible names.
 
-    Looks in `images`, else in the folder `data` (beside its `annotations`), and there in `images/SPLIT`,
-    `SPLIT`, `images` and the folder itself. Raises `DataError` where `images` is given and holds none.
+    Looks in `images`, else in the folder `data`, and there in `images/SPLIT`, `SPLIT`, `images` and itself.
     """
     if images is None and data is None:
         return [None] * len(names)
@@ -410,8 +406,7 @@ _FLICKR30K = (FLICKR30K[1], "flickr_annotations_30k.csv")
 def flickr30k(card: Card, data: Path) -> tuple[DataTable, bool]:
     """Flickr30k's images, and in the column `captions` those written for them.
 
-    Of Karpathy's JSON and of the hub's CSV (columns raw, sentids, split, filename) the test split is read,
-    captions called by their sentence ids; of a token file all there is, captions called by their keys.
+    Of Karpathy's JSON and of the hub's CSV the test split is read, of a token file all there is.
     """
     known = [data] if data.is_file() else [data / name for name in _FLICKR30K if (data / name).is_file()]
     files = known or sorted([*data.glob("*.token*"), *data.glob("*token.txt")])

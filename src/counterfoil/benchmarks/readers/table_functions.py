@@ -43,8 +43,7 @@ def same_words(table: DataTable, card: Card, home: Path | None) -> DataTable:
 def numbered_items(table: DataTable, card: Card, home: Path | None, *, subset: str, number: int) -> DataTable:
     """SugarCrepe's items in a table of outcomes: `subset`, and `id`, an item's place in its subset.
 
-    The tables list every file's items in order; where the subset is without the item that the repository
-    dropped after the paper, its number is skipped.
+    Where the subset is without the item that was dropped after the paper, its number is skipped.
     """
     pairs = zip(labels(table, "type"), labels(table, "subtype"), strict=True)
     subsets = [f"{kind}_{part}" for kind, part in pairs]
@@ -105,8 +104,7 @@ def opposite_relations(
 ) -> DataTable:
     """Columns `stem`, `relation`, `pair` and `set` of What'sUp's images, OBJECT_RELATION_of_OBJECT.
 
-    A pair is two opposite relations of the same objects, a set all four; an image whose opposite is not there
-    is in none.
+    A pair is two opposite relations of the same objects, a set all four; those that are not whole are "".
     """
     known = [relation for pair in pairs for relation in pair]
     keys = []
@@ -192,10 +190,9 @@ def imagecode(card: Card, data: Path, *, files: Sequence[str], images: int) -> t
 
 
 def checklist_groups(table: DataTable, card: Card, home: Path | None, *, sources: Sequence[str]) -> DataTable:
-    """VL-CheckList's columns `kind` (whatever the source), `source` and `aspect` of a file.
+    """VL-CheckList's columns `kind`, `source` and `aspect` of a file.
 
-    "Object/Location/swig_location/swig_agent/swig_agent_mid" is of "Object/Location/mid" and of "swig", by
-    which the released charts average.
+    "Object/Location/swig_location/swig_agent/swig_agent_mid" is of "Object/Location/mid" and of "swig".
     """
     groups = {}
     for subset in dict.fromkeys(table["subset"]):
@@ -363,10 +360,7 @@ _QUAD = ("image0", "image1", "caption0", "caption1")
 
 
 def eqben(card: Card, data: Path, *, files: Sequence[str]) -> tuple[DataTable, bool]:
-    """EqBen's quads, in lists and objects of any depth, or behind the blind list; whether a source is alone.
-
-    Of several captions the first is used, as in the official code.
-    """
+    """EqBen's quads, in lists and objects of any depth, or behind the blind list; whether one is alone."""
     path = released_file(card, data, (*files, _BLIND))
     if path.name == _BLIND:
         return _quads(_unblinded(path), path), False
@@ -391,6 +385,7 @@ def _objects(value: Any, where: str) -> Iterator[dict[str, Any]]:
 
 def _quads(rows: Sequence[Mapping[str, Any]], path: Path) -> DataTable:
     def cell(row: Mapping[str, Any], name: str) -> Any:
+        # Of several captions the first is used, as in the official code.
         value = row.get(name)
         return value[0] if isinstance(value, list) and value else value
 
@@ -439,7 +434,7 @@ def sdci(
 
     The `captions` are the own ones and a wrong one, which swaps words, or is the hardest of any kind by the
     authors' CLIP; with `batch` the own ones and those of the others of so many entries in a row. Files that
-    the authors' code passes over are passed over. A last batch of one entry has nothing to choose.
+    the authors' code passes over are passed over.
     """
     (file,) = released_set(card, data, ("splits.json",))
     splits = read_json(file)
@@ -456,7 +451,7 @@ def sdci(
             passed += 1
     entries = [entry for entry in entries if len(entry["own"]) >= captions]
     if batch and len(entries) % batch == 1:
-        entries.pop()
+        entries.pop()  # A batch of one has nothing to choose.
     source = f"{data}, {passed:,} of {len(names):,} files left out" if passed else str(data)
     if not entries:
         raise DataError("no image or region with enough captions", where=source)
