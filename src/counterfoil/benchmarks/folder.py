@@ -75,11 +75,16 @@ IMAGES = Schema(
 )
 
 
+#: Called with ("saving", done, total) as images are written.
+Progress = Callable[[str, int, int], None]
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    """Default progress: none."""
+
+
 def save_items(
-    images: Sequence[Image],
-    photos: Sequence[str | None],
-    folder: Path | None,
-    progress: Callable[[str, int, int], None],
+    images: Sequence[Image], photos: Sequence[str | None], folder: Path | None, progress: Progress
 ) -> pa.Table:
     """Write the images and videos at hand and give their table; without a folder write nothing."""
     rows: list[dict[str, Any]] = []
@@ -260,14 +265,6 @@ _CAPTIONS = Schema({"id": ColumnSchema("text", unique=True), "text": ColumnSchem
 FILES = (_MANIFEST, _IMAGES, _CORPUS, *ITEM_FILES, *TABLES, UNFINISHED)
 
 
-#: Called with ("saving", done, total) as images are written.
-Progress = Callable[[str, int, int], None]
-
-
-def _silent(stage: str, done: int, total: int) -> None:
-    """Default progress: none."""
-
-
 def benchmark_folder(path: Path) -> Path:
     """The folder itself, or of the folder of a build the one in it that holds the benchmark."""
     inside = path / BUILT
@@ -320,7 +317,7 @@ def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _sile
         corpus = benchmark.corpus
         if corpus is not None and corpus.is_file():
             write_bytes(staging / _CORPUS, read_bytes(corpus))
-        files = _files(questions.form, corpus=(staging / _CORPUS).is_file())
+        files = files_of(questions.form, corpus=(staging / _CORPUS).is_file())
         manifest = {
             "format": _FORMAT,
             # The oldest version that can say all of it.
@@ -392,13 +389,9 @@ def read_tables(folder: Path, facts: Mapping[str, Any], *, where: object, verify
     )
 
 
-def files_of(form: str) -> tuple[str, ...]:
+def files_of(form: str, *, corpus: bool = False) -> tuple[str, ...]:
     """The files of a benchmark of that form, without its pixels."""
-    return (*ITEM_FILES, *FORMS[form].schemas)
-
-
-def _files(form: str, *, corpus: bool) -> tuple[str, ...]:
-    return (*files_of(form), *((_CORPUS,) if corpus else ()))
+    return (*ITEM_FILES, *FORMS[form].schemas, *((_CORPUS,) if corpus else ()))
 
 
 class _Manifest(Stored):
@@ -421,17 +414,13 @@ def _read_manifest(folder: Path) -> _Manifest:
     manifest = read_json(path)
     version = manifest.get("schema_version")
     if isinstance(version, int) and version > SCHEMA_VERSION:
-        what = "saved by a newer counterfoil"
-        given = f"schema version {version}"
-        allowed = f"up to {SCHEMA_VERSION}"
-        raise DataError(what, where=path, given=given, allowed=allowed, hint="update counterfoil to read it")
+        what, given = "saved by a newer counterfoil", f"schema version {version}"
+        hint = "update counterfoil to read it"
+        raise DataError(what, where=path, given=given, allowed=f"up to {SCHEMA_VERSION}", hint=hint)
     model = check_model(manifest, _Manifest, where=path)
-    check_model(manifest, FORMS[model.form].known, where=path)
-    expected = _files(model.form, corpus=model.corpus and _CORPUS in model.files)
+    expected = files_of(model.form, corpus=model.corpus and _CORPUS in model.files)
     odd = sorted(set(model.files).symmetric_difference(expected))
     if odd:
-        what = "the manifest is incomplete"
-        given = ", ".join(model.files) or "nothing"
-        hint = "was it edited?"
-        raise DataError(what, where=f"{path}, field 'files'", given=given, allowed=expected, hint=hint)
+        what, where, given = "the manifest is incomplete", f"{path}, field 'files'", ", ".join(model.files)
+        raise DataError(what, where=where, given=given or "nothing", allowed=expected, hint="was it edited?")
     return model

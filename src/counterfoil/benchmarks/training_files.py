@@ -164,13 +164,6 @@ def _of_shards(samples: DataTable, path: Path) -> TrainingSet:
     return _assembled(name, Columns(samples), columns, lambda cell, column, row: cell, None)
 
 
-def is_coco(path: Path) -> bool:
-    """Whether this is a captions file of COCO, or a folder that holds one (or has it in `annotations`)."""
-    if path.is_file():
-        return path.suffix == ".json" and path.stem.startswith("captions_")
-    return path.is_dir() and bool(captions_files(path))
-
-
 def read_coco(
     path: Path, *, images: Path | None = None, split: str | None = None, missing: Missing = "refuse"
 ) -> TrainingSet:
@@ -263,7 +256,8 @@ def read(
         return from_benchmark(load(path, verify=False), missing=missing)
     if is_shards(path):
         return _of_shards(read_shards(path, split=split), path)
-    if is_coco(path):
+    coco_file = path.is_file() and path.suffix == ".json" and path.stem.startswith("captions_")
+    if coco_file or (path.is_dir() and captions_files(path)):
         return read_coco(path, images=images, split=split, missing=missing)
     # A folder that holds nothing but folders of splits (and photographs).
     tables = any(file.suffix.lower() in EXTENSIONS for at in (path, path / "data") for file in at.glob("*"))

@@ -218,7 +218,10 @@ def find(data: Path | None, name: str) -> Path:
     """The file of that name in the user's folder, else in the package; raises `MissingExtraError`."""
     path = place(data, name)
     if path is None:
-        path = package() / name
+        spec = find_spec("eccv_caption")
+        if spec is None or not spec.submodule_search_locations:
+            raise MissingExtraError("eccv_caption", "eccv")
+        path = Path(spec.submodule_search_locations[0]) / "data" / name
         if not path.is_file():
             raise DataError("file missing", where=path, hint="install the package eccv_caption anew")
     return path
@@ -231,14 +234,6 @@ def place(data: Path | None, name: str) -> Path | None:
     if data.is_file():
         return data if data.name == name else None
     return next((path for path in (data / name, annotation_folder(data) / name) if path.is_file()), None)
-
-
-def package() -> Path:
-    """The data folder of the package `eccv_caption`, which is not imported; raises `MissingExtraError`."""
-    spec = find_spec("eccv_caption")
-    if spec is None or not spec.submodule_search_locations:
-        raise MissingExtraError("eccv_caption", "eccv")
-    return Path(spec.submodule_search_locations[0]) / "data"
 
 
 def said(path: Path) -> str:

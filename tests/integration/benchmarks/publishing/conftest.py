@@ -10,13 +10,13 @@ import pytest
 from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark, card
 from counterfoil.benchmarks.forms import Choice
-from counterfoil.benchmarks.publishing import licences, tables
-from counterfoil.benchmarks.publishing.facts import Provenance, Publication
+from counterfoil.benchmarks.publishing import tables
+from counterfoil.benchmarks.publishing.facts import Provenance, Publication, find
 from counterfoil.benchmarks.publishing.writing import PublishedFolder, publish_folder
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
 from counterfoil.world.benchmarks import gallery
 
-CC_BY = licences.find("CC-BY-4.0")
+CC_BY = find("CC-BY-4.0")
 
 
 @dataclass(frozen=True)
