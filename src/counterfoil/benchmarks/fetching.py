@@ -271,13 +271,10 @@ def _download(address: str, path: Path, file: ReleasedFile, token: str | None, p
     if (file.size is not None and size != file.size) or (file.sha256 and digest != file.sha256):
         part.unlink()
         pinned = f"{file.size:,} bytes, " if file.size is not None else ""
-        raise DataError(
-            "not the file that was pinned",
-            where=address,
-            given=f"{size:,} bytes, sha256 {digest}",
-            allowed=f"{pinned}sha256 {file.sha256 or 'any'}",
-            hint="was it changed on the way? nothing was kept",
-        )
+        what, given = "not the file that was pinned", f"{size:,} bytes, sha256 {digest}"
+        hint = "was it changed on the way? nothing was kept"
+        allowed = f"{pinned}sha256 {file.sha256 or 'any'}"
+        raise DataError(what, where=address, given=given, allowed=allowed, hint=hint)
     try:
         with open(part, "rb") as written:
             os.fsync(written.fileno())

@@ -206,12 +206,9 @@ def _gains(table: DataTable) -> NDArray[np.float64]:
     gain_of_word = {word: gain_of(word) if word else np.nan for word in set(words)}
     odd = next((row for row, word in enumerate(words) if gain_of_word[word] is None), None)
     if odd is not None:
-        raise DataError(
-            "an answer that cannot be read",
-            where=table.where(odd, "answer"),
-            given=words[odd],
-            allowed="100% YES, Partially YES, Mostly NO, 100% NO, or a column 'gain' of numbers",
-        )
+        what, where = "an answer that cannot be read", table.where(odd, "answer")
+        allowed = "100% YES, Partially YES, Mostly NO, 100% NO, or a column 'gain' of numbers"
+        raise DataError(what, where=where, given=words[odd], allowed=allowed)
     return np.array([gain_of_word[word] for word in words], dtype=np.float64)
 
 
@@ -265,11 +262,8 @@ class Votes:
         for field, ndim in (("wins", 2), ("judges", 3))[: 1 + (self.judges is not None)]:
             votes = plain_array(getattr(self, field))
             square = votes.ndim == ndim and votes.shape[-2:] == (len(names),) * 2
-            if (
-                not square
-                or votes.dtype.kind not in "iu"
-                or not 0 <= votes.min() <= votes.max() <= _MOST_VOTES
-            ):
+            whole = square and votes.dtype.kind in "iu"
+            if not whole or not 0 <= votes.min() <= votes.max() <= _MOST_VOTES:
                 allowed = f"a square of {len(names)} whole numbers from 0 to {_MOST_VOTES:,}"
                 raise DataError("no counts of votes", where=field, given=votes, allowed=allowed)
             object.__setattr__(self, field, votes.astype(np.int64, copy=False))

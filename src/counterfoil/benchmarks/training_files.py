@@ -16,13 +16,7 @@ from counterfoil.benchmarks.records import Caption, FileSource, Image, Source
 from counterfoil.benchmarks.references import References, bounds
 from counterfoil.benchmarks.tables import EXTENSIONS, DataTable
 from counterfoil.benchmarks.training_columns import Columns, Find, ParquetColumns
-from counterfoil.benchmarks.training_rows import (
-    CAPTION_ROLES,
-    IMAGE_ROLES,
-    Missing,
-    TrainingSet,
-    of_split,
-)
+from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES, Missing, TrainingSet, of_split
 from counterfoil.benchmarks.training_shards import is_shards, read_shards
 from counterfoil.errors import DataError, InputError
 from counterfoil.storage import Location, location

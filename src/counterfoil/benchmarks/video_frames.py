@@ -230,13 +230,9 @@ def opened(path: Path) -> Iterator[tuple[Any, Any]]:
 
 def cut_off(path: Path, got: int, expected: int) -> DataError:
     """The error of a file that ends too early."""
-    return DataError(
-        "the video is cut off or damaged",
-        where=path,
-        given=f"{got:,} frames that can be read",
-        allowed=f"{expected:,}, as its header says",
-        hint="fetch the file again",
-    )
+    given, allowed = f"{got:,} frames that can be read", f"{expected:,}, as its header says"
+    what = "the video is cut off or damaged"
+    return DataError(what, where=path, given=given, allowed=allowed, hint="fetch the file again")
 
 
 def _decoded(

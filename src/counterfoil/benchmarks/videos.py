@@ -107,11 +107,9 @@ class FrameFeatures:
             rows = np.array(features, dtype=np.float32)
         broken = np.flatnonzero(~np.isfinite(rows).all(axis=1))
         if len(broken):
-            raise DataError(
-                "frame features are not finite",
-                where=f"{self.path}, frame {broken[0]}",
-                given=f"{len(broken):,} of {len(rows):,} frames with NaN, infinity or numbers beyond float32",
-            )
+            what, where = "frame features are not finite", f"{self.path}, frame {broken[0]}"
+            given = f"{len(broken):,} of {len(rows):,} frames with NaN, infinity or numbers beyond float32"
+            raise DataError(what, where=where, given=given)
         return rows
 
     def __str__(self) -> str:
@@ -153,12 +151,11 @@ class Video(Image):
             )
         else:
             raise DataError("not a source of frames", where=source, allowed="a video file or its frames")
-        if self.crop is None:
-            yield from pictures_shown
-            return
         last = part = None
         for picture in pictures_shown:
-            if part is None or picture is not last:
+            if self.crop is None:
+                part = picture
+            elif part is None or picture is not last:
                 last, part = picture, cropped(picture, self.crop, where=str(source))
             yield part
 
@@ -230,11 +227,7 @@ def find(folder: Path, ids: Iterable[str]) -> dict[str, Source | FrameFeatures]:
     if not there and not folder.is_dir():
         raise DataError("no such folder of videos", where=folder, hint="check the path given with --images")
     names = tuple(dict.fromkeys(ids))
-    source_of: dict[str, Source | FrameFeatures] = {}
-    for name in names:
-        source = _found(folder, name, there)
-        if source is not None:
-            source_of[name] = source
+    source_of = {name: source for name in names if (source := _found(folder, name, there)) is not None}
     if names and not source_of:
         hint = f"it should hold {names[0]} with one of {', '.join((*VIDEOS, *FEATURES))}, or its frames"
         raise DataError(f"none of the {len(names):,} videos is in this folder", where=folder, hint=hint)

@@ -23,6 +23,7 @@ from counterfoil.benchmarks.readers.questions import (
     truths,
 )
 from counterfoil.benchmarks.readers.released_captions import (
+    COCO,
     FLICKR8K,
     FLICKR30K,
     coco_captions,
@@ -190,14 +191,13 @@ def foil(
     rows = [row for _, row in pairs]
     taken = {"foil_id": ids, "file": files_of, "word": words}
     columns: dict[str, Sequence[Any]] = {name: [of[row] for row in rows] for name, of in taken.items()}
-    columns |= {"original": [captions[row] for row, _ in pairs]}
-    columns |= {"right": [1] * len(rows), "wrong": [0] * len(rows)}
+    originals = [captions[row] for row, _ in pairs]
+    columns |= {"original": originals, "right": [1] * len(rows), "wrong": [0] * len(rows)}
     table = notes.take(rows).with_columns(columns)
     written = coco_captions(path.parent)
     if written is None:
         if required:
-            what = "no captions of COCO here, which are the references"
-            allowed = "captions_val2014.json or dataset_coco.json"
+            what, allowed = "no captions of COCO here, which are the references", " or ".join(COCO)
             hint = "without references, read the row of the same name without '-1ref'"
             raise DataError(what, where=path.parent, allowed=allowed, hint=hint)
         remarks.append("without references: COCO's captions are not in the folder")
@@ -208,7 +208,7 @@ def foil(
     }
     references = [
         [caption for caption in lists[images[row]] if caption.text != original]
-        for row, original in zip(rows, map(collapsed, columns["original"]), strict=True)
+        for row, original in zip(rows, map(collapsed, originals), strict=True)
     ]
     dropped = sum(len(lists[images[row]]) for row in rows) - sum(map(len, references))
     referred = [row for row, of_row in enumerate(references) if of_row]
@@ -247,7 +247,7 @@ def side_by_side(table: DataTable, card: Card, home: Path | None, *, column: str
     Columns `file`, `aspect`, `degree`, and votes for the captions; those answered "Neutral" are left out.
     """
     rows: list[int] = []
-    columns: dict[str, list[Any]] = {name: [] for name in ("aspect", "degree", "votes_a", "votes_b")}
+    cells: list[tuple[Any, ...]] = []
     neutral = 0
     for row, judgements in enumerate(table[column]):
         if not isinstance(judgements, dict):
@@ -258,33 +258,27 @@ def side_by_side(table: DataTable, card: Card, home: Path | None, *, column: str
                 neutral += 1
                 continue
             if winner not in ("IIW-Human", "IIW-P5B") or degree not in ("marginally", "substantially"):
-                what = "not a judgement"
-                given = shown(answer)
+                what, where = "not a judgement", f"{table.where(row)}, '{metric}'"
                 allowed = "IIW-Human or IIW-P5B is marginally or substantially better, Neutral"
-                raise DataError(what, where=f"{table.where(row)}, '{metric}'", given=given, allowed=allowed)
+                raise DataError(what, where=where, given=shown(answer), allowed=allowed)
             rows.append(row)
-            votes = (int(winner == "IIW-Human"), int(winner == "IIW-P5B"))
-            for name, cell in zip(columns, (metric.removeprefix("metrics/"), degree, *votes), strict=True):
-                columns[name].append(cell)
+            votes = int(winner == "IIW-Human"), int(winner == "IIW-P5B")
+            cells.append((metric.removeprefix("metrics/"), degree, *votes))
     notes = left_out(neutral, "neutral judgements")
     if not rows:
         raise DataError("no judgement is left", where=noted(table.source, notes))
     files = [key if Path(key).suffix else f"{key}.jpg" for key in texts(table, "image/key")]
-    columns["file"] = [files[row] for row in rows]
+    names = ("aspect", "degree", "votes_a", "votes_b")
+    columns = dict(zip(names, zip(*cells, strict=True), strict=True)) | {"file": [files[row] for row in rows]}
     return replace(table.take(rows).with_columns(columns), notes=notes)
 
 
 def unfolded(table: DataTable, card: Card, home: Path | None, *, column: str, key: str) -> DataTable:
     """A row of each entry of the objects in a column: its name in the column `key`, its value in `column`."""
-    rows: list[int] = []
-    keys: list[str] = []
-    values: list[Any] = []
-    for row, cell in enumerate(
-        check_cells(table, column, lambda cell: isinstance(cell, Mapping), "not an object")
-    ):
-        rows += [row] * len(cell)
-        keys += cell.keys()
-        values += cell.values()
+    cells = check_cells(table, column, lambda cell: isinstance(cell, Mapping), "not an object")
+    rows = [row for row, cell in enumerate(cells) for _ in cell]
+    keys = [name for cell in cells for name in cell]
+    values = [value for cell in cells for value in cell.values()]
     return table.take(rows).with_columns({key: keys, column: values})
 
 
@@ -341,13 +335,10 @@ def composite(card: Card, data: Path, *, scale: str) -> tuple[DataTable, bool]:
     }
     written = {name: captions for name, captions in captions_of.items() if captions is not None}
     if written and len(written) < len(captions_of):
-        raise DataError(
-            f"no captions of {', '.join(name for name in captions_of if name not in written)} here",
-            where=data,
-            allowed="Flickr8k.token.txt, results_20130124.token or dataset_flickr30k.json, and "
-            "captions_val2014.json or dataset_coco.json",
-            hint="without any of them, captions are rated without references",
-        )
+        what = f"no captions of {', '.join(name for name in captions_of if name not in written)} here"
+        allowed = f"{_TOKENS}, {' or '.join(FLICKR30K)}, and {' or '.join(COCO)}"
+        hint = "without any of them, captions are rated without references"
+        raise DataError(what, where=data, allowed=allowed, hint=hint)
     notes = list(left_out(junk, "rows at the end of a file, without an image,"))
     if written:
         lists: dict[str, list[Caption]] = {}

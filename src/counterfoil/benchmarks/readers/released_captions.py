@@ -260,21 +260,17 @@ def read_positives(path: Path) -> tuple[Ids, Ids, Ids]:
         if not isinstance(row, list):
             what = "not a list of ids"
             raise DataError(what, where=f"{path}, '{key}'", given=shown(row), allowed="[id, ...]")
-    flat = [
-        item if type(item) is int else _whole_ids(item, path, key)
-        for key, row in value.items()
-        for item in row
-    ]
+    flat = [_whole_ids(item, path, key) for key, row in value.items() for item in row]
     sizes = np.fromiter(map(len, value.values()), np.int64, len(value))
     return queries, np.repeat(np.arange(len(value)), sizes), np.array(flat, dtype=np.int64)
 
 
 def _whole_ids(value: object, path: Path, key: str) -> int:
     """A whole number, or a string of one: keys of JSON objects are strings."""
+    if type(value) is int and 0 <= value < 1 << 63:
+        return value
     if isinstance(value, str) and value.isdecimal() and len(value) < 19:
         return int(value)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63:
-        return value
     raise DataError("not an id", where=f"{path}, '{key}'", given=shown(value), allowed="whole numbers")
 
 

@@ -23,6 +23,7 @@ from counterfoil.benchmarks.tables import (
     check_cells,
     integers,
     labels,
+    objects_table,
     read_table,
     shown,
     stack,
@@ -138,7 +139,7 @@ def questions_of_images(
     rows = labels(table, "Index") if "Index" in table else tuple(map(str, range(len(table))))
     questions = [texts(table, f"Question_{q}") for q in (0, 1)]
     sources = labels(table, "Source") if "Source" in table else None
-    columns: dict[str, list[Any]] = {}
+    asked = []
     for row in range(len(table)):
         *words, prompt = answers[types[row]]
         for q, i in ((0, 0), (0, 1), (1, 0), (1, 1)):
@@ -161,9 +162,8 @@ def questions_of_images(
                 "quartet": name,
                 **({"source": sources[row]} if sources else {}),
             }
-            for column, value in cells.items():
-                columns.setdefault(column, []).append(value)
-    return DataTable(columns, table.source)
+            asked.append(cells)
+    return objects_table(asked, TablePart(table.source, len(asked)), "table")
 
 
 def imagecode(card: Card, data: Path, *, files: Sequence[str], images: int) -> tuple[DataTable, bool]:
@@ -172,7 +172,7 @@ def imagecode(card: Card, data: Path, *, files: Sequence[str], images: int) -> t
     sets = read_json(file)
     if not isinstance(sets, dict) or not sets:
         raise DataError("not an object of sets of images", where=file, given=type(sets).__name__)
-    rows: list[tuple[str, int, str, list[str]]] = []
+    rows: list[dict[str, Any]] = []
     for directory, captions in sets.items():
         files_of_set = [f"{directory}/img{number}.jpg" for number in range(images)]
         place = f"{file}, '{directory}'"
@@ -182,11 +182,11 @@ def imagecode(card: Card, data: Path, *, files: Sequence[str], images: int) -> t
             if key not in map(str, range(images)) or not isinstance(text, str) or not text.strip():
                 what, given = f"not a caption of one of {images} images", f"{key}: {shown(text)}"
                 raise DataError(what, where=place, given=given, allowed=f"a text under 0 to {images - 1}")
-            rows.append((directory, int(key), text, files_of_set))
+            row = {"directory": directory, "number": int(key), "caption": text, "images": files_of_set}
+            rows.append(row)
     if not rows:
         raise DataError("no captions", where=file)
-    names = ("directory", "number", "caption", "images")
-    return DataTable(dict(zip(names, zip(*rows, strict=True), strict=True)), str(file)), False
+    return objects_table(rows, TablePart(str(file), len(rows)), "table"), False
 
 
 def checklist_groups(table: DataTable, card: Card, home: Path | None, *, sources: Sequence[str]) -> DataTable:
@@ -274,10 +274,9 @@ def sharegpt4v(card: Card, data: Path) -> tuple[DataTable, bool]:
             rows["caption"].append(entry["conversations"][1]["value"].replace("\n", " "))
             rows["image"].append(entry["image"])
         except (KeyError, IndexError, TypeError, AttributeError):
-            what = "no image with a second turn"
-            given = shown(entry)
+            what, where = "no image with a second turn", f"{data}, entry {number + 1}"
             allowed = "image, and conversations of two turns or more"
-            raise DataError(what, where=f"{data}, entry {number + 1}", given=given, allowed=allowed) from None
+            raise DataError(what, where=where, given=shown(entry), allowed=allowed) from None
     return DataTable(rows, str(data)), False
 
 
@@ -286,10 +285,8 @@ def clusters(table: DataTable, card: Card, home: Path | None, *, file: str) -> D
     assert home is not None
     names: dict[str, str] = {}
     if (home.parent / file).is_file():
-        cluster_table = read_table(home.parent / file)
-        names = dict(
-            zip(labels(cluster_table, "example_id"), labels(cluster_table, "cluster_id"), strict=True)
-        )
+        known = read_table(home.parent / file)
+        names = dict(zip(labels(known, "example_id"), labels(known, "cluster_id"), strict=True))
     of_rows = [names.get(name) for name in labels(table, "example_id")]
     return table.with_columns({"photo": [f"cluster {name}" if name else "" for name in of_rows]})
 
@@ -340,17 +337,16 @@ def vsr(card: Card, data: Path) -> tuple[DataTable, bool]:
     pairs = zip(texts(table, "image"), links, strict=True)
     columns["file"] = ["/".join(to.split("/")[-2:]) if to.count("/") > 1 else name for name, to in pairs]
     for side in ("false", "true"):
-        if f"vote_{side}_validator_id" in table:
-            column, counts = f"vote_{side}_validator_id", []
-            for row, cell in enumerate(table[column]):
-                # How many validators a cell lists, as a text or as a list.
-                try:
-                    counts.append(len(json.loads(cell) if isinstance(cell, str) else cell))
-                except (ValueError, TypeError):
-                    what, where = "not a list of validators", table.where(row, column)
-                    allowed = "a list such as [18, 2]"
-                    raise DataError(what, where=where, given=shown(cell), allowed=allowed) from None
-            columns[f"votes_{side}"] = counts
+        counts, column = [], f"vote_{side}_validator_id"
+        for row, cell in enumerate(table.columns.get(column, ())):
+            # How many validators a cell lists, as a text or as a list.
+            try:
+                counts.append(len(json.loads(cell) if isinstance(cell, str) else cell))
+            except (ValueError, TypeError):
+                what, where = "not a list of validators", table.where(row, column)
+                allowed = "a list such as [18, 2]"
+                raise DataError(what, where=where, given=shown(cell), allowed=allowed) from None
+        columns |= {f"votes_{side}": counts} if counts else {}
     return table.with_columns(columns), False
 
 
@@ -418,12 +414,9 @@ def _unblinded(path: Path) -> list[dict[str, Any]]:
         quad = quads.setdefault(entry["sample_cnt"], {})
         for part, name in (("caption", f"caption{kinds[1]}"), ("image", f"image{kinds[3]}")):
             if quad.setdefault(name, pair.get(part)) != pair.get(part):
-                raise DataError(
-                    f"two pairs of one quad differ in {name}",
-                    where=f"{path}, sample {entry['sample_cnt']}",
-                    given=shown(pair.get(part)),
-                    allowed=shown(quad[name]),
-                )
+                what, given = f"two pairs of one quad differ in {name}", shown(pair.get(part))
+                where = f"{path}, sample {entry['sample_cnt']}"
+                raise DataError(what, where=where, given=given, allowed=shown(quad[name]))
     return [quads[number] for number in sorted(quads)]
 
 
@@ -481,13 +474,10 @@ def _described(whole: Any, *, regions: bool, hardest: bool) -> list[dict[str, An
         summary = summaries[key]
         lines = [summary] if isinstance(summary, str) else [summary[0], *summary[1:]]
         scores = whole["clip_scores"][key]
-        negative = wrong[key]["swaps"][0] if not hardest else None
+        kinds = wrong[key].items()
+        negative = None if hardest else wrong[key]["swaps"][0]
         if hardest:
-            scored = [
-                (scores[f"{kind}_{k}"], text)
-                for kind, listed in wrong[key].items()
-                for k, text in enumerate(listed)
-            ]
+            scored = [(scores[f"{kind}_{k}"], text) for kind, own in kinds for k, text in enumerate(own)]
             highest = max(score for score, _ in scored)
             negative = [text for score, text in scored if score == highest][-1]
         if not all(isinstance(text, str) for text in (*lines, negative)):

@@ -40,11 +40,7 @@ def _write(folder, votes, categories, name="pascal", same=()):
             winner = 1 if (each * 7) % 48 < first else -1
             rows.append((_cell(f"reference {at // 2}.{each} "), *map(_cell, texts[at]), float(winner)))
     savemat(
-        folder / f"pair_{name}.mat",
-        {
-            "new_input": pairs,
-            "category": np.array([categories], dtype=np.uint8),
-        },
+        folder / f"pair_{name}.mat", {"new_input": pairs, "category": np.array([categories], dtype=np.uint8)}
     )
     savemat(folder / f"consensus_{name}.mat", {"triplets": _structure(rows)}, do_compression=True)
 

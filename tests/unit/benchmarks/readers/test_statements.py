@@ -99,11 +99,7 @@ def test_the_released_files_of_vsr(shared_data):
     assert fleiss_kappa(questions.votes[questions.measured]) == pytest.approx(pair_kappa(folder), abs=1e-12)
     # Always true is as good as the share of true statements, and balanced no better than chance.
     result = evaluate(
-        made,
-        Scores(0.9 + 0.01 * (np.arange(len(made)) % 2)),
-        scorer="always true",
-        ties=Ties.HALF,
-        draws=20,
+        made, Scores(0.9 + 0.01 * (np.arange(len(made)) % 2)), scorer="always true", ties=Ties.HALF, draws=20
     )
     assert result["accuracy"].value == pytest.approx(629 / 1222)
     assert result["balanced_accuracy"].value == 0.5
