@@ -32,8 +32,15 @@ from counterfoil.benchmarks.forms.registry import FormName
 from counterfoil.benchmarks.forms.tables import ITEM_FILES, TABLES, Facts, Positive
 from counterfoil.benchmarks.image_files import image_path
 from counterfoil.benchmarks.records import Caption, FileSource, Image
-from counterfoil.benchmarks.video_frames import Sampling
-from counterfoil.benchmarks.videos import FEATURES, VIDEOS, FrameFeatures, FrameFolder, FrameStack, Video
+from counterfoil.benchmarks.videos import (
+    FEATURES,
+    VIDEOS,
+    FrameFeatures,
+    FrameFolder,
+    FrameStack,
+    Sampling,
+    Video,
+)
 from counterfoil.errors import DataError, InputError, StorageError
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
 from counterfoil.inputs.files import Stored, check_model, read_bytes, read_json, read_model
@@ -154,11 +161,15 @@ def ending_of(data: bytes) -> str:
     return next((ending for magic, ending in _MAGIC.items() if data.startswith(magic)), ".bin")
 
 
-def check_file(path: Path, expected: str) -> None:
-    """Raise `DataError` where a file is missing, or is not the one with this digest."""
-    if not path.is_file():
-        raise DataError("file of the benchmark is missing", where=path)
-    _check(path, digest_file(path), expected)
+def check_file(path: Path, expected: str, *, frames: bool = False) -> None:
+    """Raise `DataError` where a file, or a folder of frames, is missing or has another digest."""
+    if not (path.is_dir() if frames else path.is_file()):
+        what = "frames of the benchmark are missing" if frames else "file of the benchmark is missing"
+        raise DataError(what, where=path)
+    actual = digest(FrameFolder(path).read()) if frames else digest_file(path)
+    if actual != expected:
+        what, hint = "file was changed after it was saved", "get the benchmark again, or save it anew"
+        raise DataError(what, where=path, given=f"digest {actual}", allowed=expected, hint=hint)
 
 
 def _save(image: Image, folder: Path) -> tuple[str, str]:
@@ -203,12 +214,7 @@ def _load(row: Mapping[str, Any], folder: Path, verify: bool) -> Image:
     kind = row.get("video")
     path = image_path(Path(row["file"]).name, folder) if row["file"] is not None else None
     if path is not None and verify:
-        if kind == _FRAMES:
-            if not path.is_dir():
-                raise DataError("frames of the benchmark are missing", where=path)
-            _check(path, digest(FrameFolder(path).read()), row["digest"])
-        else:
-            check_file(path, row["digest"])
+        check_file(path, row["digest"], frames=kind == _FRAMES)
     if kind is None:
         return Image(row["id"], FileSource(path) if path else None, crop, row["photo"])
     source: FileSource | FrameFolder | FrameFeatures | None = None
@@ -219,12 +225,6 @@ def _load(row: Mapping[str, Any], folder: Path, verify: bool) -> Image:
             source = FrameFolder(path, row["frame_rate"]) if kind == _FRAMES else FileSource(path)
     sampling = Sampling(row["count"], row["rate"])
     return Video(row["id"], source, crop, row["photo"], row["start"], row["end"], sampling)
-
-
-def _check(path: Path, actual: str, expected: str) -> None:
-    if actual != expected:
-        what, hint = "file was changed after it was saved", "get the benchmark again, or save it anew"
-        raise DataError(what, where=path, given=f"digest {actual}", allowed=expected, hint=hint)
 
 
 def put(source: Path, target: Path) -> None:

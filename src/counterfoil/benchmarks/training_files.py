@@ -40,7 +40,11 @@ def read_rows(
     missing: Missing = "refuse",
 ) -> TrainingSet:
     """A row per row of the table, or per caption of a row that has a list of them."""
-    files = _parquet_files(path, split)
+    files = [path] if path.is_file() and path.suffix.lower() == ".parquet" else []
+    if path.is_dir():
+        places = (sorted(place.glob("*.parquet")) for place in (path, path / "data"))
+        listed = next((listed for listed in places if listed), [])
+        files = of_split(listed, split, where=path) if listed else []
     stored = ParquetColumns.of(files, str(path)) if files else None
     if stored is not None and stored.suits(columns := _columns(stored)):
         cells: Columns = stored
@@ -104,17 +108,6 @@ def _rows_of(
             raise DataError(what, where=table.where(row, columns[role]), given=int(own[row]), allowed=allowed)
         rows[role] = texts.captions[texts.starts[source] + np.where(own[source] == 1, 0, within)]
     return rows, source
-
-
-def _parquet_files(path: Path, split: str | None) -> list[Path]:
-    """The Parquet files of a split, none where the path holds another kind of table."""
-    if path.is_dir():
-        places = (sorted(place.glob("*.parquet")) for place in (path, path / "data"))
-        files = next((listed for listed in places if listed), [])
-        return of_split(files, split, where=path) if files else []
-    if path.suffix.lower() != ".parquet" or not path.is_file():
-        return []
-    return [path]
 
 
 def _columns(cells: Columns) -> dict[str, str]:

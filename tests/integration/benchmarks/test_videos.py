@@ -12,8 +12,7 @@ import PIL.Image
 import pytest
 
 from counterfoil.benchmarks.records import FileSource
-from counterfoil.benchmarks.video_frames import Sampling
-from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
+from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Sampling, Video
 from counterfoil.engine.cache_keys import image_keys
 from counterfoil.engine.deduplicate import silent
 from counterfoil.errors import DataError, MissingExtraError

@@ -15,8 +15,7 @@ from counterfoil.benchmarks.benchmark import Benchmark, card
 from counterfoil.benchmarks.folder import SCHEMA_VERSION, is_benchmark_folder, load, save
 from counterfoil.benchmarks.forms import Quad, Rated
 from counterfoil.benchmarks.records import BytesSource, Caption, FileSource, Image
-from counterfoil.benchmarks.video_frames import Sampling
-from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
+from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Sampling, Video
 from counterfoil.errors import CounterfoilError, DataError, InputError, StorageError
 from counterfoil.store import begin
 from refusals import refuses

@@ -4,8 +4,16 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks.records import FileSource
-from counterfoil.benchmarks.video_frames import ALL, Sampling, Timeline, chosen, cut
-from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, find
+from counterfoil.benchmarks.videos import (
+    ALL,
+    FrameFeatures,
+    FrameFolder,
+    Sampling,
+    Timeline,
+    chosen,
+    cut,
+    find,
+)
 from counterfoil.errors import InputError
 from refusals import refuses
 

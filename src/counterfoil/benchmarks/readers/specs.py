@@ -58,8 +58,7 @@ from counterfoil.benchmarks.tables import (
     stack,
     texts,
 )
-from counterfoil.benchmarks.video_frames import Sampling
-from counterfoil.benchmarks.videos import Video, find
+from counterfoil.benchmarks.videos import Sampling, Video, find
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import check_model, read_json, read_toml
 from counterfoil.registry import resolve

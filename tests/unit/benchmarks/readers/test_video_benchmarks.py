@@ -10,8 +10,7 @@ import pytest
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers.activitynet import OVERLAP, overlapping, read
 from counterfoil.benchmarks.records import FileSource
-from counterfoil.benchmarks.video_frames import Sampling
-from counterfoil.benchmarks.videos import FrameFeatures, Video
+from counterfoil.benchmarks.videos import FrameFeatures, Sampling, Video
 from counterfoil.errors import DataError
 from judged_rows import judged_rows
 from refusals import refuses
