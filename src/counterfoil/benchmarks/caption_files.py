@@ -87,9 +87,8 @@ def read_references(path: Path) -> Written:
 
 
 #: Columns of tables that hold captions, right and wrong ones.
-_TEXT_COLUMN = re.compile(
-    r"(true_|false_|positive_|negative_|neg_|caption_|text_)?(caption|text|sentence|foil|raw)(_?\w{1,8})?"
-)
+_KIND = "true|false|positive|negative|neg|caption|text"
+_TEXT_COLUMN = re.compile(rf"(({_KIND})_)?(caption|text|sentence|foil|raw)(_?\w{{1,8}})?")
 
 
 def read_texts(path: Path) -> tuple[str, ...]:

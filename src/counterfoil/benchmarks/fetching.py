@@ -137,10 +137,8 @@ def fetched(release: Release, folder: Path) -> Path | None:
     """The folder in `folder` with all files of `release`, None where they were not fetched whole."""
     place = folder / release.name
     files = _recorded(place, None)
-    whole = all(
-        (place / name).is_file() and (place / name).stat().st_size == file.size
-        for name, file in files.items()
-    )
+    sizes = {place / name: file.size for name, file in files.items()}
+    whole = all(path.is_file() and path.stat().st_size == size for path, size in sizes.items())
     return place if files and whole else None
 
 
@@ -180,9 +178,8 @@ def fetch(
                 address = f"{base}/{source}/{urllib.parse.quote(file.path)}"
                 digest = _download(address, path, file, token, progress)
                 new.append(file.target)
-            records[file.target] = FetchedFile(
-                size=path.stat().st_size, sha256=digest, pinned=bool(file.sha256)
-            )
+            size, pinned = path.stat().st_size, bool(file.sha256)
+            records[file.target] = FetchedFile(size=size, sha256=digest, pinned=pinned)
         record = Record(
             release=release.name,
             repository=release.repository,

@@ -83,9 +83,7 @@ def read_judgements(
         raise DataError("no column 'direction'", where=table.source, allowed=allowed, hint=hint)
     images, captions = _ids(table, "image"), _ids(table, "caption")
     gains = _gains(table)
-    image, caption = (
-        np.unique(np.array(ids), return_inverse=True)[1].reshape(-1) for ids in (images, captions)
-    )
+    image, caption = (np.unique(np.array(ids), return_inverse=True)[1].ravel() for ids in (images, captions))
     _, pair = np.unique(image * (int(caption.max()) + 1) + caption, return_inverse=True)
     pair = pair.reshape(-1)
     answered = ~np.isnan(gains)
@@ -146,10 +144,8 @@ def pool_table(
 ) -> pa.Table:
     """A pool as a table (see the module), by direction, query and item."""
     parts = []
-    number = {
-        role: {name: at for at, name in enumerate(ids)}
-        for role, ids in (("image", images), ("caption", captions))
-    }
+    both = (("image", images), ("caption", captions))
+    number = {role: {name: at for at, name in enumerate(ids)} for role, ids in both}
     for way, pooled in pools.items():
         query_role, item_role = ROLES[way]
         ids = images if item_role == "image" else captions

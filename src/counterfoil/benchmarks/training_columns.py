@@ -171,15 +171,18 @@ class Columns:
         column_of = {role: column for role, column in roles.items() if role in CAPTION_ROLES}
         columns = list(column_of.values())
         if shelf is None or not self.files:
-            folder = Path(tempfile.mkdtemp(prefix="counterfoil-"))
+            folder, shelf = Path(tempfile.mkdtemp(prefix="counterfoil-")), None
         else:
             # The texts of files that lie where they lay and were not written since.
-            stats = [
-                [str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in self.files
-            ]
+            stats = [[str(f.resolve()), f.stat().st_size, f.stat().st_mtime_ns] for f in self.files]
             folder = shelf / digest_value({"schema": SCHEMA, "files": stats, "columns": columns})
-        if not all((folder / f"{column}.npy").is_file() for column in columns):
-            self._write(folder, columns)
+        try:
+            if not all((folder / f"{column}.npy").is_file() for column in columns):
+                self._write(folder, columns)
+        except BaseException:
+            if shelf is None:
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
         texts: dict[str, Texts] = {}
         for role, column in column_of.items():
             positions, counts = folder / f"{column}.npy", folder / f"{column}.counts.npy"
@@ -188,7 +191,7 @@ class Columns:
                 np.load(counts, mmap_mode="r", allow_pickle=False) if counts.is_file() else None,
             )
         captions = StoredCaptions(folder / _TEXTS)
-        if shelf is None or not self.files:
+        if shelf is None:
             weakref.finalize(captions, shutil.rmtree, folder, ignore_errors=True)
         return captions, texts
 

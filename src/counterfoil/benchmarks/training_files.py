@@ -168,25 +168,21 @@ def read_coco(
             raise DataError("no captions of this split", where=path, given=split, allowed=stems)
         files = chosen
     coco = read_captions(files)
+    coco = coco.take(np.unique(coco.owners), np.arange(len(coco.captions)))
     sources = photographs(coco.files, coco.splits, path, images)
-    used = np.unique(coco.owners)
-    lacking = [i for i in used.tolist() if sources[i] is None]
+    lacking = [names for names, source in zip(coco.files, sources, strict=True) if source is None]
     if lacking and missing == "refuse":
-        what = f"{len(lacking):,} of {len(used):,} photographs are not there"
+        what = f"{len(lacking):,} of {len(sources):,} photographs are not there"
         hint = "give the folder that holds them with --images"
-        raise DataError(what, where=images or path, given=coco.files[lacking[0]][0], hint=hint)
-    beside = images or (path if path.is_dir() else path.parent)
-    place = np.zeros(len(coco.files), dtype=np.int64)
-    place[used] = np.arange(len(used))
+        raise DataError(what, where=images or path, given=lacking[0][0], hint=hint)
     texts = [" ".join(text.strip().split("\n")) for text in map(str, coco.texts)]
-    empty = next((i for i, text in enumerate(texts) if not text), None)
-    if empty is not None:
-        raise DataError("empty text", where=f"{coco.source}, annotation {coco.captions[empty]}")
-    shown_images = tuple(
-        Image(str(coco.images[i]), sources[i] or FileSource(beside / coco.files[i][0])) for i in used.tolist()
-    )
+    if "" in texts:
+        raise DataError("empty text", where=f"{coco.source}, annotation {coco.captions[texts.index('')]}")
+    beside = images or (path if path.is_dir() else path.parent)
+    items = zip(coco.images.tolist(), sources, coco.files, strict=True)
+    shown_images = tuple(Image(str(n), source or FileSource(beside / names[0])) for n, source, names in items)
     captions = tuple(map(Caption, map(str, coco.captions.tolist()), texts))
-    rows = {"image": place[coco.owners], "caption": np.arange(len(texts))}
+    rows = {"image": coco.owners, "caption": np.arange(len(texts))}
     return TrainingSet("coco", shown_images, captions, rows, source=coco.source)
 
 

@@ -461,9 +461,8 @@ class Video(Image):
             pictures_shown = pictures(source.path, self.sampling, self.start, self.end)
         elif isinstance(source, FrameStack):
             times = itertools.groupby(self._numbers(source))
-            pictures_shown = (
-                picture for number, again in times for picture in [source.frame(number)] * len(list(again))
-            )
+            frames = ((source.frame(number), len(list(again))) for number, again in times)
+            pictures_shown = (picture for picture, often in frames for _ in range(often))
         else:
             raise DataError("not a source of frames", where=source, allowed="a video file or its frames")
         last = part = None

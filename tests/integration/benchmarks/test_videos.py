@@ -64,9 +64,8 @@ def test_a_real_clip(shared_data):
     path = shared_data / "video" / "Bfyp0C02sko_000248_000258.mp4"
     whole = [np.asarray(picture).mean() for picture in video(path).frames()]
     assert len(whole) == 250
-    for at, picture in zip(
-        (0, 27, 55, 83, 110, 138, 166, 193, 221, 249), video(path, count=10).frames(), strict=True
-    ):
+    places = (0, 27, 55, 83, 110, 138, 166, 193, 221, 249)
+    for at, picture in zip(places, video(path, count=10).frames(), strict=True):
         assert picture.size == (640, 360)
         assert np.asarray(picture).mean() == whole[at]
     # Jumped to, decoded from a key frame, and the same to the last bit.

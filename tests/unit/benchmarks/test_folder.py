@@ -51,12 +51,7 @@ RATED = forms.rated(forms.grades(4))
     [
         (forms.gallery(), "t2i", None, r"manifest\.json: no field 't2i'; was it edited"),
         (RATED, "raters", None, r"manifest\.json: no field 'raters'; was it edited"),
-        (
-            RATED,
-            "schema_version",
-            SCHEMA_VERSION + 1,
-            "saved by a newer counterfoil; given: schema version 5",
-        ),
+        (RATED, "schema_version", SCHEMA_VERSION + 1, "a newer counterfoil; given: schema version 5"),
     ],
 )
 def test_manifests_that_were_edited(tmp_path, benchmark, name, value, message):
@@ -68,11 +63,8 @@ def test_manifests_that_were_edited(tmp_path, benchmark, name, value, message):
 
 
 def _contents(folder):
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 #: The version of the folder by what is in it: what older code reads is written as before.

@@ -172,9 +172,8 @@ def _table(*cells):
 
 
 def test_floats_read_numbers_and_their_texts():
-    np.testing.assert_array_equal(
-        floats(_table("0.5", 2, -1.5, "1e-3", " 7 "), "x"), [0.5, 2.0, -1.5, 0.001, 7.0]
-    )
+    numbers = floats(_table("0.5", 2, -1.5, "1e-3", " 7 "), "x")
+    np.testing.assert_array_equal(numbers, [0.5, 2.0, -1.5, 0.001, 7.0])
 
 
 @given(st.lists(st.floats(-1e100, 1e100), min_size=1))

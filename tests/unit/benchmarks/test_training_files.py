@@ -37,11 +37,8 @@ from tar_shards import pair, png, write_tar
 
 
 def test_the_files_of_a_split(tmp_path, jpeg, hub_parquet):
-    for name, seeds in (
-        ("train-00000-of-00002", (0, 1)),
-        ("train-00001-of-00002", (2,)),
-        ("validation-00000-of-00001", (3,)),
-    ):
+    splits = {"train-00000-of-00002": (0, 1), "train-00001-of-00002": (2,), "validation-0-of-1": (3,)}
+    for name, seeds in splits.items():
         columns = {"image": [jpeg(s) for s in seeds], "caption": [f"caption {s}" for s in seeds]}
         hub_parquet(tmp_path / "data" / f"{name}.parquet", columns)
     assert texts(read(tmp_path), "caption") == ["caption 0", "caption 1", "caption 2"]
@@ -276,9 +273,8 @@ def test_shards_that_webdataset_wrote(tmp_path):
 
 def test_captions_in_the_json(tmp_path):
     facts = {"captions": ["one", " two "], "negative_caption": "three"}
-    data = read(
-        write_tar(tmp_path / "a.tar", [("x/a.png", png(0)), ("x/a.json", json.dumps(facts).encode())])
-    )
+    members = [("x/a.png", png(0)), ("x/a.json", json.dumps(facts).encode())]
+    data = read(write_tar(tmp_path / "a.tar", members))
     assert texts(data, "caption") == ["one", "two"]
     assert texts(data, "negative_caption") == ["three", "three"]
     assert data.rows["image"].tolist() == [0, 0]
@@ -493,9 +489,8 @@ def test_a_csv_with_photographs_beside_it(tmp_path, jpeg):
     (tmp_path / "mine.csv").write_text("filepath,title\na.jpg,a cat\nb.jpg,a dog\n")
     refuses(r"row 2, column 'filepath': no such image file; given: .*b.jpg", read, tmp_path / "mine.csv")
     kept = read(tmp_path / "mine.csv", missing="keep")
-    assert [str(image.source) for image in kept.images] == [
-        str(tmp_path / "images" / name) for name in ("a.jpg", "b.jpg")
-    ]
+    places = [str(tmp_path / "images" / name) for name in ("a.jpg", "b.jpg")]
+    assert [str(image.source) for image in kept.images] == places
     refuses(r"b\.jpg: no such image file", kept.images[1].decode)
     (tmp_path / "images" / "b.jpg").write_bytes(jpeg(1))
     assert kept.images[1].read() == jpeg(1)
@@ -609,6 +604,9 @@ def test_without_a_shelf_nothing_stays(folder, tmp_path_factory, monkeypatch):
     with pytest.raises(IndexError):
         data.captions[len(data.captions)]
     del data
+    assert not list(place.iterdir())
+    (folder / "mine.csv").write_text("image,caption\n000000000000.jpg,a\n000000000001.jpg, \n")
+    refuses("row 2, column 'caption': empty text", read, folder / "mine.csv", images=folder / "images")
     assert not list(place.iterdir())
 
 

@@ -13,7 +13,6 @@ from pydantic import BaseModel, BeforeValidator, Field, StrictInt
 from counterfoil.benchmarks.benchmark import Card
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import check_model
-from counterfoil.store import digest_value
 
 
 @dataclass(frozen=True)
@@ -122,12 +121,8 @@ class StepOfMaking(BaseModel, frozen=True, extra="forbid"):
     dropped: Mapping[str, StrictInt] = Field(default_factory=dict)
 
 
-_Texts = Annotated[
-    tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)
-]
-_Source = Annotated[
-    SourceOfData, BeforeValidator(lambda value: {"name": value} if isinstance(value, str) else value)
-]
+_Texts = Annotated[tuple[str, ...], BeforeValidator(lambda it: (it,) if isinstance(it, str) else it)]
+_Source = Annotated[SourceOfData, BeforeValidator(lambda it: {"name": it} if isinstance(it, str) else it)]
 
 
 class Provenance(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=True):
@@ -206,10 +201,6 @@ class Publication:
         """When it was published: the date given; else January 1 of the year of the card's citation."""
         years = re.findall(r"(?<!\d)(?:19|20)\d\d(?!\d)", card.citation)
         return self.date or (f"{years[-1]}-01-01" if years else UNKNOWN_DATE)
-
-    def url_of(self, card: Card, name: str) -> str:
-        """Its page: the one given, the benchmark's own; else a URN of its name."""
-        return self.url or card.homepage or f"urn:counterfoil:{digest_value([name, card.title])}"
 
     def creators_of(self, card: Card) -> tuple[str, ...]:
         """Who made it: those given; else the citation, or authors without a name."""

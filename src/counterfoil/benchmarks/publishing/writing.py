@@ -137,12 +137,9 @@ def _write(
     title = f"{card.title or name}. {describe(benchmark, release)}"
     write_json(folder / CROISSANT, croissant(name, card, release, files, digests, about, title))
     digest_of = {path: digests.get(path) or sha256_file(folder / path) for path in _paths(folder)}
-    write_text(
-        folder / CHECKSUMS, "".join(f"{file_digest}  {path}\n" for path, file_digest in digest_of.items())
-    )
-    return PublishedFolder(
-        name, tuple(files), {path: (folder / path).stat().st_size for path in _paths(folder)}
-    )
+    write_text(folder / CHECKSUMS, "".join(f"{sha}  {path}\n" for path, sha in digest_of.items()))
+    sizes = {path: (folder / path).stat().st_size for path in _paths(folder)}
+    return PublishedFolder(name, tuple(files), sizes)
 
 
 def _with_makers(benchmark: Benchmark, release: FormRelease, about: Publication) -> FormRelease:

@@ -157,9 +157,7 @@ def overlapping(segment: tuple[float, float], others: list[tuple[float, float]])
 def _sentences(value: Any, where: str) -> list[str]:
     if not isinstance(value, list) or not value:
         raise DataError("no sentences", where=where, given=shown(value))
-    return [
-        clean_caption(cell, f"{where}, sentence {at}", "sentence") for at, cell in enumerate(value, start=1)
-    ]
+    return [clean_caption(cell, f"{where}, sentence {at}", "sentence") for at, cell in enumerate(value, 1)]
 
 
 def _of(name: str, entries: dict[str, Any], path: Path) -> _Entry:

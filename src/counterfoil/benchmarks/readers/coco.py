@@ -157,9 +157,7 @@ def _with_texts(test: Captioned, written: Captioned) -> Captioned:
     return replace(
         test,
         texts=tuple(written.texts[i] for i in at.tolist()),
-        files=tuple(
-            tuple(dict.fromkeys((*first, *files))) for first, files in zip(names, test.files, strict=True)
-        ),
+        files=tuple(tuple(dict.fromkeys((*a, *b))) for a, b in zip(names, test.files, strict=True)),
         source=f"{test.source}, {written.source}",
     )
 

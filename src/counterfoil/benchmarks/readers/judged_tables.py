@@ -96,9 +96,7 @@ def _flickr8k_lines(path: Path) -> tuple[DataTable, Mapping[str, Sequence[Captio
         text = text_of[cells[1]]
         rows.append((f"{cells[0]}/{cells[1]}", cells[0], text, name_of[text], *cells[2:]))
     table = replace(_candidates(path, rows, 3, "line"), source=f"{path}, {_TOKENS}")
-    written = {
-        image: [Caption(name_of[text], text) for _, text in captions] for image, captions in entries.items()
-    }
+    written = {image: [Caption(name_of[text], text) for _, text in own] for image, own in entries.items()}
     return table, written
 
 
@@ -440,9 +438,8 @@ def _votes(
     if len(triplets) != _JUDGED * len(pairs):
         given, allowed = f"{len(triplets):,} judgements of {len(pairs):,} pairs", f"{_JUDGED * len(pairs):,}"
         raise DataError(f"not {_JUDGED} judgements of every pair", where=path, given=given, allowed=allowed)
-    columns: dict[str, list[Any]] = {
-        name: [] for name in ("image", "caption_a", "caption_b", "votes_a", "votes_b", "references")
-    }
+    names = ("image", "caption_a", "caption_b", "votes_a", "votes_b", "references")
+    columns: dict[str, list[Any]] = {name: [] for name in names}
     for number, (image, *sides) in enumerate(pairs):
         votes = [0.0, 0.0]
         references = []
@@ -533,9 +530,8 @@ def vatex(card: Card, data: Path, *, references: int) -> tuple[DataTable, bool]:
         if len(sentences) < references:
             what = "too few references"
             raise DataError(what, where=where, given=len(sentences), allowed=f"{references} or more")
-        lists.append(
-            numbered((clean_caption(text, where, "reference") for text in sentences[:references]), f"r{row}")
-        )
+        used = (clean_caption(text, where, "reference") for text in sentences[:references])
+        lists.append(numbered(used, f"r{row}"))
     # Columns have the names of the files that they come from.
     columns = {"video_ids": videos, "candidates_list": captions, "references": lists}
     columns |= {f"human_scores_{at + 1}": rows.tolist() for at, rows in enumerate(ratings.reshape(3, n))}

@@ -638,10 +638,8 @@ def _images(
     prefix = _column(table, layout.prefix) if layout.prefix else None
     sides = _side(table, layout.image_files or layout.images)
     if prefix is not None:
-        sides = [
-            [None if name is None else start + name for start, name in zip(prefix, side, strict=True)]
-            for side in sides
-        ]
+        starts = [zip(prefix, side, strict=True) for side in sides]
+        sides = [[None if name is None else start + name for start, name in side] for side in starts]
     # A table of results prints images that it does not carry.
     names = dict.fromkeys(name for side in sides for name in side if name and not name.startswith("<PIL."))
     sources = _sources(layout, list(names), home, images)
@@ -686,10 +684,8 @@ def _boxes(table: DataTable, columns: Sequence[str]) -> list[tuple[int, int, int
     if not columns or any(name not in one for name, one in zip(columns, tables, strict=True)):
         return boxes
     rows = [row for row, cell in enumerate(tables[0][columns[0]]) if cell is not None]
-    x, y, w, h = (
-        integers(one.take(rows), name).tolist() if rows else []
-        for name, one in zip(columns, tables, strict=True)
-    )
+    pairs = zip(columns, tables, strict=True)
+    x, y, w, h = (integers(one.take(rows), name).tolist() if rows else [] for name, one in pairs)
     for row, left, top, width, height in zip(rows, x, y, w, h, strict=True):
         if width < 1 or height < 1:
             raise DataError("empty box", where=table.where(row), given=f"{width} x {height} pixels")

@@ -61,9 +61,8 @@ def test_pairs_and_sets(name, left_out, tmp_path):
     for _ in range(5):
         scores = rng.normal(size=found.paired.shape) + np.array([1.5, 0, 0, 0])
         values = per_item(found, Scores(scores))
-        assert (values["pairs"].mean(), values["sets"].mean()) == pytest.approx(
-            _official(found, scores, opposites)
-        )
+        official = _official(found, scores, opposites)
+        assert (values["pairs"].mean(), values["sets"].mean()) == pytest.approx(official)
         right = Outcomes({"accuracy": values["accuracy"] == 1})
         for each in ("pairs", "sets"):
             np.testing.assert_array_equal(per_item(found, right)[each], values[each])
@@ -165,10 +164,8 @@ def test_systematicity_has_a_question_for_each_type_of_negative(tmp_path):
     assert counts["unseen_compounds_atom/2"] == 7
     assert set(found.questions.groupings["compounds"]) == {"seen compounds", "unseen compounds"}
     last = found.choices.candidates[-1]
-    assert [found.captions[at].text for at in last[last >= 0]] == [
-        "right 12",
-        *(f"wrong comp 12 {k}" for k in range(5)),
-    ]
+    texts = ["right 12", *(f"wrong comp 12 {k}" for k in range(5))]
+    assert [found.captions[at].text for at in last[last >= 0]] == texts
     # One image for both questions of a caption.
     assert len(found.images) == 6
     own = benchmark("crepe-systematicity-yfcc", data=next(tmp_path.rglob("*_unseen_*_in_yfcc.csv")))
@@ -184,9 +181,8 @@ def test_spec_from_one_folder(tmp_path):
     alone = benchmark("spec-i2t", data=tmp_path / "existence")
     assert alone.questions.ids == ("existence/0", "existence/1", "existence/2")
     assert alone.images_at_hand
-    assert [alone.captions[i].text for i in alone.choices.candidates[1]] == [
-        f"existence 1 {k}" for k in (1, 0, 2)
-    ]
+    texts = [alone.captions[i].text for i in alone.choices.candidates[1]]
+    assert texts == [f"existence 1 {k}" for k in (1, 0, 2)]
     path = tmp_path / "existence" / "image2text.json"
     rows = json.loads(path.read_text())
     path.write_text(json.dumps([{**row, "keys": row["keys"][:2], "label": 0} for row in rows]))

@@ -35,10 +35,8 @@ def _right(found):
     """Right answers by question id."""
     questions = found.gallery
     right = {}
-    for prefix, search, items in (
-        ("i2t", questions.i2t, found.captions),
-        ("t2i", questions.t2i, found.images),
-    ):
+    sides = (("i2t", questions.i2t, found.captions), ("t2i", questions.t2i, found.images))
+    for prefix, search, items in sides:
         asked = found.images if prefix == "i2t" else found.captions
         for row, query in enumerate(search.queries.tolist()):
             positives = search.positives.take(np.array([row])).items.tolist()
@@ -139,10 +137,7 @@ def _change_ids(made, places, taken_from):
 
 
 BROKEN = {
-    "no ids": (
-        lambda m, c: np.save(m.folder / "coco_test_ids.npy", np.ones((2, 5))),
-        r"given: float64 \(2, 5\)",
-    ),
+    "no ids": (lambda m, c: np.save(m.folder / "coco_test_ids.npy", np.ones((2, 5))), r"float64 \(2, 5\)"),
     "cut off": (lambda m, c: (m.folder / "coco_test_ids.npy").write_bytes(b"\x93NUM"), "not an npy file"),
     "out of order": (lambda m, c: _change_ids(m, [0, 7], [7, 0]), "captions do not come 5 to an image"),
     "one id twice": (lambda m, c: _change_ids(m, [1], [0]), "caption id occurs twice"),
@@ -255,10 +250,8 @@ def test_some_queries_and_no_transpose(half, read_free):
     made = half()
     images, captions = made.images, made.captions
     made.write("eccv_image_to_caption.json", {str(images[2]): [captions[0][1], 1, captions[2][0]]})
-    made.write(
-        "eccv_caption_to_image.json",
-        {str(captions[3][0]): [images[3], images[0]], str(captions[0][0]): [images[0]]},
-    )
+    back = {str(captions[3][0]): [images[3], images[0]], str(captions[0][0]): [images[0]]}
+    made.write("eccv_caption_to_image.json", back)
     found = read_free("eccv", made.folder)
     questions = found.gallery
     # Queries in the order of the gallery, whatever that of the files.

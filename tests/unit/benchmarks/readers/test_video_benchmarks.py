@@ -124,9 +124,7 @@ def _files():
         for of in (right, foil)
     ]
     keys = ("duration", "sentences", "timestamps")
-    timed = [
-        {video: dict(zip(keys, facts, strict=True)) for video, facts in of.items()} for of in (first, second)
-    ]
+    timed = [{v: dict(zip(keys, facts, strict=True)) for v, facts in of.items()} for of in (first, second)]
     names = ("final_right_video_sentences", "final_foil_video_sentences")
     names += ("anet_entities_test_1", "anet_entities_test_2")
     return dict(zip(names, [*paragraphs, *timed], strict=True))
@@ -209,9 +207,8 @@ def test_empty_segments_are_left_out_on_both_sides(tmp_path, read_free):
 def test_overlaps_as_the_released_code_counts_them():
     rng = random.Random(3)
     for _ in range(300):
-        segment, *others = (
-            tuple(sorted(rng.uniform(0, 30) for _ in range(2))) for _ in range(rng.randrange(2, 6))
-        )
+        draws = rng.randrange(2, 6)
+        segment, *others = (tuple(sorted(rng.uniform(0, 30) for _ in range(2))) for _ in range(draws))
         seconds = set(range(int(segment[0]), int(segment[1]) + 1))
         expected = []
         for at, other in enumerate(others):
@@ -241,20 +238,14 @@ def _with(name, video, **facts):
         (_without("final_foil_video_sentences", "v_a"), "1 videos have one paragraph and not the other"),
         (_without("anet_entities_test_1", "v_a"), r"test_1\.json: a video is not in the file; given: v_a"),
         (_without("anet_entities_test_2", "v_b"), r"test_2\.json: a video is not in the file; given: v_b"),
-        (
-            _with("anet_entities_test_1", "v_b", timestamps=[[0, 1]], sentences=["x"]),
-            "more sentences than segm",
-        ),
+        (_with("anet_entities_test_1", "v_b", timestamps=[[0, 1]], sentences=["x"]), "more sentences than"),
         (_with("anet_entities_test_1", "v_b", timestamps=[[0, 1]]), "video 'v_b': not a time for every"),
         (_with("anet_entities_test_2", "v_b", duration=0), "a duration or a time is no number of seconds"),
         (_with("anet_entities_test_2", "v_b", duration="x"), "video 'v_b': not as released"),
         (_with("anet_entities_test_2", "v_a", sentences=["x", ""]), "sentence 2: an empty sentence"),
         ({"final_right_video_sentences": {"v": []}}, "no 'results'; given: v"),
         ({"final_right_video_sentences": {"results": {"v": []}}}, "video 'v': no sentences"),
-        (
-            {"final_right_video_sentences": {"results": {"v": [{"sentence": 4}]}}},
-            "a sentence is no text; given: 4",
-        ),
+        ({"final_right_video_sentences": {"results": {"v": [{"sentence": 4}]}}}, "is no text; given: 4"),
         ({"final_right_video_sentences": []}, "not an object by video"),
     ],
 )
