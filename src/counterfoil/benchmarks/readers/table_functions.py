@@ -139,7 +139,7 @@ def questions_of_images(
     rows = labels(table, "Index") if "Index" in table else tuple(map(str, range(len(table))))
     questions = [texts(table, f"Question_{q}") for q in (0, 1)]
     sources = labels(table, "Source") if "Source" in table else None
-    asked = []
+    choices: list[dict[str, Any]] = []
     for row in range(len(table)):
         *words, prompt = answers[types[row]]
         for q, i in ((0, 0), (0, 1), (1, 0), (1, 1)):
@@ -162,8 +162,8 @@ def questions_of_images(
                 "quartet": name,
                 **({"source": sources[row]} if sources else {}),
             }
-            asked.append(cells)
-    return objects_table(asked, TablePart(table.source, len(asked)), "table")
+            choices.append(cells)
+    return objects_table(choices, TablePart(table.source, len(choices)), "table")
 
 
 def imagecode(card: Card, data: Path, *, files: Sequence[str], images: int) -> tuple[DataTable, bool]:
