@@ -24,8 +24,8 @@ from counterfoil.benchmarks.image_files import image_path
 from counterfoil.benchmarks.records import MAX_PIXELS, FileSource, Image, Source, cropped, decode
 from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.inputs.arrays import read_npy
+from counterfoil.inputs.files import is_distant
 from counterfoil.inputs.limits import check_amount
-from counterfoil.storage import is_distant
 
 #: Moments this close, in seconds, are one: decimals and the clocks of files differ in the last digits.
 _SAME = 1e-6

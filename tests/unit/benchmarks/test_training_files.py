@@ -24,8 +24,7 @@ from counterfoil.benchmarks import (
     training_columns,
 )
 from counterfoil.benchmarks.folder import save
-from counterfoil.benchmarks.readers.rows import CellSource
-from counterfoil.benchmarks.records import TarSource
+from counterfoil.benchmarks.records import CellSource, TarSource
 from counterfoil.benchmarks.training_files import read, split
 from counterfoil.benchmarks.training_rows import TrainingSet, of_split
 from counterfoil.benchmarks.training_shards import expand

@@ -14,7 +14,7 @@ from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.forms.release import FormRelease, ReleaseColumn, ReleaseTable
 from counterfoil.benchmarks.publishing.facts import Publication
 from counterfoil.benchmarks.publishing.tables import TYPE_NAMES, WrittenFile, arrow_type
-from counterfoil.store import digest_value
+from counterfoil.inputs.files import digest_value
 
 #: Terms that are written without the prefix of their vocabulary, as the format's appendix lists them.
 _CROISSANT = (

@@ -17,8 +17,8 @@ from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import cola
 from counterfoil.benchmarks.readers.own import read_statements
 from counterfoil.benchmarks.readers.specs import read
-from counterfoil.engine.run import question_items, run
-from counterfoil.engine.session import Session
+from counterfoil.engine.outcomes import question_items
+from counterfoil.engine.session import Session, run
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import chance, evaluate
 from counterfoil.metrics.agreement import fleiss_kappa
