@@ -8,7 +8,7 @@ import os
 import sys
 from dataclasses import replace
 from datetime import timedelta
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 
@@ -74,7 +74,6 @@ def shares(aim, *, world, accumulate):
 
 
 def grads(backbone):
-    """The gradient of each parameter that has one."""
     named = backbone.network.named_parameters()
     return {name: each.grad.clone() for name, each in named if each.grad is not None}
 
@@ -84,8 +83,7 @@ def by_steps(backbone, aim, batches, *, fabric, chunk=None):
     model = fabric.setup_module(WrappedNetwork(backbone.network))
     backbone.network.zero_grad()
     torch.manual_seed(5 + fabric.global_rank)
-    together = partial(gather, fabric=fabric)
-    said = gradients(model, aim, batches, fabric=fabric, gather=together, chunk=chunk)
+    said = gradients(model, aim, batches, fabric=fabric, chunk=chunk)
     return {name: value.item() for name, value in said.items()}, grads(backbone)
 
 
