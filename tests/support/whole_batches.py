@@ -21,6 +21,7 @@ import thumbnails
 from counterfoil.models.networks import Answer, Encoded
 from counterfoil.train.dataloaders import Batch
 from counterfoil.train.gradients import WrappedNetwork, chunks, gather, gradients
+from counterfoil.train.loop import fit
 from counterfoil.train.objectives import objective, with_heads
 from counterfoil.train.optim import parameter_groups
 from counterfoil.train.recipes import RECIPES, read
@@ -128,12 +129,23 @@ def apart(left, right):
     )
 
 
+def trained():
+    """The weights, the journal and the step of a short training, which several processes share."""
+    recipe = RECIPES["trohn-img"]
+    recipe = replace(recipe, batch_size=8, steps=7, lr=3e-3, warmup=2, accumulate=2, validate_every=3)
+    backbone, data = thumbnails.thumb(dropout=0.0), thumbnails.rows(40, negatives=True)
+    held = thumbnails.rows(21, seed=1, negatives=True)
+    found = fit(backbone, replace(recipe, clip_norm=1.0), data, validation=held, device="cpu")
+    return backbone.network.state_dict(), list(found.history), found.step
+
+
 def main(world, out):
-    """All cases with dropout, as one of `world` processes; what came of them goes to `out`."""
+    """A training and all cases with dropout, as one of `world` processes; what came of them goes to `out`."""
+    training = trained()
     strategy = DDPStrategy(process_group_backend="gloo", timeout=timedelta(seconds=60))
     fabric = Fabric(accelerator="cpu", devices=world, strategy=strategy)
     fabric.launch()
-    found = {}
+    found: dict = {"training": training}
     for case, chunk in product(CASES, CHUNKS):
         _, backbone, aim = made(case, dropout=0.3)
         mine = shares(aim, world=world, accumulate=1)[fabric.global_rank]
