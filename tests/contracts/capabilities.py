@@ -68,7 +68,6 @@ def lines() -> Iterator[str]:
 
 
 def page() -> str:
-    """The page of all capabilities, as Markdown."""
     lists = {
         "Python names": counterfoil.__all__,
         "Benchmarks": catalog.benchmarks(),

@@ -108,7 +108,6 @@ def outcomes(source: Path, folder: Path) -> dict[str, dict[str, str]]:
 
 
 def content(path: Path) -> bytes:
-    """The bytes of a file; of results without what is of one run."""
     if path.suffix != ".json":
         return path.read_bytes()
     value = json.loads(path.read_bytes())

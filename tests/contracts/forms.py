@@ -14,18 +14,9 @@ import numpy as np
 import PIL.Image
 from numpy.typing import NDArray
 
+from counterfoil.benchmarks import forms
 from counterfoil.benchmarks.answers import Answers, DirectionRanks, Outcomes, Rankings, Scores
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.forms import (
-    Choice,
-    Gallery,
-    Paraphrase,
-    Preference,
-    Quad,
-    Rated,
-    RetrievalDirection,
-    Statement,
-)
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
 from counterfoil.benchmarks.references import References
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
@@ -42,7 +33,7 @@ def quads(n: int = 12, *, share: int = 1, name: str = "toy", **card: Any) -> Ben
         _card("quad", name=name, title="Toy quads", groupings=("type",), **card),
         (*(Image(f"{i}_i0") for i in range(first[-1] + 1)), *(Image(f"{i}_i1") for i in range(n))),
         tuple(Caption(f"{i}_c{k}", f"caption {i} {k}") for i in range(n) for k in range(2)),
-        Quad(
+        forms.Quad(
             tuple(str(i) for i in range(n)),
             groupings={"type": tuple("swap" if i % 3 == 0 else "add" for i in range(n))},
             captions=np.arange(2 * n).reshape(n, 2),
@@ -75,7 +66,7 @@ def choices(
         _card("choice", title="Toy choices", macro=macro, groupings=("subset",), **card),
         tuple(Image(str(i)) for i in range(images)),
         tuple(Caption(f"c{i}", f"caption {i}") for i in range(captions)),
-        Choice(
+        forms.Choice(
             tuple(str(i) for i in range(n)),
             groupings={"subset": labels},
             query=np.arange(n),
@@ -87,14 +78,13 @@ def choices(
 
 
 def paraphrases(subsets: Mapping[str, int], *, per_image: int = 1, **card: Any) -> Benchmark:
-    """Paraphrases of captions of their own, so many of each image, in subsets."""
     labels = tuple(label for label, count in subsets.items() for _ in range(count))
     n = len(labels)
     return Benchmark(
         _card("paraphrase", macro="subset", groupings=("subset",), **card),
         tuple(Image(str(i)) for i in range(-(-n // per_image))),
         tuple(Caption(f"c{i}", f"caption {i}") for i in range(3 * n)),
-        Paraphrase(
+        forms.Paraphrase(
             tuple(str(i) for i in range(n)),
             groupings={"subset": labels},
             captions=np.arange(3 * n).reshape(n, 3),
@@ -116,7 +106,7 @@ def statements(
         _card("statement", title="Toy statements", **card),
         tuple(Image(f"i{i}") for i in range(-(-n // per_image))),
         tuple(Caption(f"c{i}", f"statement {i}") for i in range(n)),
-        Statement(
+        forms.Statement(
             tuple(f"q{i}" for i in range(n)),
             groupings={"kind": tuple("abcdefgh"[i // 2 % groups] for i in range(n))} if groups else {},
             captions=np.arange(n),
@@ -141,7 +131,7 @@ def quads_of(
     `labels` are the groupings of the questions.
     """
     positions = np.arange(len(images), dtype=np.int64).reshape(-1, 2)
-    questions = Quad(
+    questions = forms.Quad(
         tuple(ids) or tuple(str(i) for i in range(len(positions))),
         captions=positions,
         images=positions,
@@ -163,7 +153,7 @@ def choices_of(
     `labels` are the groupings of the questions.
     """
     n = len(images)
-    questions = Choice(
+    questions = forms.Choice(
         tuple(ids) or tuple(str(i) for i in range(n)),
         query=np.arange(n, dtype=np.int64),
         candidates=np.arange(len(captions), dtype=np.int64).reshape(n, -1),
@@ -228,11 +218,11 @@ def gallery_of(
     """
     n, m = len(images), len(captions)
     asked = queries or (np.arange(n), np.arange(m))
-    questions = Gallery(
+    questions = forms.Gallery(
         (*(f"i2t/{images[i].id}" for i in asked[0]), *(f"t2i/{captions[i].id}" for i in asked[1])),
         groupings=labels or {},
-        i2t=RetrievalDirection(asked[0], right[0]),
-        t2i=RetrievalDirection(asked[1], right[1]),
+        i2t=forms.RetrievalDirection(asked[0], right[0]),
+        t2i=forms.RetrievalDirection(asked[1], right[1]),
         owners=np.arange(m) // (m // n) if owners is None else owners,
         n_images=n,
         image_parts=parts[0],
@@ -250,7 +240,7 @@ def ratings_of(ratings: NDArray[np.float64], images: NDArray[np.int64], **more: 
     return _judged(
         "Toy ratings",
         n,
-        lambda ids, own: Rated(ids, captions=np.arange(n), images=images, ratings=ratings, **own),
+        lambda ids, own: forms.Rated(ids, captions=np.arange(n), images=images, ratings=ratings, **own),
         **more,
     )
 
@@ -262,7 +252,7 @@ def pairs_of(votes: NDArray[np.float64], images: NDArray[np.int64], **more: Any)
     return _judged(
         "Toy pairs",
         n,
-        lambda ids, own: Preference.between(ids, captions, images, votes, label, **own),
+        lambda ids, own: forms.Preference.between(ids, captions, images, votes, label, **own),
         **more,
     )
 
@@ -273,7 +263,9 @@ def paragraphs_of(n: int, sentences: int, images: NDArray[np.int64], **more: Any
     sides = np.tile(np.repeat([0, 1], sentences), n)
     facts = {"votes": np.tile([[2.0, 1.0]], (n, 1)), "label": np.zeros(n, dtype=np.int64)}
     places = {"captions": np.arange(len(owners)), "images": images, "owners": owners, "sides": sides}
-    return _judged("Toy preference", n, lambda ids, own: Preference(ids, **places, **facts, **own), **more)
+    return _judged(
+        "Toy preference", n, lambda ids, own: forms.Preference(ids, **places, **facts, **own), **more
+    )
 
 
 def rated(ratings: NDArray[np.float64], *, per_image: int = 5, groups: int = 0, **more: Any) -> Benchmark:
@@ -321,7 +313,7 @@ def _written(candidates: int, references: int) -> list[Caption]:
 def _judged(
     title: str,
     n: int,
-    questions_of: Callable[[tuple[str, ...], dict[str, Any]], Rated | Preference],
+    questions_of: Callable[[tuple[str, ...], dict[str, Any]], forms.Rated | forms.Preference],
     *,
     ids: Sequence[str] = (),
     shown: Sequence[Image] = (),
@@ -363,7 +355,6 @@ def shown(benchmark: Benchmark) -> Benchmark:
 
 
 def shape_of(benchmark: Benchmark) -> tuple[int, ...]:
-    """The shape of scores for a benchmark: of a gallery (images, captions), else that of its questions."""
     if benchmark.card.form == "gallery":
         return len(benchmark.images), len(benchmark.captions)
     return benchmark.listed.shape
@@ -381,7 +372,7 @@ def scores_of(benchmark: Benchmark, *, seed: int = 0, values: int = 4) -> NDArra
 def without_gaps(benchmark: Benchmark, scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """The scores, minus infinity where a question has no candidate; those of some questions as they are."""
     questions = benchmark.questions
-    if not isinstance(questions, Choice) or len(scores) != len(questions):
+    if not isinstance(questions, forms.Choice) or len(scores) != len(questions):
         return scores
     return np.where(questions.candidates < 0, -np.inf, scores)
 
@@ -389,21 +380,21 @@ def without_gaps(benchmark: Benchmark, scores: NDArray[np.float64]) -> NDArray[n
 def perfect_of(benchmark: Benchmark) -> NDArray[np.float64]:
     """Scores by the truth: 1 for pairs that belong together and 0 for others; of ratings their mean."""
     questions = benchmark.questions
-    if isinstance(questions, Rated):
+    if isinstance(questions, forms.Rated):
         return np.nanmean(questions.ratings, axis=1)
-    if isinstance(questions, Statement):
+    if isinstance(questions, forms.Statement):
         return questions.truth.astype(np.float64)
     found = np.zeros(shape_of(benchmark))
-    if isinstance(questions, Quad):
+    if isinstance(questions, forms.Quad):
         found[:] = np.eye(2)
-    elif isinstance(questions, Choice):
+    elif isinstance(questions, forms.Choice):
         found[:, : questions.correct] = 1
-    elif isinstance(questions, Paraphrase):
+    elif isinstance(questions, forms.Paraphrase):
         found[:, 0] = 1
-    elif isinstance(questions, Preference):
+    elif isinstance(questions, forms.Preference):
         found[np.arange(len(found)), questions.label] = 1
     else:
-        assert isinstance(questions, Gallery)
+        assert isinstance(questions, forms.Gallery)
         right = questions.i2t.positives
         for row, image in enumerate(questions.i2t.queries):
             if isinstance(right, Plausible):
@@ -414,7 +405,6 @@ def perfect_of(benchmark: Benchmark) -> NDArray[np.float64]:
 
 
 def answers_of(benchmark: Benchmark, scores: NDArray[np.float64]) -> Answers:
-    """The answers that these scores make: rankings of a gallery, else the scores themselves."""
     if benchmark.card.form == "gallery":
         return rankings(benchmark, scores)
     return Scores(without_gaps(benchmark, scores))
@@ -423,23 +413,23 @@ def answers_of(benchmark: Benchmark, scores: NDArray[np.float64]) -> Answers:
 def outcomes_of(benchmark: Benchmark, scores: NDArray[np.float64]) -> Outcomes:
     """Right and wrong of scores under strict ties, decided question by question."""
     questions = benchmark.questions
-    if isinstance(questions, Quad):
+    if isinstance(questions, forms.Quad):
         found = {
             "ipos2t": [four[0, 0] > four[1, 0] for four in scores],
             "ineg2t": [four[1, 1] > four[0, 1] for four in scores],
             "tpos2i": [four[0, 0] > four[0, 1] for four in scores],
             "tneg2i": [four[1, 1] > four[1, 0] for four in scores],
         }
-    elif isinstance(questions, Preference):
+    elif isinstance(questions, forms.Preference):
         labelled = zip(scores, questions.label, strict=True)
         found = {"accuracy": [two[label] > two[1 - label] for two, label in labelled]}
-    elif isinstance(questions, Statement):
+    elif isinstance(questions, forms.Statement):
         with_truth = zip(scores, questions.truth, strict=True)
         found = {"accuracy": [(score > 0.5) if true else (score < 0.5) for score, true in with_truth]}
-    elif isinstance(questions, Paraphrase):
+    elif isinstance(questions, forms.Paraphrase):
         found = {"accuracy": [same > first and same > second for same, first, second in scores]}
     else:
-        assert isinstance(questions, Choice)
+        assert isinstance(questions, forms.Choice)
         right = questions.correct
         found = {"accuracy": [row[:right].min() > row[right:].max() for row in scores]}
     return Outcomes({name: np.asarray(column, dtype=bool) for name, column in found.items()})
@@ -455,7 +445,7 @@ def rankings(benchmark: Benchmark, scores: NDArray[np.float64], *, top: int = 4)
 
 
 def _placed(
-    search: RetrievalDirection,
+    search: forms.RetrievalDirection,
     lines: NDArray[np.float64],
     of_query: NDArray[np.int64] | None,
     of_item: NDArray[np.int64] | None,

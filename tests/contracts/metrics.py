@@ -51,7 +51,6 @@ class Module:
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
-        """All nodes of the tree."""
         return tuple(ast.walk(self.tree))
 
     @property
@@ -120,7 +119,6 @@ def _elements(node: ast.AST) -> list[ast.expr]:
 
 
 def _is_form(node: ast.AST) -> bool:
-    """Whether an expression is `x.form`, or the name of a form as a string."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str) and node.value in {name.lower() for name in FORMS}
     return isinstance(node, ast.Attribute) and node.attr == "form"
@@ -251,7 +249,6 @@ def circles(graph: grimp.ImportGraph) -> list[str]:
 
 @cache
 def broken() -> dict[str, object]:
-    """What breaks each contract of the architecture."""
     return {
         "type tests outside forms": [name for name in type_tests() if "forms" not in name.split(".")],
         "class names with several meanings": duplicate_classes(),
@@ -304,12 +301,10 @@ def single_use() -> int:
 
 
 def lines_of(folder: str, pattern: str) -> int:
-    """Lines of the files below a folder of the checkout."""
     return sum(len(path.read_text("utf-8").splitlines()) for path in (ROOT / folder).rglob(pattern))
 
 
 def doc_words() -> int:
-    """Words of the README and of the pages of docs."""
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
     return sum(len(page.read_text("utf-8").split()) for page in pages)
 
@@ -330,7 +325,6 @@ def counts() -> dict[str, int]:
 
 
 def limits() -> dict[str, int]:
-    """The limit of every count."""
     found: dict[str, int] = json.loads(LIMITS.read_text(encoding="utf-8"))
     return found
 
@@ -433,7 +427,6 @@ def installed(extra: str) -> float:
 
 
 def figures() -> list[tuple[str, str, str]]:
-    """Name, value and limit of every figure, as text."""
     lines = Counter[str]()
     number = Counter[str]()
     for module in modules():

@@ -61,7 +61,6 @@ def value_of(benchmark, scores):
 
 
 def contents(folder):
-    """All files below a folder."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 

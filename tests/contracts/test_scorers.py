@@ -205,7 +205,6 @@ def kind(request, files, monkeypatch):
 
 @pytest.fixture(scope="session")
 def benchmarks():
-    """Questions with pictures, by what they are called in the kinds above."""
     found = {
         "quads": forms.quads(4),
         "gallery": forms.gallery(images=range(5)),
@@ -217,7 +216,6 @@ def benchmarks():
 
 @pytest.fixture(scope="session")
 def chat():
-    """A server that chat models are asked of."""
     with chat_server.running() as server:
         SERVERS["chat"] = server.url
         yield
@@ -328,14 +326,12 @@ def scorer(kind, files, loaded):
 
 @pytest.fixture(autouse=True)
 def short_captions_only():
-    """Small models read short captions only, and say which they cut."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*longer than the model reads")
         yield
 
 
 def numbers(answers):
-    """All numbers of an answer, in one row."""
     if isinstance(answers, Scores):
         return answers.values.reshape(-1)
     if isinstance(answers, Outcomes):

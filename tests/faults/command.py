@@ -111,10 +111,7 @@ def _patience(most: float) -> Iterator[None]:
     def stop(*_: object) -> None:
         raise Hang(f"more than {most:g} s")
 
-    timers = (
-        (signal.SIGPROF, signal.ITIMER_PROF, most),
-        (signal.SIGALRM, signal.ITIMER_REAL, 12 * most),
-    )
+    timers = ((signal.SIGPROF, signal.ITIMER_PROF, most), (signal.SIGALRM, signal.ITIMER_REAL, 12 * most))
     before = [signal.signal(sign, stop) for sign, _, _ in timers]
     for _, timer, seconds in timers:
         signal.setitimer(timer, seconds)

@@ -1,15 +1,6 @@
 """Files that are sound in themselves and hold what a command cannot use."""
 
-from faults.command_lines import (
-    CANDIDATES,
-    CHOOSE,
-    FILTER,
-    POOL,
-    PUBLISH,
-    ROUNDS,
-    SYSTEMS,
-    TRAIN,
-)
+from faults.command_lines import CANDIDATES, CHOOSE, FILTER, POOL, PUBLISH, ROUNDS, SYSTEMS, TRAIN
 
 GONE = "image,caption\nnowhere.png,a cat\nelsewhere.png,a dog\n"
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from faults.command import Ended, states
+from faults.command_lines import READERS
 from faults.contents import CONTENTS
 from faults.damage import damages
-from faults.reading import READERS
 from faults.refusals import OPTIONS, REFUSALS, SCORERS
 from faults.urls import BAD_URLS, Surroundings
 
@@ -109,7 +109,6 @@ class Case:
 
     @property
     def name(self) -> str:
-        """What the case is called in the list of tests."""
         return f"{self.kind}-{self.subject[:40]}-{'-'.join(self.command[:2])[:30]}"
 
 
@@ -183,7 +182,6 @@ def _drawn(*names: str) -> int:
 
 
 def of_contents() -> Iterator[Case]:
-    """Files that are sound in themselves and say what cannot be."""
     for name, (content, command, words) in CONTENTS.items():
 
         def write(folder: Path, name: str = name, content: str = content) -> None:
@@ -193,7 +191,6 @@ def of_contents() -> Iterator[Case]:
 
 
 def of_options() -> Iterator[Case]:
-    """Options with values that they cannot have, and arguments that name nothing."""
     command = ""
     for line in OPTIONS.strip().splitlines():
         start, _, row = line.partition("    " if line.startswith(" ") else " | ")
@@ -209,25 +206,18 @@ def _of_option(command: str, option: str, value: str = "") -> Case:
     added = (option, value) if value or option.startswith("--") else (option,)
     key, _, setting = value.partition("=")
     words = (
-        option.strip("-").rstrip("s"),
-        value[:40],
-        key[:40],
-        setting,
-        value.partition(":")[2],
-        "given: inf",
-    )
+        option.strip("-").rstrip("s"), value[:40], key[:40], setting, value.partition(":")[2], "given: inf",
+    )  # fmt: skip
     return Case("option", f"{option} {value}", (*command.split(), *added), tuple(filter(None, words)))
 
 
 def of_refusals() -> Iterator[Case]:
-    """What a command refuses in words that say how to go on."""
     for start, more in REFUSALS.items():
         for added, words in more.items():
             yield Case("refusal", f"{start} {added}", (*start.split(), *shlex.split(added)), (words,))
 
 
 def of_scorers() -> Iterator[Case]:
-    """Scorers that cannot be."""
     for benchmark, scorers in SCORERS.items():
         for scorer in scorers.split():
             what, others = scorer.partition(":")[2], benchmark.split()
@@ -237,7 +227,6 @@ def of_scorers() -> Iterator[Case]:
 
 
 def of_benchmarks() -> Iterator[Case]:
-    """Every benchmark by name, with data that are missing or another's."""
     from counterfoil import catalog
 
     places = ("photos", "pairs.csv", "loop")
@@ -256,12 +245,10 @@ def of_benchmarks() -> Iterator[Case]:
 
 
 def of_urls(bucket: str) -> Iterator[tuple[Surroundings, Case]]:
-    """URLs that cannot be read or written, each with what has to be around the command."""
     for around, command, words in BAD_URLS:
         line = command.format(bucket=bucket)
         yield around, Case("url", line.rpartition(" ")[2], tuple(line.split()), (words,))
 
 
 def cases() -> list[Case]:
-    """The whole corpus."""
     return [*of_files(), *of_contents(), *of_options(), *of_scorers(), *of_benchmarks(), *of_refusals()]

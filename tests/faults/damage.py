@@ -30,7 +30,6 @@ LONG = "x" * 300
 
 
 def replaced(path: Path, data: bytes | str) -> None:
-    """New bytes under the same name."""
     path.unlink()
     path.write_bytes(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data)
 
@@ -168,7 +167,6 @@ def _one(value: Any) -> Callable[[Any], Any]:
 
 
 def _without(found: Any) -> Any:
-    """Drop the first key of the first object."""
     if isinstance(found, list) and found and isinstance(found[0], dict):
         found[0].pop(next(iter(found[0])))
     elif isinstance(found, dict):
@@ -351,8 +349,6 @@ TOML: dict[str, Damage] = {
 
 
 def _tensors(change: Callable[[dict[str, Any]], Any]) -> Damage:
-    """Change the header of a safetensors file."""
-
     def damage(path: Path) -> None:
         data = path.read_bytes()
         size = struct.unpack("<Q", data[:8])[0]
@@ -415,22 +411,11 @@ SQLITE: dict[str, Damage] = {
 
 #: The damages of each format, by suffix.
 BY_SUFFIX: dict[str, dict[str, Damage]] = {
-    ".csv": TABLE,
-    ".tsv": TABLE,
-    ".json": JSON,
-    ".jsonl": JSON,
-    ".parquet": PARQUET,
-    ".npz": NPZ,
-    ".npy": NPY,
-    ".png": PICTURE,
-    ".tar": TAR,
-    ".toml": TOML,
-    ".safetensors": SAFETENSORS,
-    ".sqlite": SQLITE,
+    ".csv": TABLE, ".tsv": TABLE, ".json": JSON, ".jsonl": JSON, ".parquet": PARQUET, ".npz": NPZ,
+    ".npy": NPY, ".png": PICTURE, ".tar": TAR, ".toml": TOML, ".safetensors": SAFETENSORS, ".sqlite": SQLITE,
     ".pt": {},
-}
+}  # fmt: skip
 
 
 def damages(name: str) -> dict[str, Damage]:
-    """All classes of damage of a file of this name."""
     return {**ANY, **BY_SUFFIX.get(Path(name).suffix, {})}

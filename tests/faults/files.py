@@ -30,7 +30,6 @@ def truncations(data: bytes, parts: int = 10) -> Iterator[bytes]:
 
 
 def flipped(data: bytes, rng: np.random.Generator, bits: int = 1) -> bytes:
-    """A file with some bits changed."""
     changed = bytearray(data)
     for place in rng.integers(0, len(data), bits):
         changed[place] ^= 1 << int(rng.integers(0, 8))
@@ -59,7 +58,6 @@ def encrypted(archive: bytes) -> bytes:
 
 
 def npz(members: dict[str, bytes], *, method: int = zipfile.ZIP_STORED) -> bytes:
-    """A zip file of any members."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", method) as archive:
         for name, data in members.items():
@@ -68,7 +66,6 @@ def npz(members: dict[str, bytes], *, method: int = zipfile.ZIP_STORED) -> bytes
 
 
 def nested(depth: int, kind: str = "list") -> str:
-    """JSON nested so deep."""
     opening, closing = ("[", "]") if kind == "list" else ('{"a":', "}")
     return opening * depth + "1" + closing * depth
 
@@ -89,14 +86,9 @@ def json_faults(value: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 _CHANGES: dict[str, Any] = {
-    "taken away": None,
-    "null": None,
-    "a list": [1],
-    "an object": {"x": 1},
-    "a text": "x",
-    "a number": -1.5,
+    "taken away": None, "null": None, "a list": [1], "an object": {"x": 1}, "a text": "x", "a number": -1.5,
     "a truth": True,
-}
+}  # fmt: skip
 
 
 def _paths(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -107,7 +99,6 @@ def _paths(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 
 
 def change_json(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Change the object in a JSON file in place."""
     value = json.loads(path.read_text())
     change(value)
     path.write_text(json.dumps(value))
@@ -127,7 +118,6 @@ def change_column(path: Path, name: str, change: Callable[[list[Any]], object]) 
 
 
 def drop_column(path: Path, name: str) -> None:
-    """Take a column out of a Parquet file."""
     pq.write_table(pq.read_table(path).drop_columns([name]), path)
 
 
@@ -142,8 +132,6 @@ def reseal(folder: Path) -> None:
 
 
 def at(row: int, value: Any) -> Callable[[list[Any]], None]:
-    """A change of one cell, for `change_column`."""
-
     def change(cells: list[Any]) -> None:
         cells[row] = value
 
@@ -151,7 +139,6 @@ def at(row: int, value: Any) -> Callable[[list[Any]], None]:
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, object]], *, delimiter: str = ",") -> None:
-    """Rows as a table with a header."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), delimiter=delimiter, lineterminator="\n")
     writer.writeheader()

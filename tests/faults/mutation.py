@@ -43,7 +43,6 @@ def mutate(path: Path, rng: np.random.Generator, others: list[Path]) -> str:
 
 
 def _number(data: bytes, at: int, rng: np.random.Generator) -> bytes:
-    """An extreme number in place of the next bytes."""
     width = int(rng.choice([1, 2, 4, 8]))
     number = _NUMBERS[int(rng.integers(len(_NUMBERS)))] % 2 ** (8 * width)
     return data[:at] + number.to_bytes(width, ("little", "big")[rng.integers(2)]) + data[at + width :]

@@ -57,7 +57,7 @@ REFUSALS: dict[str, dict[str, str]] = {
     },
     SYSTEMS: {"--out systemA.json": READ},
     "captions systems --references references.json --predictions": {
-        "systemA.json systemA.json": "two systems of one name; given: systemA",
+        "systemA.json systemA.json": "two systems of one name; given: systemA"
     },
     "evaluate": {
         "": "missing argument 'scorer'; see 'counterfoil evaluate --help'",
@@ -160,9 +160,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         # A comma is the value's own, but before another key.
         "--set 'prompt=Is it so, or not?,pace=1'": "unknown key; given: prompt",
     },
-    "cache limit --": {
-        **dict.fromkeys(("much", "'5 cats'", "-1GB", "1e99", "9" * 40), "no size; given:"),
-    },
+    "cache limit --": {**dict.fromkeys(("much", "'5 cats'", "-1GB", "1e99", "9" * 40), "no size; given:")},
     "annotate simulate unasked --mix": {
         **dict.fromkeys(("able=inf", "able=nan", "able=-1", "able=x"), "--mix, able: "),
         "able": "--mix needs KEY=VALUE",

@@ -247,7 +247,6 @@ def _made_by_commands(folder: Path) -> None:
 
 
 def _campaign(folder: Path) -> None:
-    """A campaign and its answers, which simulated people gave."""
     called(
         folder, "annotate create yes-no --from pairs.csv --images photos --overlap 2 --quiet --out unasked"
     )
@@ -278,6 +277,5 @@ def _judge(folder: Path) -> None:
 
 
 def called(folder: Path, command: str) -> None:
-    """Run a command that must succeed."""
     ended = run(command.split(), folder, patience=1000)
     assert ended.code == 0, (command, ended.err)

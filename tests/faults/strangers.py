@@ -34,7 +34,6 @@ def secret(folder: Path) -> None:
 
 
 def table(folder: Path, cells: list[str]) -> None:
-    """A table of pairs with these image cells."""
     rows = [
         {"image": cell, "caption": f"a red square {i}", "negative_caption": f"a blue square {i}"}
         for i, cell in enumerate(cells)
@@ -60,8 +59,6 @@ ASSEMBLE = ("build", "assemble", "pairs.csv", "--images", "photos", "--no-cache"
 
 
 def in_place_of(name: str, doing: Doing) -> Doing:
-    """Take a file away, then do something."""
-
     def prepare(folder: Path) -> None:
         (folder / name).unlink()
         doing(folder / name)
@@ -70,8 +67,6 @@ def in_place_of(name: str, doing: Doing) -> Doing:
 
 
 def holding(data: bytes) -> Doing:
-    """Write these bytes."""
-
     def write(path: Path) -> None:
         path.write_bytes(data)
 
@@ -79,7 +74,6 @@ def holding(data: bytes) -> Doing:
 
 
 def bound(path: Path) -> None:
-    """A socket of that name."""
     # A name of a socket has a hundred bytes at most.
     here = os.open(path.parent, os.O_RDONLY)
     try:
@@ -90,14 +84,12 @@ def bound(path: Path) -> None:
 
 
 def png(width: int, height: int) -> bytes:
-    """A PNG of one grey, whatever its size."""
     buffer = io.BytesIO()
     PIL.Image.new("L", (width, height)).save(buffer, format="PNG")
     return buffer.getvalue()
 
 
 def claimed_png(width: int, height: int) -> bytes:
-    """A small PNG whose header claims another size."""
     import zlib
 
     data = png(4, 4)
@@ -349,6 +341,5 @@ def endpoints() -> Iterator[Case]:
 
 
 def cases() -> Iterator[Case]:
-    """All of them."""
     for of in (endpoints, cells, paths, outputs):
         yield from of()

@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 from faults.command import PATIENCE, run, states
+from faults.command_lines import LONG_COMMANDS, READERS
 from faults.corpus import EITHER, Case, check
 from faults.mutation import mutate
-from faults.reading import LONG_COMMANDS, READERS
 
 pytestmark = pytest.mark.slow
 
@@ -37,14 +37,8 @@ def imported():
     """All that forks would import anew."""
     ours = ("cli.tables", "evaluation.compare", "models.small", "report.page", "train.loop")
     theirs = (
-        "av",
-        "matplotlib.pyplot",
-        "open_clip",
-        "pyarrow.dataset",
-        "scipy.stats",
-        "torch",
-        "transformers",
-    )
+        "av", "matplotlib.pyplot", "open_clip", "pyarrow.dataset", "scipy.stats", "torch", "transformers",
+    )  # fmt: skip
     for name in (*theirs, *(f"counterfoil.{module}" for module in ours)):
         importlib.import_module(name)
 

@@ -14,8 +14,8 @@ from counterfoil.claims import claim
 from counterfoil.storage import open_place
 from faults import strangers
 from faults.command import run, run_apart, states
+from faults.command_lines import READERS
 from faults.corpus import cases, check, of_urls
-from faults.reading import READERS
 from faults.urls import BAD_URLS
 from hostile_server import hostile
 from tar_shards import pair, write_tar
@@ -77,7 +77,6 @@ _URLS = range(len(BAD_URLS))
 
 @pytest.fixture(scope="module")
 def bucket(s3, tmp_path_factory):
-    """A bucket with one sound shard."""
     with s3_at(s3):
         name = new_bucket()
         shard = write_tar(tmp_path_factory.mktemp("shards") / "a.tar", pair("a", 0))

@@ -12,8 +12,6 @@ Surroundings = Literal["server", "unreachable", "no-credentials", "no-package"]
 
 
 class BadUrl(NamedTuple):
-    """A command line with a URL, and what its error says."""
-
     surroundings: Surroundings
     command: str
     words: str

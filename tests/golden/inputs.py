@@ -18,7 +18,6 @@ _PLACES = ("on", "under", "behind", "beside")
 
 
 def make(folder: Path) -> None:
-    """Write the inputs of all jobs into an empty folder."""
     rng = np.random.default_rng(2026)
     _contrasts(folder, rng)
     _rated(folder, rng)

@@ -206,7 +206,6 @@ def _plain(text: str, folder: Path) -> str:
 
 
 def file_of(job: Job) -> str:
-    """The file an outcome is kept in: lengths share one."""
     return "lengths.txt" if job.name.startswith("lengths-") else f"{job.name}.txt"
 
 

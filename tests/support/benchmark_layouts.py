@@ -1,7 +1,5 @@
 """Small files in the exact layouts that benchmarks are released in, with the pairs that are right."""
 
-import csv
-import io
 import json
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,6 +9,7 @@ import numpy as np
 import PIL.Image
 
 from counterfoil.benchmarks.readers.specs import layouts
+from faults.files import write_csv
 
 
 @dataclass
@@ -35,14 +34,9 @@ class Released:
         return path
 
     def csv(self, name, rows, *, delimiter=","):
-        buffer = io.StringIO()
-        writer = csv.DictWriter(buffer, list(rows[0]), delimiter=delimiter, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        self.text(name, buffer.getvalue())
+        write_csv(self._path(name), rows, delimiter=delimiter)
 
     def picture(self, name, seed, size=(24, 16)):
-        """A picture of that name, which it returns."""
         path = self._path(name)
         pixels = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
         if path.suffix == ".npy":

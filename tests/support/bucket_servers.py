@@ -53,7 +53,6 @@ def s3_at(url):
 
 @contextmanager
 def s3_server():
-    """An S3-compatible server; its URL. What it holds is of this process."""
     pytest.importorskip("s3fs", reason="s3fs is not installed: pip install '.[s3]'")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -69,7 +68,6 @@ def s3_server():
 
 
 def new_bucket():
-    """The name of a bucket of S3 that was made now."""
     import fsspec
 
     name = f"tests-{secrets.token_hex(6)}"
@@ -133,7 +131,6 @@ class Cutter:
 
 @contextmanager
 def cutter(url):
-    """A proxy to the server at `url`."""
     proxy = Cutter(url)
     thread = threading.Thread(target=proxy.run, daemon=True)
     thread.start()

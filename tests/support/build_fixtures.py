@@ -19,5 +19,4 @@ def work(tmp_path):
 
 @pytest.fixture
 def digests():
-    """The digest of every file below a folder, by its path."""
     return unchanged.digests

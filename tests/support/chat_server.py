@@ -111,7 +111,6 @@ class Handler(loopback.Handler):
         return json.loads(body)
 
     def _failed(self, fault):
-        """Whether a fault was the answer."""
         if fault in ("", "late", "slow"):
             time.sleep({"": 0, "late": 0.2, "slow": 0.6}[fault])
             return fault == "slow"
@@ -156,7 +155,7 @@ class Handler(loopback.Handler):
                         "logprob": math.log(tokens[0][1]),
                         "top_logprobs": [{"token": t, "logprob": math.log(p)} for t, p in tokens],
                     }
-                ],
+                ]
             }
         usage = {"prompt_tokens": 100, "completion_tokens": 2, "total_tokens": 102}
         self.send(200, {"model": "looker-2026", "choices": [choice], "usage": usage})
@@ -205,7 +204,6 @@ class Server:
             pass
 
     def log(self):
-        """All requests for answers, in order."""
         with urllib.request.urlopen(f"{self.root}/log", timeout=10) as response:
             return json.load(response)
 
@@ -222,7 +220,6 @@ def running(script=__file__, *arguments):
 
 
 def serve(handler):
-    """Answer for ever, at a port that is written first."""
     server = loopback.server_of(handler)
     sys.stdout.write(f"{server.server_address[1]}\n")
     sys.stdout.flush()

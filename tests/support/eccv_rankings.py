@@ -24,12 +24,10 @@ KNOWN = {
 
 
 def read(path):
-    """Ids by id."""
     return {int(k): v for k, v in json.loads(path.read_text()).items()}
 
 
 def items(folder):
-    """The ids of images and captions, in order."""
     captions = np.load(folder / "coco_test_ids.npy")
     owner = read(folder / "original_caption_to_image.json")
     return np.array([owner[int(c)][0] for c in captions[::5]]), captions

@@ -20,7 +20,6 @@ def embedded(scorer, items, size=4, kind="captions", **more):
 
 
 def noise(*shapes, seed=0):
-    """A picture of noise of each (height, width), named by its number."""
     rng = np.random.default_rng(seed)
     return [
         Image(str(number), PixelSource(rng.integers(0, 256, (*shape, 3), dtype=np.uint8)))
@@ -29,15 +28,12 @@ def noise(*shapes, seed=0):
 
 
 def forward(backbone, images, captions):
-    """The answer of a network to some pictures and texts."""
     pictures = [backbone.preparation(image.decode()) for image in images]
     texts = [str(caption.text) for caption in captions]
     return backbone.network(backbone.pixels(pictures), backbone.tokens(texts))
 
 
 class Bomb:
-    """An object whose unpickling writes a file."""
-
     def __init__(self, path):
         self.path = path
 

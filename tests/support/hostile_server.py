@@ -17,7 +17,6 @@ class Hostile:
 
     @property
     def address(self):
-        """With the scheme."""
         return f"http://127.0.0.1:{self.port}"
 
 

@@ -16,7 +16,6 @@ from chat_server import STATE, Handler
 
 
 def colour(prompt):
-    """The colour of the picture of a prompt."""
     red, green, blue = hashlib.sha256(prompt.encode()).digest()[:3]
     return red, green, blue
 
@@ -27,7 +26,6 @@ def edited(prompt, source):
 
 
 def picture(prompt, side):
-    """The picture of a prompt, as PNG."""
     buffer = io.BytesIO()
     PIL.Image.new("RGB", (side, side), colour(prompt)).save(buffer, format="PNG")
     return buffer.getvalue()
@@ -94,18 +92,15 @@ class ImageHandler(Handler):
 
 @contextmanager
 def running():
-    """A server in a process of its own."""
     with chat_server.running(__file__) as found:
         yield found
 
 
 def asked(server):
-    """The requests for pictures, without those that fetched one."""
     return [entry for entry in server.log() if "body" in entry]
 
 
 def fetched(server):
-    """The requests that fetched a picture."""
     return [entry for entry in server.log() if "fetched" in entry]
 
 

@@ -17,11 +17,9 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def body(self):
-        """The bytes of a request."""
         return self.rfile.read(int(self.headers.get("Content-Length") or 0))
 
     def send(self, status, value, headers=None):
-        """Answer with bytes, a text, or a value as JSON."""
         text = value if isinstance(value, str | bytes) else json.dumps(value)
         data = text if isinstance(text, bytes) else text.encode()
         self.send_response(status)
@@ -31,7 +29,6 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def cut(self):
-        """End the connection without an answer."""
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.connection.close()
         self.close_connection = True

@@ -97,7 +97,6 @@ def drawn_images():
 
 @pytest.fixture(scope="session")
 def photographs(shared_data):
-    """Thirty-two real photographs."""
     files = sorted((shared_data / "coco_mini" / "images").rglob("*.jpg"))[:32]
     return [Image(file.stem, FileSource(file)) for file in files]
 
@@ -173,7 +172,7 @@ def siglip_folder(tmp_path_factory):
                 "eos_token": "</s>",
                 "unk_token": "<unk>",
             }
-        ),
+        )
     )
     layers = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 32, "intermediate_size": 64}
     config = transformers.SiglipConfig(

@@ -4,5 +4,4 @@ from counterfoil.stats.intervals import differences
 
 
 def difference_interval(values, clusters, pairs, **options):
-    """(low, high, p) of each pair of columns of `values` (n, m)."""
     return tuple(differences(values.T[:, :, None], clusters, pairs, **options)[1:, :, 0])

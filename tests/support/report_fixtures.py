@@ -30,14 +30,12 @@ N_QUADS, N_CHOICES, N_GALLERY = 40, 15, 30
 
 
 def picture(colour, size=(300, 200)):
-    """A PNG of one colour."""
     out = io.BytesIO()
     PIL.Image.new("RGB", size, colour).save(out, "PNG")
     return out.getvalue()
 
 
 def run_of(benchmark, name, answers, *, ties=Ties.STRICT):
-    """A run as `evaluate` makes it, with few draws."""
     facts = {"weights": f"digest-of-{name}", "precision": "fp32"}
     result = evaluate(benchmark, answers, scorer=name, ties=ties, draws=100, provenance=facts)
     manifest = {"command": ["counterfoil", "evaluate", name], "seed": 7}
@@ -157,7 +155,6 @@ def gallery_scores(n=N_GALLERY):
 
 
 def compared(benchmark, answers, **more):
-    """The comparison of these answers."""
     return compare([run_of(benchmark, name, given) for name, given in answers.items()], **more)[0]
 
 
@@ -171,13 +168,11 @@ def galleries():
 
 @pytest.fixture(scope="session")
 def quads():
-    """Three scorers on the drawn quads."""
     return compared(quad_benchmark(), quad_answers(), baseline="poor & <tied>")
 
 
 @pytest.fixture(scope="session")
 def choices():
-    """Two scorers on the drawn choices."""
     rng = np.random.default_rng(5)
     scores, right = rng.normal(size=(N_CHOICES, 3)), rng.random(N_CHOICES) < 0.5
     answers = {"scored": Scores(scores), "only right": Outcomes({"accuracy": right})}
@@ -210,7 +205,6 @@ def everything(quads, choices, galleries, rated, preferred):
 
 @pytest.fixture(scope="session")
 def report(everything):
-    """One page over all of them."""
     return page(everything, title="A <test> & report")
 
 
@@ -252,7 +246,6 @@ def opening(chromium, folder):
 
 @pytest.fixture
 def opened(chromium, tmp_path):
-    """`opening`, for one test."""
     with opening(chromium, tmp_path) as open_page:
         yield open_page
 

@@ -21,7 +21,6 @@ NASTY = "</script><script>window.hacked = 1</script><img src=x onerror='window.h
 
 
 def picture(colour):
-    """A PNG of a disc on a ground of one colour."""
     image = PIL.Image.new("RGB", (320, 240), colour)
     PIL.ImageDraw.Draw(image).ellipse((100, 60, 220, 180), fill="white")
     file = io.BytesIO()
@@ -73,7 +72,6 @@ class Served:
     log: list[str]
 
     def link(self, number=1):
-        """The address of a personal link."""
         return f"{self.url}/enter/{make_links(self.campaign, number)[number - 1]}"
 
 

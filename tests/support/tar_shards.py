@@ -8,7 +8,6 @@ import PIL.Image
 
 
 def png(seed):
-    """A small picture of noise."""
     buffer = io.BytesIO()
     pixels = np.random.default_rng(seed).integers(0, 256, (4, 5, 3), dtype=np.uint8)
     PIL.Image.fromarray(pixels).save(buffer, "PNG")
@@ -16,7 +15,6 @@ def png(seed):
 
 
 def write_tar(path, members):
-    """A tar file of members with their contents."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tarfile.open(path, "w") as tar:
         for name, content in members:
@@ -27,5 +25,4 @@ def write_tar(path, members):
 
 
 def pair(key, seed):
-    """The members of one key: picture and caption."""
     return [(f"{key}.jpg", png(seed)), (f"{key}.txt", f"caption {seed}\n".encode())]

@@ -61,7 +61,6 @@ class Nodes:
     process: subprocess.Popen[str]
 
     def kill(self):
-        """Kill one of the nodes, with its worker."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write("\n")

@@ -16,8 +16,6 @@ SIZE = 8
 
 @dataclass(frozen=True)
 class Shrunk:
-    """Pictures at 8 x 8 pixels."""
-
     def __call__(self, picture):
         return np.asarray(picture.resize((SIZE, SIZE)))
 

@@ -51,7 +51,6 @@ def save_family(name, folder):
 
 
 def save_words(folder):
-    """A tokenizer of a few words."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
@@ -122,7 +121,7 @@ def save_clip_tokenizer(folder):
                 "unk_token": "<|endoftext|>",
                 "pad_token": "<|endoftext|>",
             }
-        ),
+        )
     )
 
 

@@ -18,8 +18,6 @@ from typing import NamedTuple
 
 
 class Ended(NamedTuple):
-    """What a command ended with and printed."""
-
     code: int
     out: str
     err: str

@@ -8,7 +8,7 @@ import os
 import sys
 from dataclasses import replace
 from datetime import timedelta
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 
@@ -21,6 +21,7 @@ import thumbnails
 from counterfoil.models.networks import Answer, Encoded
 from counterfoil.train.dataloaders import Batch
 from counterfoil.train.gradients import WrappedNetwork, chunks, gather, gradients
+from counterfoil.train.loop import fit
 from counterfoil.train.objectives import objective, with_heads
 from counterfoil.train.optim import parameter_groups
 from counterfoil.train.recipes import RECIPES, read
@@ -74,7 +75,6 @@ def shares(aim, *, world, accumulate):
 
 
 def grads(backbone):
-    """The gradient of each parameter that has one."""
     named = backbone.network.named_parameters()
     return {name: each.grad.clone() for name, each in named if each.grad is not None}
 
@@ -84,8 +84,7 @@ def by_steps(backbone, aim, batches, *, fabric, chunk=None):
     model = fabric.setup_module(WrappedNetwork(backbone.network))
     backbone.network.zero_grad()
     torch.manual_seed(5 + fabric.global_rank)
-    together = partial(gather, fabric=fabric)
-    said = gradients(model, aim, batches, fabric=fabric, gather=together, chunk=chunk)
+    said = gradients(model, aim, batches, fabric=fabric, chunk=chunk)
     return {name: value.item() for name, value in said.items()}, grads(backbone)
 
 
@@ -130,12 +129,23 @@ def apart(left, right):
     )
 
 
+def trained():
+    """The weights, the journal and the step of a short training, which several processes share."""
+    recipe = RECIPES["trohn-img"]
+    recipe = replace(recipe, batch_size=8, steps=7, lr=3e-3, warmup=2, accumulate=2, validate_every=3)
+    backbone, data = thumbnails.thumb(dropout=0.0), thumbnails.rows(40, negatives=True)
+    held = thumbnails.rows(21, seed=1, negatives=True)
+    found = fit(backbone, replace(recipe, clip_norm=1.0), data, validation=held, device="cpu")
+    return backbone.network.state_dict(), list(found.history), found.step
+
+
 def main(world, out):
-    """All cases with dropout, as one of `world` processes; what came of them goes to `out`."""
+    """A training and all cases with dropout, as one of `world` processes; what came of them goes to `out`."""
+    training = trained()
     strategy = DDPStrategy(process_group_backend="gloo", timeout=timedelta(seconds=60))
     fabric = Fabric(accelerator="cpu", devices=world, strategy=strategy)
     fabric.launch()
-    found = {}
+    found: dict = {"training": training}
     for case, chunk in product(CASES, CHUNKS):
         _, backbone, aim = made(case, dropout=0.3)
         mine = shares(aim, world=world, accumulate=1)[fabric.global_rank]

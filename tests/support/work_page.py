@@ -5,7 +5,6 @@ _SETTLED = 300
 
 
 def title(page, text):
-    """Wait until the page's heading is a text."""
     page.locator("main h1", has_text=text).wait_for()
 
 

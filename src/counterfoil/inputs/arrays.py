@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Collection
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy import ndarray
@@ -39,28 +39,19 @@ def read_npy(path: str | Path, *, mapped: bool = False, hint: str = "check the p
     try:
         with open(path, "rb") as file:
             start = file.read(len(_NPY))
-            if start.startswith(_ZIP):
-                raise DataError("is an npz file, not one array", where=path, hint="save it with numpy.save")
-            if not status.st_size:
-                raise DataError("the file is empty", where=path, hint="save it with numpy.save")
+            if start.startswith(_ZIP) or not status.st_size:
+                problem = "the file is empty" if not start else "is an npz file, not one array"
+                raise DataError(problem, where=path, hint="save it with numpy.save")
             file.seek(0)
-            shape, fortran, kind = _header(file, path)
+            shape, order, kind = _header(file, path)
             begin = file.tell()
             held, claimed = status.st_size - begin, prod(shape) * kind.itemsize
             if claimed > held:
-                raise DataError(
-                    "holds less than its header says",
-                    where=path,
-                    given=f"{size(held)} of numbers",
-                    allowed=f"{size(claimed)}, {_words(shape, kind)}",
-                    hint=_CUT,
-                )
+                raise _other_size("less", held, claimed, shape, kind, path)
             if mapped and claimed:
-                order: Any = "F" if fortran else "C"
                 return np.memmap(path, dtype=kind, mode="r", offset=begin, shape=shape, order=order)
             check_room(claimed, where=path, what=_words(shape, kind))
-            array = np.fromfile(file, dtype=kind, count=prod(shape))
-            return array.reshape(shape, order="F" if fortran else "C")
+            return np.fromfile(file, dtype=kind, count=prod(shape)).reshape(shape, order=order)
     except OSError as error:
         raise unreadable(path, error) from None
 
@@ -73,9 +64,8 @@ def read_npz(path: str | Path, *, names: str = "", hint: str = "check the path")
         with open(path, "rb") as file:
             start = file.read(len(_NPY))
             if start == _NPY:
-                raise DataError(
-                    f"holds one array, not {' and '.join(names.split()) or 'several'}", where=path, hint=save
-                )
+                wanted = " and ".join(names.split()) or "several"
+                raise DataError(f"holds one array, not {wanted}", where=path, hint=save)
             if not start.startswith(_ZIP):
                 raise DataError("not an npz file", where=path, allowed=_PLAIN_WORDS)
             with zipfile.ZipFile(file) as archive:
@@ -108,41 +98,37 @@ def member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: object) -> nd
     # A small member is read at once; of a large one first the header, kilobytes, whatever it unpacks to.
     data = archive.read(info) if info.file_size <= _SMALL else None
     with archive.open(info) if data is None else io.BytesIO(data) as file:
-        shape, fortran, kind = _header(file, where)
+        shape, order, kind = _header(file, where)
         begin = file.tell()
     claimed = prod(shape) * kind.itemsize
     if claimed != info.file_size - begin:
-        raise DataError(
-            "holds another amount than its header says",
-            where=where,
-            given=f"{size(max(info.file_size - begin, 0))} of numbers",
-            allowed=f"{size(claimed)}, {_words(shape, kind)}",
-            hint=_CUT,
-        )
+        raise _other_size("another amount", max(info.file_size - begin, 0), claimed, shape, kind, where)
     if data is None:
         # The bytes as they are unpacked, and the array over them.
         check_room(claimed, where=where, what=_words(shape, kind))
         data = archive.read(info)
     if not claimed:
         return np.empty(shape, kind)
-    array = np.frombuffer(data, dtype=kind, count=prod(shape), offset=begin)
-    return array.reshape(shape, order="F" if fortran else "C")
+    return np.frombuffer(data, dtype=kind, count=prod(shape), offset=begin).reshape(shape, order=order)
 
 
-def _header(file: Any, where: object) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def _other_size(what: str, held: int, claimed: int, shape: Any, kind: Any, where: object) -> DataError:
+    given, allowed = f"{size(held)} of numbers", f"{size(claimed)}, {_words(shape, kind)}"
+    return DataError(
+        f"holds {what} than its header says", where=where, given=given, allowed=allowed, hint=_CUT
+    )
+
+
+def _header(file: Any, where: object) -> tuple[tuple[int, ...], Literal["F", "C"], np.dtype[Any]]:
     """Shape, order and type from the head of an npy file, at whose end the file stands afterwards."""
     if file.read(len(_NPY)) != _NPY:
         raise DataError("not an npy file", where=where, allowed=_PLAIN_WORDS)
     version = tuple(file.read(2))
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     if version not in readers:
-        raise DataError(
-            "an npy file of another version",
-            where=where,
-            given=".".join(map(str, version)) or "none",
-            allowed="1.0 and 2.0",
-            hint=f"it must hold {_PLAIN_WORDS}",
-        )
+        given, hint = ".".join(map(str, version)) or "none", f"it must hold {_PLAIN_WORDS}"
+        problem = "an npy file of another version"
+        raise DataError(problem, where=where, given=given, allowed="1.0 and 2.0", hint=hint)
     try:
         with warnings.catch_warnings():
             # NumPy warns where it falls back on a parser for files of Python 2.
@@ -158,7 +144,7 @@ def _header(file: Any, where: object) -> tuple[tuple[int, ...], bool, np.dtype[A
         raise DataError("not a shape", where=where, given=str(shape)[:60])
     if len(shape) > 32 or prod(shape) >= 1 << 62:
         raise DataError("the header claims more than any file holds", where=where, given=str(shape)[:60])
-    return shape, fortran, kind
+    return shape, "F" if fortran else "C", kind
 
 
 def _words(shape: Collection[int], kind: np.dtype[Any]) -> str:

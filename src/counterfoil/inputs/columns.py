@@ -65,10 +65,8 @@ def check_columns(table: pa.Table, schema: Schema, *, where: object) -> pa.Table
     Traceback (most recent call last):
     counterfoil.errors.DataError: positives.parquet, column 'gain', row 2: out of range; given: -1.0; ...
     """
-    lacking = [
-        name for name, column in schema.columns.items() if column.required and name not in table.column_names
-    ]
-    if lacking:
+    required = {name for name, column in schema.columns.items() if column.required}
+    if lacking := [name for name in schema.columns if name in required - {*table.column_names}]:
         names = ", ".join(table.column_names[:8])
         if table.num_columns > 8:
             names += f", ... ({table.num_columns:,} columns)"
@@ -145,19 +143,15 @@ def values(table: pa.Table, name: str, *, where: object) -> list[Any]:
     try:
         cells: list[Any] = column.to_pylist()
     except (ValueError, OverflowError, pa.ArrowException, KeyError) as error:
-        words = " ".join(str(error).split())[:120]
-        raise DataError(
-            f"a cell of type {column.type} cannot be read: {words}", where=f"{where}, column '{name}'"
-        ) from None
+        problem = f"a cell of type {column.type} cannot be read: {' '.join(str(error).split())[:120]}"
+        raise DataError(problem, where=f"{where}, column '{name}'") from None
     return cells
 
 
 def notes(table: pa.Table) -> dict[str, str]:
     """What a table's metadata say, by name; bytes that are no UTF-8 are replaced."""
-    metadata = table.schema.metadata or {}
-    return {
-        key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, value in metadata.items()
-    }
+    pairs = (table.schema.metadata or {}).items()
+    return {key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, value in pairs}
 
 
 def _checked(column: pa.ChunkedArray, wanted: ColumnSchema, where: str) -> pa.ChunkedArray:
@@ -206,17 +200,10 @@ def _check_range(column: pa.ChunkedArray, wanted: ColumnSchema, where: str) -> N
     high = np.inf if wanted.high is None else wanted.high
     out = (numbers < low) | (numbers > high)
     if out.any():
-        raise _off(
-            "out of range",
-            where,
-            _row(column, out),
-            given=numbers[int(np.argmax(out))],
-            allowed=f"{low:g} to {high:g}"
-            if None not in (wanted.low, wanted.high)
-            else f"{low:g} or more"
-            if wanted.high is None
-            else f"at most {high:g}",
-        )
+        ends = f"{low:g} or more" if wanted.high is None else f"{low:g} to {high:g}"
+        allowed = f"at most {high:g}" if wanted.low is None else ends
+        given = numbers[int(np.argmax(out))]
+        raise _off("out of range", where, _row(column, out), given=given, allowed=allowed)
 
 
 def _row(column: pa.ChunkedArray, odd: Any) -> int:

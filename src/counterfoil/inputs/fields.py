@@ -110,10 +110,7 @@ def secret(text: str, *, where: str) -> Secret:
     """The key without blanks around it; raises `InputError` for one that no header can hold."""
     key = text.strip()
     if not all("!" <= character <= "~" for character in key):
-        raise InputError(
-            "not a key: it holds blanks, line breaks or characters beyond ASCII",
-            where=where,
-            given=f"{len(key):,} characters",
-            hint="is it one key, and nothing else?",
-        )
+        problem = "not a key: it holds blanks, line breaks or characters beyond ASCII"
+        given = f"{len(key):,} characters"
+        raise InputError(problem, where=where, given=given, hint="is it one key, and nothing else?")
     return Secret(key)

@@ -53,13 +53,9 @@ def check_amount(name: str, value: Any, *, what: str | None = None, where: objec
     low, high = RANGES[name]
     # Written so that NaN is outside.
     if not low <= value <= high:
-        place = what or name
-        raise InputError(
-            "out of range",
-            where=place if where is None else f"{where}, {place}",
-            given=value if abs(value) < 10**20 else f"{float(value):.3g}" if abs(value) < 10**300 else "more",
-            allowed=f"{low:,} to {high:,}",
-        )
+        place = what or name if where is None else f"{where}, {what or name}"
+        given = value if abs(value) < 10**20 else f"{float(value):.3g}" if abs(value) < 10**300 else "more"
+        raise InputError("out of range", where=place, given=given, allowed=f"{low:,} to {high:,}")
 
 
 #: Of a network's own description: keys by what they end in, and the most that their whole numbers may be.
@@ -83,9 +79,8 @@ def check_network(card: Any, *, where: object) -> None:
             continue
         limit = next((limit for ends, limit in _PARTS if str(key).endswith(ends)), None)
         if limit is not None and value > limit:
-            raise InputError(
-                "out of range", where=f"{where}, key '{key}'", given=value, allowed=f"at most {limit:,}"
-            )
+            place, allowed = f"{where}, key '{key}'", f"at most {limit:,}"
+            raise InputError("out of range", where=place, given=value, allowed=allowed)
 
 
 #: The share of the free memory that one array or table may take.
@@ -109,12 +104,8 @@ def check_room(needed: int, *, where: object, what: str, hint: str | None = None
     """Raise `DataError` where `needed` bytes are more than the memory that is free can take."""
     free = available()
     if free is not None and needed > SHARE * free:
-        raise DataError(
-            f"{what} does not fit into memory",
-            where=where,
-            given=f"{size(needed)} needed, {size(free)} free",
-            hint=hint,
-        )
+        given = f"{size(needed)} needed, {size(free)} free"
+        raise DataError(f"{what} does not fit into memory", where=where, given=given, hint=hint)
 
 
 def size(number: int) -> str:

@@ -124,13 +124,9 @@ def plain_pickle(path: Path) -> Any:
     try:
         return _plain(_Plain(data).load(), _DEPTH, {})
     except _RefusedError as error:
-        raise DataError(
-            "a pickle of more than texts, numbers and arrays is not read",
-            where=path,
-            given=str(error),
-            allowed="builtins and numpy arrays",
-            hint="a pickle may run what its author likes",
-        ) from None
+        problem = "a pickle of more than texts, numbers and arrays is not read"
+        allowed, hint = "builtins and numpy arrays", "a pickle may run what its author likes"
+        raise DataError(problem, where=path, given=str(error), allowed=allowed, hint=hint) from None
     # A broken pickle can raise any exception in the unpickler.
     except Exception as error:
         words = " ".join(str(error).split())[:120] or type(error).__name__

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
+from math import isnan
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
@@ -230,12 +231,9 @@ def load_model(spec: str, data: TrainingSet, recipe: Recipe, *, regions: Path | 
         for stage in recipe.staged():
             for name, none in (("augment", "none"), ("erasing", 0)):
                 if getattr(stage, name) != none:
-                    raise InputError(
-                        "regions are read as they are, and not as a part of a picture",
-                        where=f"recipe {recipe.name}, {name}",
-                        given=getattr(stage, name),
-                        hint=f"--set {name}={none}",
-                    )
+                    problem = "regions are read as they are, and not as a part of a picture"
+                    place, given = f"recipe {recipe.name}, {name}", getattr(stage, name)
+                    raise InputError(problem, where=place, given=given, hint=f"--set {name}={none}")
     from_scratch = spec in SCRATCH and not _is_folder(spec)
     captions = [caption.text or "" for caption in data.captions] if from_scratch else []
     if not from_scratch:
@@ -314,15 +312,15 @@ class TrainingPlan(Tabular):
 
     rows_by = declared(
         field="one per field of the recipe: `field`, its `value`, and that of the recipe by name where it "
-        "is `changed`",
+        "is `changed`"
     )
 
     def _rows(self, by: str) -> list[dict[str, Any]]:
-        names = [column.name for column in fields(self.recipe) if column.name not in ("name", "stages")]
-        values = [(name, *(_word(getattr(one, name)) for one in (self.recipe, self.base))) for name in names]
-        return [
-            {by: name, "value": value, "changed": "" if value == old else old} for name, value, old in values
-        ]
+        rows = []
+        for name in [column.name for column in fields(self.recipe) if column.name not in ("name", "stages")]:
+            value, old = (_word(getattr(one, name)) for one in (self.recipe, self.base))
+            rows.append({by: name, "value": value, "changed": "" if value == old else old})
+        return rows
 
     @property
     def tables(self) -> tuple[Table]:
@@ -374,14 +372,13 @@ class TrainingPlan(Tabular):
             epochs = "" if recipe.steps is not None else f", {recipe.epochs} epochs"
             schedule = recipe.schedule.replace("-", " by ")
             schedule += f" after {recipe.warmup} steps of warm-up" if recipe.warmup else ""
-            several_batches = (
-                f"; {recipe.accumulate} batches of {recipe.batch_size:,} rows, as one: negatives are of all"
-                if recipe.accumulate > 1
-                else ""
+            batches = (
+                f"{recipe.accumulate} batches of {recipe.batch_size:,} rows, as one: negatives are of all"
             )
             yield (
                 f"steps{several}: {stage.steps:,} of {recipe.batch_size * recipe.accumulate:,} rows{epochs}; "
-                f"{recipe.precision}, {recipe.optimiser} at {recipe.lr:g}, {schedule}{several_batches}"
+                f"{recipe.precision}, {recipe.optimiser} at {recipe.lr:g}, {schedule}"
+                f"{f'; {batches}' if recipe.accumulate > 1 else ''}"
             )
             if stage.steps < recipe.warmup:
                 reached = recipe.lr * stage.steps / recipe.warmup
@@ -391,11 +388,7 @@ class TrainingPlan(Tabular):
                 continue
             best = "lowest loss" if recipe.select == "loss" else f"highest {recipe.select}"
             often = "each epoch" if recipe.validate_every is None else f"every {recipe.validate_every} steps"
-            ends = (
-                ""
-                if recipe.patience is None
-                else f"; ends after {recipe.patience:,} steps without a better one"
-            )
+            ends = f"; ends after {recipe.patience:,} steps without a better one" if recipe.patience else ""
             yield f"kept{several}: the weights with the {best} in validation, {often}{ends}"
 
 
@@ -420,7 +413,7 @@ class TrainedModel(Tabular):
 
     rows_by = declared(
         measure="one per `moment` (first (step 5); kept, last (step 40)) and `measure` (a loss, the "
-        "accuracy of a guard): its `value: float`",
+        "accuracy of a guard): its `value: float`"
     )
 
     def _rows(self, by: str) -> Iterator[dict[str, Any]]:
@@ -431,10 +424,8 @@ class TrainedModel(Tabular):
     def tables(self) -> tuple[Table]:
         """What was measured first, at the weights that are kept, and last."""
         points = self.outcome.points
-        rows = tuple(
-            Row(name, tuple(Cell(values.get(name)) for values in points.values()))
-            for name in dict.fromkeys(name for values in points.values() for name in values)
-        )
+        names = dict.fromkeys(name for values in points.values() for name in values)
+        rows = tuple(Row(name, tuple(Cell(of.get(name)) for of in points.values())) for name in names)
         columns = tuple(Column(moment.partition(" (")[0], style="score") for moment in points)
         return (Table(f"{self.recipe}, {self.checkpoint}", columns, rows, "validation"),)
 
@@ -579,8 +570,10 @@ def _train(plan: TrainingPlan, *, resume: bool, progress: Progress, note: Note) 
     backbone = plan.backbone
     assert rows is not None
     assert backbone is not None
+    work: dict[str, Any] = {name: wanted[name] for name in ("out", "device")}
+    work |= {"validation": rows.validation, "workers": processes(wanted["workers"]), "note": note}
     if isinstance(recipe, Detection):
-        return _train_detector(wanted, rows, backbone, recipe, progress=progress, note=note)
+        return _train_detector(backbone, recipe, rows.training, progress=progress, **work)
     from counterfoil.train.gradients import Computing
     from counterfoil.train.loop import fit
     from counterfoil.train.saving import Monitors, Saving
@@ -598,15 +591,11 @@ def _train(plan: TrainingPlan, *, resume: bool, progress: Progress, note: Note) 
         backbone,
         recipe,
         rows.training,
-        validation=rows.validation,
         monitors=Monitors(guard=guard, at_start=True),
-        out=wanted["out"],
         saving=Saving(resume=resume),
-        device=wanted["device"],
         computing=Computing(wanted["devices"] or 1, wanted["chunk_size"]),
-        workers=processes(wanted["workers"]),
         progress=watched,
-        note=note,
+        **work,
     )
     guarded_name = "" if guarded is None else guarded.name
     curve = _curves(fitted.history, "").get(recipe.select, {})
@@ -631,46 +620,21 @@ def _train(plan: TrainingPlan, *, resume: bool, progress: Progress, note: Note) 
     )
 
 
-def _train_detector(
-    wanted: Mapping[str, Any],
-    rows: Data,
-    backbone: "Backbone",
-    recipe: Detection,
-    *,
-    progress: Progress,
-    note: Note,
-) -> Outcome:
+def _train_detector(backbone: "Backbone", recipe: Detection, data: TrainingSet, **work: Any) -> Outcome:
     from counterfoil.train.detectors import fit
 
     began = perf_counter()
-    fitted = fit(
-        backbone,
-        recipe,
-        rows.training,
-        validation=rows.validation,
-        out=wanted["out"],
-        device=wanted["device"],
-        workers=processes(wanted["workers"]),
-        progress=progress,
-        note=note,
-    )
+    fitted = fit(backbone, recipe, data, **work)
     # Without validation rows, the share classified correctly during training.
     right = {
-        side: [
-            epoch.accuracy if epoch.validation != epoch.validation else epoch.validation for epoch in epochs
-        ]
+        side: [epoch.accuracy if isnan(epoch.validation) else epoch.validation for epoch in epochs]
         for side, epochs in fitted.history.items()
     }
     curves = {f"accuracy of {side}s": dict(enumerate(values, 1)) for side, values in right.items()}
-    moments: dict[str, Callable[[str], int]] = {
-        "first epoch": lambda side: 0,
-        "kept epoch": lambda side: fitted.kept[side] - 1,
-        "last epoch": lambda side: -1,
-    }
-    points = {
-        moment: {f"accuracy of {side}s": values[epoch(side)] for side, values in right.items()}
-        for moment, epoch in moments.items()
-    }
+    points: dict[str, dict[str, float]] = {}
+    for side, values in right.items():
+        for moment, epoch in (("first", 0), ("kept", fitted.kept[side] - 1), ("last", -1)):
+            points.setdefault(f"{moment} epoch", {})[f"accuracy of {side}s"] = values[epoch]
     return Outcome(
         points,
         max(fitted.kept.values()),
@@ -692,12 +656,12 @@ def _moments(
             measured.setdefault(step, {})[name] = value
     if not measured:
         return {}
-    first, last = min(measured), max(measured)
-    words: dict[int, list[str]] = {step: [] for step in sorted({first, best_step, last}) if step in measured}
-    for step, word in ((first, "first"), (best_step, "kept"), (last, "last")):
-        if step in words:
-            words[step].append(word)
-    return {f"{', '.join(its)} (step {step:,})": measured[step] for step, its in words.items()}
+    moments = {"first": min(measured), "kept": best_step, "last": max(measured)}
+    words = {
+        step: ", ".join(word for word, at in moments.items() if at == step)
+        for step in sorted(measured.keys() & moments.values())
+    }
+    return {f"{word} (step {step:,})": measured[step] for step, word in words.items()}
 
 
 def _curves(history: Sequence[Mapping[str, float]], guarded: str) -> dict[str, dict[int, float]]:
@@ -711,32 +675,24 @@ def _curves(history: Sequence[Mapping[str, float]], guarded: str) -> dict[str, d
     return curves
 
 
-def _processes(options: Mapping[str, Any]) -> int:
-    """How many processes train: as many as torchrun started, where it did."""
-    started = os.environ.get("WORLD_SIZE") if "TORCHELASTIC_RUN_ID" in os.environ else None
+def _processes(options: Mapping[str, Any], of: str = "WORLD_SIZE") -> int:
+    """How many processes train: as many as torchrun started (everywhere, or here), where it did."""
+    started = os.environ.get(of) if "TORCHELASTIC_RUN_ID" in os.environ else None
     return int(started) if started is not None else options["devices"] or 1
 
 
 def _check_devices(recipe: Recipe, options: Mapping[str, Any]) -> None:
     """Raise `InputError` where --devices and torchrun disagree, and for what no detector's training has."""
-    here = os.environ.get("LOCAL_WORLD_SIZE") if "TORCHELASTIC_RUN_ID" in os.environ else None
-    if here is not None and options["devices"] not in (None, int(here)):
+    here = _processes(options, "LOCAL_WORLD_SIZE")
+    if options["devices"] not in (None, here):
         raise InputError(
             "--devices and torchrun disagree",
             given=f"{options['devices']}, and {here} processes on this machine",
             hint="leave --devices out: torchrun's --nproc-per-node says how many",
         )
-    if not isinstance(recipe, Detection):
-        return
-    unused = {
-        "--devices": _processes(options) if _processes(options) > 1 else None,
-        "--chunk-size": options["chunk_size"],
-    }
+    everywhere = _processes(options)
+    unused = {"--devices": everywhere if everywhere > 1 else None, "--chunk-size": options["chunk_size"]}
     for name, given in unused.items():
-        if given is not None:
-            raise InputError(
-                "a detector is trained by one process, on what its frozen encoder gives",
-                where=name,
-                given=given,
-                hint=f"leave {name} out",
-            )
+        if isinstance(recipe, Detection) and given is not None:
+            problem = "a detector is trained by one process, on what its frozen encoder gives"
+            raise InputError(problem, where=name, given=given, hint=f"leave {name} out")

@@ -263,9 +263,8 @@ def _positions(scale: Scale, values: ndarray, marginal: NDArray[np.float64]) -> 
     elif values.dtype.kind in "biuf":
         x = values.astype(np.float64)[:, None]
     else:
-        raise InputError(
-            "an interval scale needs numbers", given=values[0], allowed="numbers, or another scale"
-        )
+        problem = "an interval scale needs numbers"
+        raise InputError(problem, given=values[0], allowed="numbers, or another scale")
     x = x - x[0]
     # Around the middle, so that little cancels.
     return np.asarray(x / np.maximum(x[-1], 1e-300) - 0.5)

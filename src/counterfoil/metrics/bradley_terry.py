@@ -35,12 +35,9 @@ def bradley_terry(
         raise InputError("preferences need two things to compare", given=len(votes), allowed="2 or more")
     np.fill_diagonal(votes, 0.0)
     if apart := one_sided(votes):
-        raise InputError(
-            "preferences have no finite strengths",
-            given=f"{apart} won all votes or none against the rest",
-            allowed="every group wins and loses some",
-            hint="leave those out, or collect more votes",
-        )
+        problem = "preferences have no finite strengths"
+        given, allowed = f"{apart} won all votes or none against the rest", "every group wins and loses some"
+        raise InputError(problem, given=given, allowed=allowed, hint="leave those out, or collect more votes")
     met = votes + votes.T
     won = votes.sum(axis=1)
     strength = np.full(len(votes), 1 / len(votes))

@@ -62,9 +62,8 @@ def precision_at_r(
     [[0.5], [0.75], [1.0]]
     """
     if scores.shape != right.shape:
-        raise ScoreError(
-            "scores do not fit the right answers", given=str(scores.shape), allowed=str(right.shape)
-        )
+        problem = "scores do not fit the right answers"
+        raise ScoreError(problem, given=str(scores.shape), allowed=str(right.shape))
     if cap is not None and cap < 1:
         raise InputError("R-Precision needs places to look at", given=cap, allowed="a cap of 1 or more")
     if scores.size and scores.dtype.kind == "f" and np.isnan(scores.min()):
@@ -107,5 +106,5 @@ MEASURES: Mapping[str, Measure] = by_name(
         "R/n",
         pmrp,
         needs="classes",
-    ),
+    )
 )

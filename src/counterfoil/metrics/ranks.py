@@ -266,9 +266,8 @@ def list_ranks(
         raise InputError("a positive is not in the gallery", given=last, allowed=f"-1 to {gallery - 1}")
     for q, ranking in enumerate(lists):
         if len(ranking) and not 0 <= ranking.min() <= ranking.max() < gallery:
-            raise InputError(
-                "a ranking leaves the gallery", where=f"query {q}", allowed=f"0 to {gallery - 1}"
-            )
+            problem = "a ranking leaves the gallery"
+            raise InputError(problem, where=f"query {q}", allowed=f"0 to {gallery - 1}")
         if len(np.unique(ranking)) != len(ranking):
             raise InputError("a ranking lists an item twice", where=f"query {q}")
     above = list_places(lists, positives, gallery=gallery)

@@ -116,9 +116,8 @@ def cross_fitted(
     """
     numbers = np.unique(folds)
     if len(numbers) < 2:
-        raise InputError(
-            "no other fold to choose a threshold on", given=f"{len(numbers)}", allowed="2 or more"
-        )
+        problem = "no other fold to choose a threshold on"
+        raise InputError(problem, given=f"{len(numbers)}", allowed="2 or more")
     thresholds = np.empty(len(scores))
     for fold in numbers:
         inside = folds == fold

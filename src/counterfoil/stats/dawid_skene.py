@@ -19,14 +19,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.errors import InputError
-from counterfoil.stats.label_models import (
-    LabelModel,
-    Labels,
-    class_shares,
-    mean_accuracy,
-    normalised,
-    whatever_order,
-)
+from counterfoil.stats import label_models
 
 #: No chance is taken to be smaller, so that one surprising answer does not rule a class out.
 _LEAST = 1e-10
@@ -35,7 +28,7 @@ _POOLED = 10.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Confusions(LabelModel):
+class Confusions(label_models.LabelModel):
     """`confusion[p, k, l]` is the chance that person p gives an item of class k the label l.
 
     `accuracy` is the chance to be right about an item drawn by `prior`.
@@ -44,9 +37,9 @@ class Confusions(LabelModel):
     confusion: Float[ndarray, "people classes classes"]
 
 
-@whatever_order
+@label_models.whatever_order
 def dawid_skene(
-    given: Labels, *, smoothing: float = 0.5, rounds: int = 1000, tolerance: float = 1e-6
+    given: label_models.Labels, *, smoothing: float = 0.5, rounds: int = 1000, tolerance: float = 1e-6
 ) -> Confusions:
     """The likeliest confusions and class shares, by expectation maximisation from the shares of votes.
 
@@ -93,9 +86,9 @@ def dawid_skene(
     return _expectation_maximisation(given, confusion, fewer, smoothing, rounds, tolerance)
 
 
-@whatever_order
+@label_models.whatever_order
 def one_coin(
-    given: Labels, *, smoothing: float = 0.5, rounds: int = 1000, tolerance: float = 1e-6
+    given: label_models.Labels, *, smoothing: float = 0.5, rounds: int = 1000, tolerance: float = 1e-6
 ) -> Confusions:
     """`dawid_skene` where a person has one accuracy, and errors are spread evenly over the other classes.
 
@@ -126,9 +119,9 @@ def one_coin(
     return _expectation_maximisation(given, confusion, fewer, smoothing, rounds, tolerance)
 
 
-def _pool(given: Labels) -> NDArray[np.float64]:
+def _pool(given: label_models.Labels) -> NDArray[np.float64]:
     """How many of the answers that join people about exchangeable classes are right, and wrong."""
-    mean = min(mean_accuracy(given), 0.99)
+    mean = min(label_models.mean_accuracy(given), 0.99)
     return _POOLED * np.array([mean, 1 - mean])
 
 
@@ -155,7 +148,7 @@ def _alike_confusion(
 
 
 def _expectation_maximisation(
-    given: Labels,
+    given: label_models.Labels,
     confusion_of: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     fewer: NDArray[np.float64],
     smoothing: float,
@@ -172,10 +165,10 @@ def _expectation_maximisation(
         # (people, classes, labels) how often each person gave each label to items of each class.
         counts = np.asarray(given.table.T @ (given.weights[:, None] * posterior))
         confusion = confusion_of(counts.reshape(given.n_people, k, k).transpose(0, 2, 1))
-        prior = np.maximum(class_shares(given, posterior, smoothing), _LEAST)
+        prior = np.maximum(label_models.class_shares(given, posterior, smoothing), _LEAST)
         table = np.ascontiguousarray(np.log(confusion).transpose(0, 2, 1).reshape(-1, k))
         # `fewer` is what answers speak for classes beyond that, of items with fewer classes than others.
-        new = normalised(given, given.log_shares(prior) + given.table @ table + fewer)
+        new = label_models.normalised(given, given.log_shares(prior) + given.table @ table + fewer)
         moved, posterior = np.abs(new - posterior).max(initial=0.0), new
         if moved <= tolerance:
             break
@@ -235,7 +228,7 @@ def drawn_so(
     pattern, person = np.nonzero(yes | no)
     sizes = {"n_classes": 2, "n_items": len(yes), "n_people": yes.shape[1]}
     answers = yes[pattern, person].astype(np.int64)
-    given = Labels.of(pattern, person, answers, **sizes, weights=counts.astype(np.float64))
+    given = label_models.Labels.of(pattern, person, answers, **sizes, weights=counts.astype(np.float64))
     start = dawid_skene(given, tolerance=1e-9).posterior[:, 1]
     said_so, against = yes.astype(np.float64), no.astype(np.float64)
     counts = np.broadcast_to(counts, (_CHAINS, len(counts)))

@@ -258,9 +258,7 @@ def t_over_folds(
 
 
 def deviations(
-    values: Float[ndarray, "n m"],
-    groups: Int[ndarray, "n"],
-    shares: Float[ndarray, "groups"] | None = None,
+    values: Float[ndarray, "n m"], groups: Int[ndarray, "n"], shares: Float[ndarray, "groups"] | None = None
 ) -> tuple[Float[ndarray, "m"], Float[ndarray, "n m"]]:
     """The mean over groups of group means of each column, and what each row adds to its error.
 

@@ -40,10 +40,7 @@ _BLOCK = 1 << 22
 
 
 def mean_variance(
-    sharing: Sharing,
-    values: Float[ndarray, "n m"],
-    strata: Int[ndarray, "n"],
-    weights: Float[ndarray, "n"],
+    sharing: Sharing, values: Float[ndarray, "n m"], strata: Int[ndarray, "n"], weights: Float[ndarray, "n"]
 ) -> tuple[Float[ndarray, "m"], Float[ndarray, "m"], Float[ndarray, "m"]]:
     """Weighted sums of the columns, the variance of each, and its degrees of freedom, 1 or more.
 

@@ -20,13 +20,9 @@ def open_place(text: str | Path) -> Place:
 
         return FolderPlace(where)
     if where.scheme != "s3":
-        raise InputError(
-            "a place of this kind cannot write a file only where there is none",
-            where=where,
-            given=where.scheme,
-            allowed="a folder, s3://",
-            hint="work that is shared needs that",
-        )
+        problem = "a place of this kind cannot write a file only where there is none"
+        hint = "work that is shared needs that"
+        raise InputError(problem, where=where, given=where.scheme, allowed="a folder, s3://", hint=hint)
     if not where.path.partition("/")[0]:
         raise InputError("no bucket in the URL", where=where, allowed="s3://BUCKET/FOLDER")
     from counterfoil.storage.buckets import S3Place

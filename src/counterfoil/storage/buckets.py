@@ -122,11 +122,9 @@ class S3Place:
 
     @property
     def bucket(self) -> str:
-        """The name of the bucket."""
         return self.where.path.partition("/")[0]
 
     def key(self, name: str) -> str:
-        """The key of a name."""
         below = self.where.path.partition("/")[2]
         return f"{below}/{name}" if below else name
 
@@ -147,15 +145,12 @@ class S3Place:
                 yield entry, BytesIO(fetched.data)
 
     def write(self, name: str, data: bytes) -> None:
-        """One request, without a condition."""
         self._call("put_object", name, Body=data)
 
     def create(self, name: str, data: bytes) -> bool:
-        """On the condition that there is no such object."""
         return self.replace(name, data, "")
 
     def replace(self, name: str, data: bytes, tag: str) -> bool:
-        """On the condition that its tag is the same."""
         writer = secrets.token_hex(8)
         condition = {"IfMatch": tag} if tag else {"IfNoneMatch": "*"}
         if self._settle("put_object", name, Body=data, Metadata={_WRITER: writer}, **condition):
@@ -170,7 +165,6 @@ class S3Place:
         return None if known is None else max(0.0, known.now - known.written)
 
     def entries(self, prefix: str = "") -> list[PlaceEntry]:
-        """A thousand names per request."""
         root, now, entries = self.key(""), time.time(), []
         options: dict[str, Any] = {"Prefix": self.key(prefix)}
         while True:
@@ -183,7 +177,6 @@ class S3Place:
             options["ContinuationToken"] = page["NextContinuationToken"]
 
     def read(self, name: str, size: int | None = None) -> Tagged | None:
-        """By a request for a range where not all is wanted."""
         span: dict[str, Any] = {} if size is None else {"Range": f"bytes=0-{size - 1}"}
         answer = self._call("get_object", name, missing=True, **span)
         return None if answer is None else Tagged(answer["data"], answer["ETag"])
@@ -195,7 +188,6 @@ class S3Place:
         return answer is not None
 
     def about(self, name: str) -> _Object | None:
-        """`HeadObject`."""
         answer = self._call("head_object", name, missing=True)
         if answer is None:
             return None
@@ -204,7 +196,6 @@ class S3Place:
         return _Object(answer["LastModified"].timestamp(), now.timestamp(), writer)
 
     def remove(self, name: str, tag: str | None = None) -> bool:
-        """With a tag, on the condition that it is the ETag."""
         if tag is not None:
             return self._settle("delete_object", name, IfMatch=tag)
         known = self.about(name)

@@ -73,10 +73,6 @@ def stamp_of(where: Location) -> tuple[int, int, int] | None:
 
 def _filesystem(where: Location) -> Any:
     if where.scheme not in SCHEMES:
-        raise DataError(
-            "unknown scheme of a URL",
-            where=where,
-            given=where.scheme,
-            allowed="a folder, s3, gcs, memory",
-        )
+        problem = "unknown scheme of a URL"
+        raise DataError(problem, where=where, given=where.scheme, allowed="a folder, s3, gcs, memory")
     return filesystem(where.scheme)

@@ -31,7 +31,6 @@ class FolderPlace:
     patience: float = 0.0
 
     def read(self, name: str) -> Tagged | None:
-        """The bytes, and their digest as the tag."""
         try:
             data = (self.folder / name).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
@@ -43,40 +42,35 @@ class FolderPlace:
     def opened(
         self, entries: Iterable[PlaceEntry], wanted: Callable[[bytes], bool]
     ) -> Iterator[tuple[PlaceEntry, BufferedIOBase | None]]:
-        """Open files, of which the caller reads as much as it needs."""
         for entry in entries:
             try:
-                file = open(self.folder / entry.name, "rb")  # noqa: SIM115, the caller closes it
+                yield entry, open(self.folder / entry.name, "rb")  # noqa: SIM115, the caller closes it
             except FileNotFoundError:
                 continue
             except OSError:
                 yield entry, None
-            else:
-                yield entry, file
 
     def write(self, name: str, data: bytes) -> None:
-        """By `counterfoil.store.writing`."""
         with writing(self.folder / name) as file:
             file.write(data)
 
     def create(self, name: str, data: bytes) -> bool:
-        """Looked for and written under the lock."""
         if (self.folder / name).exists():
             return False
         with self._locked():
-            if (self.folder / name).exists():
-                return False
-            self.write(name, data)
-            return True
+            if free := not (self.folder / name).exists():
+                self.write(name, data)
+            return free
 
     def replace(self, name: str, data: bytes, tag: str) -> bool:
-        """Read, compared and written under the lock."""
         with self._locked():
-            current = self.read(name)
-            if current is None or current.tag != tag:
-                return False
-            self.write(name, data)
-            return True
+            if fits := self._has(name, tag):
+                self.write(name, data)
+            return fits
+
+    def _has(self, name: str, tag: str) -> bool:
+        current = self.read(name)
+        return current is not None and current.tag == tag
 
     def touch(self, name: str) -> bool:
         """Of a file of another user, and of one that is gone, the age stays."""
@@ -102,12 +96,9 @@ class FolderPlace:
         return max(0.0, now - then)
 
     def remove(self, name: str, tag: str | None = None) -> bool:
-        """Under the lock, so that none replaces meanwhile what is removed."""
         with self._locked():
-            if tag is not None:
-                current = self.read(name)
-                if current is None or current.tag != tag:
-                    return False
+            if tag is not None and not self._has(name, tag):
+                return False
             try:
                 os.unlink(self.folder / name)
             except FileNotFoundError:

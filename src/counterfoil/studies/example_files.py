@@ -42,9 +42,8 @@ def write_example_files(folder: Path, *, seed: int = 0) -> tuple[str, ...]:
     """
     check_writable(folder, folder=True)
     if folder.is_dir() and any(folder.iterdir()) and not overwriting():
-        raise InputError(
-            "the folder is not empty", where=folder, hint="name a new one, or replace files with --overwrite"
-        )
+        problem = "the folder is not empty"
+        raise InputError(problem, where=folder, hint="name a new one, or replace files with --overwrite")
     rng = np.random.default_rng(seed)
     questions, shown = quads(_QUESTIONS, seed=seed, size=_SIZE), gallery(_IMAGES, seed=seed, size=_SIZE)
     judged = rated(_RATED, seed=seed, size=_SIZE)

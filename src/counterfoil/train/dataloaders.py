@@ -18,15 +18,7 @@ from counterfoil.errors import InputError
 from counterfoil.models.base import text_of
 from counterfoil.models.networks import Backbone
 from counterfoil.storage.parallel import map_ahead
-from counterfoil.train.images import (
-    UNVARIED,
-    BatchImages,
-    ImageStore,
-    Mapped,
-    Variation,
-    readable_rows,
-    without_words,
-)
+from counterfoil.train import images
 from counterfoil.train.objectives import Objective
 from counterfoil.train.recipes.base import Recipe
 
@@ -74,7 +66,6 @@ class Course(Sequence[BatchPart]):
 
     @property
     def per_epoch(self) -> int:
-        """Steps in an epoch."""
         return steps_per_epoch(self.n, self.batch_size, self.accumulate)
 
     def __getitem__(self, at):  # type: ignore[no-untyped-def]
@@ -107,12 +98,9 @@ def check_batches(
             hint="choose another --batch-size or --devices" if of_command else None,
         )
     if not steps_per_epoch(n, batch_size, accumulate):
-        raise InputError(
-            "too few rows to train on",
-            given=n,
-            allowed=f"at least {batch_size * accumulate}, the rows of one step",
-            hint=f"choose a smaller {'--batch-size' if of_command else 'batch_size'}",
-        )
+        allowed = f"at least {batch_size * accumulate}, the rows of one step"
+        hint = f"choose a smaller {'--batch-size' if of_command else 'batch_size'}"
+        raise InputError("too few rows to train on", given=n, allowed=allowed, hint=hint)
 
 
 def length(stage: Recipe, n: int) -> int:
@@ -127,17 +115,8 @@ def course_of(stages: Sequence[Recipe], number: int, n: int, *, start: int, rank
         -(-length(earlier, n) // steps_per_epoch(n, earlier.batch_size, earlier.accumulate))
         for earlier in stages[:number]
     ]
-    return Course(
-        n=n,
-        batch_size=stage.batch_size,
-        steps=length(stage, n),
-        accumulate=stage.accumulate,
-        seed=stage.seed,
-        rank=rank,
-        world=world,
-        start=start,
-        first_epoch=sum(before),
-    )
+    steps, first_epoch = length(stage, n), sum(before)
+    return Course(n, stage.batch_size, steps, stage.accumulate, stage.seed, rank, world, start, first_epoch)
 
 
 def in_order(n: int, batch_size: int) -> list[BatchPart]:
@@ -165,10 +144,10 @@ class Feed:
 
     data: TrainingSet
     backbone: Backbone
-    pictures: ImageStore
+    pictures: images.ImageStore
     image_roles: Sequence[str] = ("image",)
     caption_roles: Sequence[str] = ("caption",)
-    variation: Variation = UNVARIED
+    variation: images.Variation = images.UNVARIED
     seed: int = 0
     #: Whether batches are pinned where they are prepared, to be copied to a GPU while it computes.
     pin: bool = False
@@ -181,13 +160,13 @@ class Feed:
         return ahead(prepared, depth=_AHEAD) if self.works_ahead else prepared
 
     def _prepared(self, parts: Sequence[BatchPart]) -> Generator[Batch, None, None]:
-        with closing(self.pictures.batches(Mapped(self.asked, parts))) as pictures:
+        with closing(self.pictures.batches(images.Mapped(self.asked, parts))) as pictures:
             for part, pixels in zip(parts, pictures, strict=True):
                 texts = [text_of(self.data.captions[at]) for at in self._positions(self.caption_roles, part)]
                 if share := self.variation.word_drop:
                     # Keys are longer than any of a picture, so that the two are drawn apart.
                     keyed = zip(texts, self._keys(self.caption_roles, part), strict=True)
-                    texts = [without_words(text, key=(*key, 1), share=share) for text, key in keyed]
+                    texts = [images.without_words(text, key=(*key, 1), share=share) for text, key in keyed]
                 tensors = self.backbone.pixels(pixels), self.backbone.tokens(texts)
                 if self.pin:
                     tensors = tensors[0].pin_memory(), tensors[1].pin_memory()
@@ -203,12 +182,12 @@ class Feed:
     def _positions(self, roles: Sequence[str], part: BatchPart) -> ndarray:
         return np.concatenate([self.data.need(role)[part.rows] for role in roles])
 
-    def asked(self, part: BatchPart) -> BatchImages:
+    def asked(self, part: BatchPart) -> images.BatchImages:
         """The pictures of one batch."""
         positions = self._positions(self.image_roles, part)
         if not self.variation.of_pictures:
-            return BatchImages(positions)
-        return BatchImages(positions, tuple(self._keys(self.image_roles, part)), self.variation)
+            return images.BatchImages(positions)
+        return images.BatchImages(positions, tuple(self._keys(self.image_roles, part)), self.variation)
 
 
 _Item = TypeVar("_Item")
@@ -228,7 +207,7 @@ def dataloaders(
     *,
     backbone: Backbone,
     aims: Sequence[Objective],
-    variations: Sequence[Variation],
+    variations: Sequence[images.Variation],
     skip: bool,
     left_out: Sequence[int] = (),
     workers: int,
@@ -243,18 +222,13 @@ def dataloaders(
     """
     rows = np.setdiff1d(np.arange(len(data)), np.asarray(left_out, dtype=np.int64))
     roles = sorted({role for aim in aims for role in aim.images})
-    shared: dict[bool, ImageStore] = {}
-    for varied in sorted({variation.of_pictures for variation in variations}):
-        shared[varied] = ImageStore(
-            data.images,
-            np.unique(np.concatenate([data.need(role)[rows] for role in roles])),
-            backbone.preparation,
-            workers=workers,
-            varies=varied,
-            skip=skip,
-            progress=progress,
-        )
-    rows = readable_rows(data, rows, roles, shared.values(), backbone.preparation, note)
+    used = np.unique(np.concatenate([data.need(role)[rows] for role in roles]))
+    how: dict[str, Any] = {"workers": workers, "skip": skip, "progress": progress}
+    shared = {
+        varied: images.ImageStore(data.images, used, backbone.preparation, varies=varied, **how)
+        for varied in sorted({variation.of_pictures for variation in variations})
+    }
+    rows = images.readable_rows(data, rows, roles, shared.values(), backbone.preparation, note)
     chosen = data.select(rows)
     feeds = []
     for aim, variation in zip(aims, variations, strict=True):

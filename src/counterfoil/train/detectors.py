@@ -60,26 +60,24 @@ def encoded(
 ) -> dict[str, FrozenFeatures]:
     """The frozen encoder's features of every distinct image and caption of `data`, computed once."""
     roles = ("image", "negative_image")
+
+    def distinct_of(*columns: str) -> ndarray:
+        return np.unique(np.concatenate([data.need(role) for role in columns]))
+
     # Each picture is read once, so none is kept in memory.
-    pictures = ImageStore(
-        data.images,
-        np.unique(np.concatenate([data.need(role) for role in roles])),
-        backbone.preparation,
-        workers=workers,
-        skip=recipe.unreadable == "skip",
-        memory=0,
-        progress=progress,
-    )
+    skip, used = recipe.unreadable == "skip", distinct_of(*roles)
+    how: dict[str, Any] = {"workers": workers, "skip": skip, "memory": 0, "progress": progress}
+    pictures = ImageStore(data.images, used, backbone.preparation, **how)
     rows = readable_rows(data, np.arange(len(data)), roles, [pictures], backbone.preparation, note)
     if not len(rows):
         raise InputError("no row is left whose images can be read", where=data.source or data.name)
     data = data.select(rows)
-    used = np.unique(np.concatenate([data.need(role) for role in roles]))
+    used = distinct_of(*roles)
     requests = [BatchImages(used[at : at + _AT_ONCE]) for at in range(0, len(used), _AT_ONCE)]
     with closing(pictures.batches(requests)) as stream:
         images = _features(backbone, "images", len(used), map(backbone.pixels, stream), progress)
     # Captions alike are encoded once, sorted by length so that little is padding.
-    spoken = np.unique(np.concatenate([data.need("caption"), data.need("negative_caption")]))
+    spoken = distinct_of("caption", "negative_caption")
     texts = [text_of(data.captions[position]) for position in spoken]
     distinct = sorted(dict.fromkeys(texts), key=lambda text: (len(text), text))
     batches = (backbone.tokens(distinct[at : at + _AT_ONCE]) for at in range(0, len(distinct), _AT_ONCE))
@@ -108,13 +106,9 @@ def _features(
             parts.append(unit_input(encode(batch.to(backbone.device()))).float().cpu())
             progress(f"embedding {what}", min(len(parts) * _AT_ONCE, total), total)
     features = torch.cat(parts)
-    bad = int((~torch.isfinite(features).all(dim=1)).sum())
-    if bad:
-        raise ModelError(
-            f"the encoder gives {what} numbers that are not finite",
-            where=backbone.name,
-            given=f"{bad} of {len(features)}",
-        )
+    if bad := int((~torch.isfinite(features).all(dim=1)).sum()):
+        problem, given = f"the encoder gives {what} numbers that are not finite", f"{bad} of {len(features)}"
+        raise ModelError(problem, where=backbone.name, given=given)
     return features
 
 
@@ -154,12 +148,8 @@ class FittedDetectors:
             side: [{key: value for key, value in epoch._asdict().items() if value == value} for epoch in some]
             for side, some in self.history.items()
         }
-        facts = {
-            "recipe": asdict(self.recipe),
-            "data": dict(self.data),
-            "epochs": epochs,
-            "kept": dict(self.kept),
-        }
+        recipe, data, best = asdict(self.recipe), dict(self.data), dict(self.kept)
+        facts = {"recipe": recipe, "data": data, "epochs": epochs, "kept": best}
         checkpoint.save(folder, self.backbone, facts)
 
 
@@ -191,13 +181,11 @@ def fit(
         check_writable(out, folder=True)
         checkpoint.check_target(out)
     given = [data] if validation is None else [data, validation]
-    for training_set in given:
+    for rows in given:
         for role in ("negative_image", "negative_caption"):
-            training_set.need(role)
-        if not len(training_set):
-            raise InputError(
-                "there are no rows to train a detector on", where=training_set.source or training_set.name
-            )
+            rows.need(role)
+        if not len(rows):
+            raise InputError("there are no rows to train a detector on", where=rows.source or rows.name)
     place = device_of(Options(device=device), where=f"recipe {recipe.name}")
     backbone.network.to(place)
     with torch.random.fork_rng(devices=[]):
@@ -205,11 +193,7 @@ def fit(
         detecting = detector(backbone)
     network = detecting.network
     assert isinstance(network, DetectorNetwork)
-    sets = [
-        encoded(detecting, training_set, recipe, workers, progress, note)
-        for training_set in (data, validation)
-        if training_set is not None
-    ]
+    sets = [encoded(detecting, rows, recipe, workers, progress, note) for rows in given]
     history: dict[str, tuple[Epoch, ...]] = {}
     best_epoch: dict[str, int] = {}
     for side, unit, epochs in (
@@ -220,9 +204,8 @@ def fit(
         with fewest_threads(unit, place):
             history[side], best_epoch[side] = _learn(unit, pairs, recipe, epochs, place, side, progress)
     facts = {"name": data.name, "source": data.source, "rows": len(data)}
-    fitted = FittedDetectors(
-        detecting, history, best_epoch, recipe, facts, len(data) - len(sets[0]["image"].rows)
-    )
+    left_out = len(data) - len(sets[0]["image"].rows)
+    fitted = FittedDetectors(detecting, history, best_epoch, recipe, facts, left_out)
     if out is not None:
         fitted.save(out)
     return fitted
@@ -244,12 +227,9 @@ def _learn(
     total = epochs * len(starts) if recipe.steps is None else min(recipe.steps, epochs * len(starts))
     steps = optimiser([{"params": list(unit.parameters()), "weight_decay": recipe.weight_decay}], recipe)
     history: list[Epoch] = []
-    best, best_epoch, state = -1.0, 0, {}
-    step = 0
-    for epoch in range(epochs):
-        if step >= total:
-            break
-        rows = order(n, epoch, recipe.seed)
+    best, best_epoch, state, step = -1.0, 0, {}, 0
+    while step < total:
+        rows = order(n, len(history), recipe.seed)
         loss, right, seen = 0.0, 0, 0
         for at in starts[: total - step]:
             items, labels = (tensor.to(device) for tensor in data.batch(rows[at : at + recipe.batch_size]))
@@ -269,7 +249,7 @@ def _learn(
         history.append(Epoch(loss / seen, right / seen, validated))
         # Without validation no epoch is better than the last.
         if len(sets) == 1 or validated > best:
-            best, best_epoch = validated, epoch + 1
+            best, best_epoch = validated, len(history)
             state = {name: tensor.detach().clone() for name, tensor in unit.state_dict().items()}
     unit.load_state_dict(state)
     return tuple(history), best_epoch

@@ -5,9 +5,10 @@ the embeddings does, and the towers need nothing else of the other rows (GradCac
 Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup, section 3.2).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from lightning_fabric import Fabric
@@ -53,10 +54,8 @@ class WrappedNetwork(nn.Module):
 def gather(tensor: Tensor, fabric: Fabric | None) -> Tensor:
     """The rows of all devices, those of the first device first; on one device the tensor itself.
 
-    Each device computes a loss of the gathered rows; backwards each gets for its own rows the sum of what all
-    say, which is their number times the gradient. Where gradients of weights are then averaged, as DDP does,
-    that is exactly the gradient of one device with the whole batch: nothing is to be scaled.
-
+    Backwards each device gets for its own rows the sum of what all say. Where gradients of weights are then
+    averaged, as DDP does, that is the gradient of one device with the whole batch: nothing is to be scaled.
     Half precision is gathered as float32. Devices must hold the same number of rows, else they wait forever.
     """
     if fabric is None or fabric.world_size == 1:
@@ -67,26 +66,19 @@ def gather(tensor: Tensor, fabric: Fabric | None) -> Tensor:
 
 
 def gradients(
-    model: nn.Module,
-    aim: Objective,
-    batches: Sequence[Batch],
-    *,
-    fabric: Fabric,
-    gather: Callable[[Tensor], Tensor],
-    chunk: int | None = None,
+    model: nn.Module, aim: Objective, batches: Sequence[Batch], *, fabric: Fabric, chunk: int | None = None
 ) -> dict[str, Tensor]:
-    """Add the gradient of the loss of all `batches` together to that of the model's parameters.
+    """Add the gradient of the loss of all `batches` to that of the parameters; the loss and its parts.
 
-    Returns the scalars `loss` and its parts, of all devices. Several batches, or `chunk` rows of each at a
-    time, go forward without a graph; the loss is that of all their embeddings; then each goes forward again,
-    with the same random numbers, and backward from the gradients of its embeddings: the gradient of one step
-    with all rows, in the memory of one chunk and about 4/3 of the time. Batch norms see one chunk, and count
-    it once.
+    Several batches, or `chunk` rows of each at a time, go forward without a graph; the loss is that of all
+    their embeddings; then each goes forward again, with the same random numbers, and backward from the
+    gradients of its embeddings, in about 4/3 of the time. Batch norms see one chunk, and count it once.
     """
     place = {"rank": fabric.global_rank, "world": fabric.world_size}
+    together = partial(gather, fabric=fabric)
     batches = [piece for batch in batches for piece in chunks(batch, aim, chunk)]
     if len(batches) == 1:
-        loss, parts = aim(answer_of(model, batches[0], fabric.device), gather, **place)
+        loss, parts = aim(answer_of(model, batches[0], fabric.device), together, **place)
         fabric.backward(loss)
         return _of_all(fabric, {"loss": loss.detach(), **parts})
 
@@ -96,7 +88,7 @@ def gradients(
             drawn.append(random_state())
             answers.append(leaves(answer_of(model, batch, fabric.device)))
     whole = joined(answers, image_roles=len(aim.images), text_roles=len(aim.texts))
-    loss, parts = aim(whole, gather, **place)
+    loss, parts = aim(whole, together, **place)
     fabric.backward(loss)
     after = random_state()
     for turn, (batch, state, answer) in enumerate(zip(batches, drawn, answers, strict=True), start=1):
@@ -157,15 +149,12 @@ def answer_of(model: nn.Module, batch: Batch, device: torch.device) -> Answer:
 def joined(answers: Sequence[Answer], *, image_roles: int, text_roles: int) -> Answer:
     """The answers to several batches as one: role after role, each with the rows of the first batch first.
 
-    Gradients flow through. Of several batches attention is left out, and values without rows (temperature,
-    scale of matching) are those of the last batch.
+    Of several batches attention is left out, and values without rows are those of the last batch.
     """
     if len(answers) == 1:
         return answers[0]
-    return answers[-1]._replace(
-        images=_side([answer.images for answer in answers], image_roles),
-        texts=_side([answer.texts for answer in answers], text_roles),
-    )
+    images, texts = ([getattr(answer, side) for answer in answers] for side in ("images", "texts"))
+    return answers[-1]._replace(images=_side(images, image_roles), texts=_side(texts, text_roles))
 
 
 def leaves(answer: Answer) -> Answer:

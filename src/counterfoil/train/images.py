@@ -16,9 +16,9 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.records import Image
 from counterfoil.benchmarks.training_rows import TrainingSet
-from counterfoil.engine.plan import Note, Progress, silent, warn
+from counterfoil.engine.plan import Note, Progress, silent
 from counterfoil.errors import DataError, InputError
-from counterfoil.models.images import UNTOUCHED, Preparation, inputs_of, prepared
+from counterfoil.models.images import Preparation, inputs_of, prepared
 from counterfoil.train.recipes.base import Recipe
 
 #: Share of the picture's area that a crop covers, and its proportions, as torchvision's defaults have them.
@@ -52,9 +52,7 @@ class Variation:
         return self.crops or self.erasing > 0
 
 
-#: Nothing is done to them.
 UNVARIED = Variation()
-#: A random part of each picture.
 CROPPED = Variation(crops=True)
 
 
@@ -230,14 +228,12 @@ class ImageStore:
             for position, picture in zip(cut, batch, strict=True):
                 if not picture.size:
                     failed.append(int(position))
+                elif pixels is not None and picture.shape != shape:
+                    pixels = None  # Pictures of different shapes make no array.
                 elif pixels is not None:
-                    if picture.shape != shape:
-                        # Pictures of different shapes make no array.
-                        pixels = None
-                    else:
-                        pixels[done] = picture
-                        self._places[position] = done
-                        done += 1
+                    pixels[done] = picture
+                    self._places[position] = done
+                    done += 1
             progress("preparing pictures", min(len(used), int(np.searchsorted(used, cut[-1])) + 1), len(used))
         self.unreadable, self._pixels = tuple(failed), pixels
 
@@ -248,21 +244,18 @@ class ImageStore:
 
     def batches(self, requests: Sequence[BatchImages]) -> Generator[Sequence[ndarray], None, None]:
         """Each batch's pictures, (height, width, 3) bytes each, in order."""
-        if self._pixels is not None:
-            for request in requests:
-                yield list(self._pixels[self._places[request.positions]])
-        else:
+        if self._pixels is None:
             wanted = Mapped(self._requested, requests)
             yield from prepared(wanted, self._preparation, workers=self._workers)
+            return
+        for request in requests:
+            yield list(self._pixels[self._places[request.positions]])
 
     def _requested(self, request: BatchImages) -> list[Image]:
         images = [self._images[i] for i in request.positions]
-        if request.keys is None:
-            return images
-        return [
-            varied(image, key=key, size=self._size, variation=request.variation)
-            for image, key in zip(images, request.keys, strict=True)
-        ]
+        how: dict[str, Any] = {"size": self._size, "variation": request.variation}
+        keyed = zip(images, request.keys or (), strict=True)
+        return images if request.keys is None else [varied(image, key=key, **how) for image, key in keyed]
 
 
 def readable_rows(
@@ -278,17 +271,12 @@ def readable_rows(
     if not lost:
         return rows
     gone = np.any([np.isin(data.need(role)[rows], lost) for role in roles], axis=0)
-    say_unreadable(data.images, lost, int(gone.sum()), note, preparation=preparation)
+    say_unreadable(data.images, lost, int(gone.sum()), note, preparation)
     return rows[~gone]
 
 
 def say_unreadable(
-    images: Sequence[Image],
-    positions: Sequence[int],
-    rows: int,
-    note: Note = warn,
-    *,
-    preparation: Preparation = UNTOUCHED,
+    images: Sequence[Image], positions: Sequence[int], rows: int, note: Note, preparation: Preparation
 ) -> None:
     """One line that counts and names the images whose rows are left out, and why the first one is."""
     names = ", ".join(str(images[i].source or images[i].id) for i in positions[:3])

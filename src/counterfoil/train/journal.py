@@ -47,18 +47,14 @@ class Journal:
             self._rewrite()
         elif self._path is not None:
             # Appended, not written anew: a line that a crash cuts off is dropped when it is opened again.
-            with open(self._path, "ab") as file:
-                file.write(self._line(entry).encode())
-                file.flush()
+            with open(self._path, "a", encoding="utf-8") as file:
+                file.write(self._line(entry))
 
     def sync(self) -> None:
         """Flush what was written so far to the disk."""
         if self._path is not None:
-            handle = os.open(self._path, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            with open(self._path, "rb") as file:
+                os.fsync(file.fileno())
 
     def _rewrite(self) -> None:
         if self._path is not None:
@@ -111,12 +107,9 @@ class RunningMetrics:
             if not math.isfinite(number):
                 first = ", ".join(str(int(row)) for row in rows[:5])
                 more = f", ... ({len(rows)} in all)" if len(rows) > 5 else ""
-                raise InputError(
-                    f"{name} is {number}",
-                    where=f"step {step}",
-                    given=f"rows {first}{more}, learning rate {lr:g}",
-                    hint="training stops, and what was saved last is kept; try a lower lr, or clip_norm",
-                )
+                given = f"rows {first}{more}, learning rate {lr:g}"
+                hint = "training stops, and what was saved last is kept; try a lower lr, or clip_norm"
+                raise InputError(f"{name} is {number}", where=f"step {step}", given=given, hint=hint)
             sums[name] = sums.get(name, 0.0) + number
         self._totals["steps"] += 1
 

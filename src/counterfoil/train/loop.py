@@ -24,14 +24,7 @@ from counterfoil.models.runtime import fewest_threads
 from counterfoil.store import begin, end
 from counterfoil.train import state as training_state
 from counterfoil.train.dataloaders import Batch, Feed, course_of, dataloaders, length
-from counterfoil.train.gradients import (
-    ONE_DEVICE,
-    Computing,
-    WrappedNetwork,
-    check_chunk,
-    gather,
-    gradients,
-)
+from counterfoil.train.gradients import ONE_DEVICE, Computing, WrappedNetwork, check_chunk, gradients
 from counterfoil.train.images import UNVARIED, Variation
 from counterfoil.train.journal import Journal, RunningMetrics
 from counterfoil.train.objectives import Objective, objective
@@ -48,12 +41,10 @@ JOURNAL = "journal.csv"
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A trained backbone, and how it went.
-
-    `step` is the step whose weights it has: the best by validation, or the last.
-    """
+    """A trained backbone, and how it went."""
 
     backbone: Backbone
+    #: The step whose weights it has: the best by validation, or the last.
     step: int
     #: The measure that decided, None where the last weights were taken.
     best: float | None
@@ -148,16 +139,9 @@ def fit(
     if folder is not None:
         end(folder)
     network.eval()
-    return Fitted(
-        backbone,
-        step=now.best_step or now.step,
-        best=now.best,
-        history=tuple(journal.entries),
-        seconds=now.seconds,
-        rows_per_second=now.rows / now.seconds if now.seconds else 0.0,
-        waiting=now.waited / now.seconds if now.seconds else 0.0,
-        left_out=len(now.left_out),
-    )
+    rate, waiting = (part / now.seconds if now.seconds else 0.0 for part in (now.rows, now.waited))
+    step, history = now.best_step or now.step, tuple(journal.entries)
+    return Fitted(backbone, step, now.best, history, now.seconds, rate, waiting, len(now.left_out))
 
 
 def _measure_start(
@@ -184,10 +168,7 @@ def _measure_start(
 
 @dataclass(eq=False)
 class _Run:
-    """A training in progress: what its stages share.
-
-    `resumed` are the states of the optimiser and the random generators from which the first stage goes on.
-    """
+    """A training in progress: what its stages share."""
 
     stages: Sequence[Recipe]
     rows: Int[ndarray, "n"]
@@ -199,6 +180,7 @@ class _Run:
     chunk_size: int | None
     progress: Progress
     note: Note
+    #: The states of the optimiser and of the random generators from which the first stage goes on.
     resumed: tuple[Mapping[str, Any] | None, Sequence[Mapping[str, Any]]] | None
 
     def train(self, number: int, aim: Objective, feed: Feed) -> None:
@@ -273,9 +255,7 @@ class _Run:
         asked_at = perf_counter()
         parts = list(islice(batches, stage.accumulate))
         waited = perf_counter() - asked_at
-        losses = gradients(
-            model, aim, parts, fabric=fabric, gather=partial(gather, fabric=fabric), chunk=self.chunk_size
-        )
+        losses = gradients(model, aim, parts, fabric=fabric, chunk=self.chunk_size)
         used = np.concatenate([part.rows for part in parts])
         norm = None
         if stage.clip_norm is not None:

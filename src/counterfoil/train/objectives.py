@@ -13,15 +13,7 @@ from counterfoil.models import pcme
 from counterfoil.models.networks import Answer, Backbone, Encoded
 from counterfoil.registry import resolve
 from counterfoil.train import losses
-from counterfoil.train.losses import soft_contrastive
-from counterfoil.train.recipes.base import Recipe
-from counterfoil.train.recipes.published import (
-    Detection,
-    Polysemous,
-    PositiveAugmented,
-    Probabilistic,
-    Triplet,
-)
+from counterfoil.train.recipes import Detection, Polysemous, PositiveAugmented, Probabilistic, Recipe, Triplet
 
 #: The rows of all devices out of those of this one, with gradients.
 Gather = Callable[[Tensor], Tensor]
@@ -81,15 +73,9 @@ class Objective:
             # The first device's next random number: devices must draw the same, as they share one loss.
             drawn = gather(torch.rand(1, dtype=torch.float64).to(device))
             seed = int(drawn[0].item() * 2**53)
-        sides = Sides(
-            _roles(answer.images, self.images, gather),
-            _roles(answer.texts, self.texts, gather),
-            answer.logit_scale.float().exp(),
-            answer.match,
-            seed,
-            rank,
-            world,
-        )
+        encoded = _roles(answer.images, self.images, gather), _roles(answer.texts, self.texts, gather)
+        scale = answer.logit_scale.float().exp()
+        sides = Sides(*encoded, scale, answer.match, seed, rank, world)
         # Sums over a batch lose too much in half precision.
         with torch.autocast(device.type, enabled=False):
             loss, parts = self.loss(sides)
@@ -100,9 +86,8 @@ def objective(recipe: Recipe) -> Objective:
     """The objective that `recipe.objective` names. Raises `InputError` for a recipe without one."""
     if not recipe.objective:
         hint = "detectors are trained by train.detectors.fit" if isinstance(recipe, Detection) else None
-        raise InputError(
-            "no loss belongs to this recipe", given=f"{recipe.name} ({type(recipe).__name__})", hint=hint
-        )
+        given = f"{recipe.name} ({type(recipe).__name__})"
+        raise InputError("no loss belongs to this recipe", given=given, hint=hint)
     resolved: Objective = resolve(recipe.objective)(recipe)
     return resolved
 
@@ -113,25 +98,20 @@ def with_heads(backbone: Backbone, recipe: Recipe) -> Backbone:
     New heads start from the recipe's seed. Raises `ModelError` for a network with heads of another kind.
     """
     kind = str(backbone.card.get("kind"))
-    wanted = next((name for kind_of_recipe, name in _HEADS if isinstance(recipe, kind_of_recipe)), None)
+    # The kind of network that a recipe puts on top of a dual encoder.
+    heads = {Polysemous: "pvse", Probabilistic: "pcme"}
+    wanted = next((name for of_recipe, name in heads.items() if isinstance(recipe, of_recipe)), None)
     if kind == wanted or (kind == "pvse" and isinstance(recipe, Triplet)):
         return backbone
-    if kind in {"detector", *(name for _, name in _HEADS)}:
-        raise ModelError(
-            "the recipe is for another kind of model",
-            where=f"recipe {recipe.name}",
-            given=f"{backbone.name} ({kind})",
-            allowed=f"a dual encoder{f', or one with heads of {wanted}' if wanted else ''}",
-        )
+    if kind in ("detector", *heads.values()):
+        problem, place = "the recipe is for another kind of model", f"recipe {recipe.name}"
+        allowed = f"a dual encoder{f', or one with heads of {wanted}' if wanted else ''}"
+        raise ModelError(problem, where=place, given=f"{backbone.name} ({kind})", allowed=allowed)
     if isinstance(recipe, Polysemous):
         return pcme.pvse(backbone, heads=recipe.heads, seed=recipe.seed)
     if isinstance(recipe, Probabilistic):
         return pcme.pcme(backbone, samples=recipe.samples, log_sigma=recipe.log_sigma, seed=recipe.seed)
     return backbone
-
-
-#: The kind of network that a recipe puts on top of a dual encoder.
-_HEADS: tuple[tuple[type[Recipe], str], ...] = ((Polysemous, "pvse"), (Probabilistic, "pcme"))
 
 
 def _roles(side: Encoded, roles: tuple[str, ...], gather: Gather) -> tuple[Encoded, ...]:
@@ -161,20 +141,13 @@ def contrastive(recipe: Recipe) -> Objective:
 def positive_augmented(recipe: PositiveAugmented) -> Objective:
     """InfoNCE with generated images and captions as further positives (PAC-S)."""
 
+    weights: dict[str, Any] = {"lambda_v": recipe.lambda_v, "lambda_t": recipe.lambda_t}
+    weights["halved"] = recipe.directions == "mean"
+
     def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
         (images, generated_images), (texts, generated_texts) = sides.points()
-        whole = losses.positive_augmented(
-            images,
-            texts,
-            generated_images,
-            generated_texts,
-            sides.scale,
-            lambda_v=recipe.lambda_v,
-            lambda_t=recipe.lambda_t,
-            halved=recipe.directions == "mean",
-            own=sides.own(),
-        )
-        return whole, {}
+        roles = images, texts, generated_images, generated_texts
+        return losses.positive_augmented(*roles, sides.scale, own=sides.own(), **weights), {}
 
     return Objective(("image", "generated_image"), ("caption", "generated_caption"), loss)
 
@@ -182,17 +155,12 @@ def positive_augmented(recipe: PositiveAugmented) -> Objective:
 def triplet(recipe: Triplet) -> Objective:
     """A hinge on similarities over mined negatives (VSE0, VSE++)."""
 
+    how: dict[str, Any] = {name: getattr(recipe, name) for name in ("margin", "mining", "reduction")}
+
     def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
         (images,), (texts,) = sides.points()
         own_rows = sides.own()
-        whole = losses.triplet(
-            *losses.both_ways(images, texts, own_rows),
-            margin=recipe.margin,
-            mining=recipe.mining,
-            reduction=recipe.reduction,
-            own=own_rows,
-        )
-        return whole, {}
+        return losses.triplet(*losses.both_ways(images, texts, own_rows), own=own_rows, **how), {}
 
     return Objective(("image",), ("caption",), loss)
 
@@ -219,23 +187,15 @@ def polysemous(recipe: Polysemous) -> Objective:
 def probabilistic(recipe: Probabilistic) -> Objective:
     """The soft contrastive loss of matching probabilities, and a KL term (PCME)."""
 
+    how: dict[str, Any] = {name: getattr(recipe, name) for name in ("samples", "information", "reduction")}
+
     def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
         (images,), (texts,) = sides.images, sides.texts
         if images.log_variance is None or texts.log_variance is None or sides.match is None:
             raise _lacks("a variance per item", recipe)
-        matching = soft_contrastive(
-            images.points,
-            images.log_variance,
-            texts.points,
-            texts.log_variance,
-            sides.match,
-            generator=torch.Generator().manual_seed(sides.seed),
-            samples=recipe.samples,
-            vib=recipe.vib_beta,
-            information=recipe.information,
-            reduction=recipe.reduction,
-            own=sides.own(),
-        )
+        items = images.points, images.log_variance, texts.points, texts.log_variance
+        how["generator"] = torch.Generator().manual_seed(sides.seed)
+        matching = losses.soft_contrastive(*items, sides.match, vib=recipe.vib_beta, own=sides.own(), **how)
         return matching.loss, {"matching": matching.matching, "information": matching.information}
 
     return Objective(("image",), ("caption",), loss, draws=True)

@@ -55,16 +55,12 @@ def decays(name: str, parameter: nn.Parameter, recipe: Recipe) -> bool:
 
 def trained_parameters(network: Network, recipe: Recipe) -> tuple[tuple[str, nn.Parameter], ...]:
     """The parameters that the recipe trains, with their names, in the network's order."""
-    part = tuple(network.parameters())
-    if recipe.trains != "all":
-        part = tuple(network.projections() if recipe.trains == "projections" else network.heads())
+    parts = {"all": network.parameters, "projections": network.projections, "heads": network.heads}
+    part = tuple(parts[recipe.trains]())
     if not part:
-        raise InputError(
-            f"the network has no {recipe.trains} to train",
-            where=f"recipe {recipe.name}",
-            given=type(network).__name__,
-            hint='set trains = "all", or choose another model',
-        )
+        problem = f"the network has no {recipe.trains} to train"
+        hint = 'set trains = "all", or choose another model'
+        raise InputError(problem, where=f"recipe {recipe.name}", given=type(network).__name__, hint=hint)
     wanted = {id(parameter) for parameter in part}
     temperature = id(network.logit_scale)
     (wanted.add if recipe.temperature == "trained" else wanted.discard)(temperature)
@@ -109,14 +105,9 @@ _PRECISIONS = {"fp32": "32-true", "bf16": "bf16-mixed"}
 def launched(device: str, devices: int, precision: str) -> Fabric:
     """A Fabric whose processes all run; under torchrun its processes are taken as they are."""
     kind, _, number = device.partition(":")
-    there = {
-        "auto": True,
-        "cpu": True,
-        "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
-    }
-    if not there.get(kind) or (number and not (number.isdecimal() and len(number) < 5)):
-        allowed = [name for name, is_there in there.items() if is_there]
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    allowed = ["auto", "cpu", *(name for name, is_there in there.items() if is_there)]
+    if kind not in allowed or (number and not (number.isdecimal() and len(number) < 5)):
         raise InputError("no such device to train on", given=device, allowed=allowed)
     if devices < 1:
         raise InputError("number of devices", given=devices, allowed="1 or more")
@@ -129,9 +120,8 @@ def launched(device: str, devices: int, precision: str) -> Fabric:
         _end_with_parent()
     gpus = torch.cuda.device_count()
     if (kind == "cuda" or (kind == "auto" and gpus)) and max(processes, int(number or 0) + 1) > gpus:
-        raise InputError(
-            "not so many GPUs here", given=f"{device}, {processes} devices", allowed=f"{gpus} GPUs"
-        )
+        given = f"{device}, {processes} devices"
+        raise InputError("not so many GPUs here", given=given, allowed=f"{gpus} GPUs")
     fabric = Fabric(
         accelerator=kind,
         devices=[int(number)] if number and not elastic else processes,
@@ -153,14 +143,10 @@ def _end_with_parent() -> None:
 
     def watch() -> None:
         while os.getppid() == parent:
-            time.sleep(_LOOKS)
+            time.sleep(0.5)
         os._exit(1)
 
     threading.Thread(target=watch, name="torchrun is there", daemon=True).start()
-
-
-#: Seconds between two looks at whether torchrun is still there.
-_LOOKS = 0.5
 
 
 def _part() -> None:

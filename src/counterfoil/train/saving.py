@@ -81,7 +81,7 @@ class Saver:
         journal.sync()
         contents: dict[str, Any] = {"identity": self.same, "standing": asdict(now), "random": randoms}
         contents |= {"readings": readings.state(), "network": self.backbone.network.state_dict()}
-        contents |= {"optimiser": None if optimiser is None else optimiser.state_dict()}
+        contents["optimiser"] = None if optimiser is None else optimiser.state_dict()
         state.save(self._folder, contents)
 
     def checkpoint(self, step: int, measured: Mapping[str, float]) -> None:
@@ -137,29 +137,21 @@ class Selection:
     def __post_init__(self) -> None:
         self._measure = self.stages[-1].select
         if self._measure != "last" and not self.checks and self.validate is None:
-            self.note(
-                "there is nothing to validate on: the last weights are kept, not those with the best "
-                f"{self._measure}"
-            )
+            best = f"those with the best {self._measure}"
+            self.note(f"there is nothing to validate on: the last weights are kept, not {best}")
             self._measure = "last"
 
     def look(self, now: TrainState) -> tuple[dict[str, float], bool]:
-        """Validate: the entries for the journal, and whether these weights are the best so far and were kept.
-
-        The guarded task is measured too, and `note` warns each time that the loss comes to exceed the margin.
-        """
+        """Validate: the entries of the journal, and whether these weights are the best so far and kept."""
         measured: dict[str, float] = {}
         backbone, fabric = self.saver.backbone, self.saver.fabric
         if self.checks:
             measured |= self.checks[now.stage].measure(fabric, progress=self.progress)
             # Weights may be beyond all numbers though the loss before the step was not: they are not kept.
-            broken = [name for name, value in measured.items() if not math.isfinite(value)]
-            if broken:
-                raise InputError(
-                    f"step {now.step}: {broken[0]} in validation is {measured[broken[0]]}; "
-                    "training stops, and what was saved last is kept",
-                    hint="try a lower lr, or clip_norm",
-                )
+            if broken := [name for name, value in measured.items() if not math.isfinite(value)]:
+                problem = f"step {now.step}: {broken[0]} in validation is {measured[broken[0]]}; "
+                problem += "training stops, and what was saved last is kept"
+                raise InputError(problem, hint="try a lower lr, or clip_norm")
         if self.validate is not None:
             with evaluation_mode(backbone):
                 own = on_first(fabric, partial(self.validate, backbone))

@@ -125,11 +125,8 @@ def check_same(saved: Mapping[str, Any], now: Mapping[str, Any], *, where: Path)
         old, new = saved.get("recipe", {}), now["recipe"]
         names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
         what += f" ({', '.join(f'{name} {old.get(name)}, now {new.get(name)}' for name in names[:3])})"
-    raise InputError(
-        f"a training with {what} was begun here",
-        where=where,
-        hint="choose another folder, or start anew over it with --no-resume",
-    )
+    hint = "choose another folder, or start anew over it with --no-resume"
+    raise InputError(f"a training with {what} was begun here", where=where, hint=hint)
 
 
 def found(
@@ -142,23 +139,22 @@ def found(
     resume: bool,
     fabric: Fabric,
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """A training's identity, and its state in the folder `out`, None where it begins; empty without a folder.
-
-    A training that begins leaves nothing to go on from in the folder.
-    """
+    """A training's identity, and its state in the folder `out`, None where it begins."""
     if out is None:
         return {}, None
     same = identity(backbone, recipe, data, validation)
     check_writable(out, folder=True)
     checkpoint.check_target(out)
-    state = load(out) if resume else None
-    if state is not None:
+    if (state := load(out) if resume else None) is not None:
         with fitting(out):
             check_same(state["identity"], same, where=out)
     # No process looks after the first one has tidied up.
     fabric.barrier()
     if fabric.is_global_zero and state is None:
-        forget(out)
+        try:
+            (out / FILE).unlink(missing_ok=True)
+        except OSError as error:
+            raise StorageError(f"cannot be removed: {error.strerror or error}", where=out / FILE) from None
     return same, state
 
 
@@ -192,12 +188,8 @@ def load(folder: Path) -> dict[str, Any] | None:
         why = f"version {state.get('version')}" if isinstance(state, dict) else type(state).__name__
         raise _no_state(path, why)
     with fitting(folder):
-        odd = [
-            name
-            for name, tensor in state["network"].items()
-            if tensor.numel() * tensor.element_size() > path.stat().st_size
-        ]
-    if odd:
+        sizes = {name: of.numel() * of.element_size() for name, of in state["network"].items()}
+    if odd := [name for name, size in sizes.items() if size > path.stat().st_size]:
         raise _no_state(path, f"'{odd[0]}' is no tensor of this file")
     return state
 
@@ -214,14 +206,6 @@ def fitting(folder: Path | None) -> Iterator[None]:
     except (RuntimeError, ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         words = " ".join(str(error).split())[:120]
         raise _no_state((folder or Path()) / FILE, words) from None
-
-
-def forget(folder: Path) -> None:
-    """Remove the state of a folder, so that nothing goes on from it."""
-    try:
-        (folder / FILE).unlink(missing_ok=True)
-    except OSError as error:
-        raise StorageError(f"cannot be removed: {error.strerror or error}", where=folder / FILE) from None
 
 
 def random_state() -> dict[str, Any]:

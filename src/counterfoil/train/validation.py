@@ -87,9 +87,8 @@ def within_batch(
 ) -> Float[Tensor, ""]:
     """How often an item's own partner is the nearest of its batch: mean of both directions, in [0, 1].
 
-    Every image looks through all captions, negative ones too, and every caption that has an image through all
-    images; generated positives are left out. Of several vectors the best pair is compared, of a distribution
-    its mean. Of level partners the first counts. Source: the validation of BiVLC's fine-tuning.
+    Images look through all captions, captions that have an image through all images; generated positives are
+    left out, and of ties the first counts. Source: the validation of BiVLC's fine-tuning.
     """
     pictures, words = _own(images.points, image_roles), _own(texts.points, text_roles)
     scores = similarity(pictures, words)
@@ -101,8 +100,8 @@ def within_batch(
 
 
 def _own(points: Tensor, roles: Sequence[str]) -> Tensor:
-    parts = points.unflatten(0, (len(roles), -1))
-    return torch.cat([parts[i] for i, role in enumerate(roles) if not role.startswith("generated_")])
+    parts = zip(roles, points.unflatten(0, (len(roles), -1)), strict=True)
+    return torch.cat([part for role, part in parts if not role.startswith("generated_")])
 
 
 def rsum(scores: Float[ndarray, "images captions"], pairs: ndarray) -> float:
@@ -118,11 +117,8 @@ def rsum(scores: Float[ndarray, "images captions"], pairs: ndarray) -> float:
         right: list[list[int]] = [[] for _ in range(len(side))]
         for pair in np.unique(pairs, axis=0):
             right[pair[axis]].append(int(pair[other]))
-        blocks = [
-            positive_ranks(np.ascontiguousarray(side[at : at + _BLOCK]), Qrels.of(right[at : at + _BLOCK]))
-            for at in range(0, len(side), _BLOCK)
-        ]
-        ranks = join(blocks)
+        blocks = [slice(at, at + _BLOCK) for at in range(0, len(side), _BLOCK)]
+        ranks = join([positive_ranks(np.ascontiguousarray(side[b]), Qrels.of(right[b])) for b in blocks])
         total += sum(float(np.nanmean(recall_at_k(ranks, k, ties=Ties.STRICT))) for k in (1, 5, 10))
     return total
 
@@ -142,11 +138,7 @@ class Validation:
             raise InputError("too few rows to validate on", where=where, given=len(data), allowed=allowed)
 
     def measure(self, fabric: Fabric, *, progress: Progress) -> dict[str, float]:
-        """`accuracy` (within batches), `loss`, and where asked for `rsum`.
-
-        Means over batches, of which processes share the work; a last one too small to choose among is left
-        out.
-        """
+        """Means over batches (not of a last one too small to choose among) of `accuracy`, `loss`; `rsum`."""
         size, least = self.recipe.batch_size, self.recipe.smallest_batch
         parts = in_order(len(self.feed.data), size * self.recipe.accumulate)
         parts = parts[:-1] if len(parts) > 1 and len(parts[-1].rows) < least else parts
@@ -156,51 +148,41 @@ class Validation:
             for part in mine
             for at in range(0, len(part.rows), size)
         ]
-        roles = {"image_roles": len(self.objective.images), "text_roles": len(self.objective.texts)}
+        roles = {"image_roles": self.objective.images, "text_roles": self.objective.texts}
+        many = {name: len(of) for name, of in roles.items()}
         sums = torch.zeros(2, dtype=torch.float64)
         backbone = self.feed.backbone
+        device = backbone.device()
         with evaluation_mode(backbone), closing(self.feed.batches(cut)) as batches:
             for done, part in enumerate(mine, start=1):
                 some = islice(batches, -(-len(part.rows) // size))
                 with fabric.autocast():
-                    answer = joined(
-                        [answer_of(backbone.network, batch, backbone.device()) for batch in some], **roles
-                    )
+                    answer = joined([answer_of(backbone.network, batch, device) for batch in some], **many)
                 sides = (answer.images, answer.texts)
                 images, texts = (
                     Encoded(*(of if of is None else of.float() for of in side)) for side in sides
                 )
                 loss, _ = self.objective(answer._replace(images=images, texts=texts))
-                right = within_batch(
-                    answer.images,
-                    answer.texts,
-                    image_roles=self.objective.images,
-                    text_roles=self.objective.texts,
-                )
+                right = within_batch(answer.images, answer.texts, **roles)
                 sums += torch.stack([right.double().cpu(), loss.detach().double().cpu()])
                 progress("validating", done, len(mine))
             more = {"rsum": self._rsum(fabric)} if self.recipe.select == "rsum" else {}
-        sums = fabric.all_reduce(sums.to(backbone.device()), reduce_op="sum").cpu()
+        sums = fabric.all_reduce(sums.to(device), reduce_op="sum").cpu()
         return {"accuracy": float(sums[0] / len(parts)), "loss": float(sums[1] / len(parts)), **more}
 
     def _rsum(self, fabric: Fabric) -> float:
         """Retrieval among the distinct images and captions of the rows, each encoded once."""
-        data = self.feed.data
+        data, backbone, size = self.feed.data, self.feed.backbone, self.recipe.batch_size
         images, image = np.unique(data.need("image"), return_inverse=True)
         captions, caption = np.unique(data.need("caption"), return_inverse=True)
-        backbone, size = self.feed.backbone, self.recipe.batch_size
         device, network = backbone.device(), backbone.network
         requests = [BatchImages(images[at : at + size]) for at in range(0, len(images), size)]
-        pictures, words = list[Tensor](), list[Tensor]()
-        with closing(self.feed.pictures.batches(requests)) as stream:
-            for arrays in stream:
-                with fabric.autocast():
-                    pictures.append(network.encode_images(backbone.pixels(arrays).to(device)).points.float())
-        for at in range(0, len(captions), size):
-            with fabric.autocast():
-                tokens = self.feed.tokens(captions[at : at + size]).to(device)
-                words.append(network.encode_texts(tokens).points.float())
-        left, right = torch.cat(pictures), torch.cat(words)
+        with fabric.autocast(), closing(self.feed.pictures.batches(requests)) as stream:
+            pixels = (backbone.pixels(arrays).to(device) for arrays in stream)
+            left = torch.cat([network.encode_images(batch).points.float() for batch in pixels])
+            cuts = [captions[at : at + size] for at in range(0, len(captions), size)]
+            tokens = (self.feed.tokens(cut).to(device) for cut in cuts)
+            right = torch.cat([network.encode_texts(batch).points.float() for batch in tokens])
         scores = torch.cat([similarity(block, right).cpu() for block in left.split(_BLOCK)])
         return rsum(scores.numpy(), np.stack([image, caption], axis=1))
 
@@ -212,12 +194,8 @@ def better(measured: Mapping[str, float], measure: str, best: float | None) -> b
     (True, False)
     """
     if measure not in measured:
-        raise InputError(
-            "the measure that decides which weights are kept is not measured",
-            given=measure,
-            allowed=[*measured, "last"],
-            hint="set select in the recipe",
-        )
+        problem = "the measure that decides which weights are kept is not measured"
+        raise InputError(problem, given=measure, allowed=[*measured, "last"], hint="set select in the recipe")
     sign = -1.0 if measure == "loss" else 1.0
     value = measured[measure]
     return bool(np.isfinite(value)) and (best is None or sign * value > sign * best)
@@ -266,14 +244,12 @@ def interpolate(start: Mapping[str, Tensor], tuned: Mapping[str, Tensor], alpha:
         raise InputError("a mixture of weights", given=f"alpha {alpha}", allowed="0 (start) to 1 (tuned)")
     shapes = [{name: tuple(tensor.shape) for name, tensor in state.items()} for state in (start, tuned)]
     if shapes[0] != shapes[1]:
-        name, *_ = (name for name in {**shapes[0], **shapes[1]} if shapes[0].get(name) != shapes[1].get(name))
+        name, *_ = (name for name in shapes[0] | shapes[1] if shapes[0].get(name) != shapes[1].get(name))
         one, other = (
             "x".join(map(str, of[name])) or "a number" if name in of else "not there" for of in shapes
         )
-        raise ModelError(
-            "weights of two different networks do not mix",
-            given=f"{name} is {one} in the one, {other} in the other",
-        )
+        given = f"{name} is {one} in the one, {other} in the other"
+        raise ModelError("weights of two different networks do not mix", given=given)
     mixed = {}
     for name, end in tuned.items():
         begin, end = start[name].detach().to(end.device), end.detach()

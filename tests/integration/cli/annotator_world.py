@@ -31,7 +31,6 @@ class World:
         return [self.folder / f"{name}.npz" for name in names or NAMES]
 
     def run(self, name: str, *, top: int = 50, benchmark: Benchmark | None = None) -> Path:
-        """A run of a model over the benchmark, or another of the same items, in a folder."""
         benchmark = benchmark or self.benchmark
         answers = rank([benchmark], Matrix(self.scores[name]), top=top)[0]
         result = evaluate(benchmark, answers, scorer=name, draws=100)

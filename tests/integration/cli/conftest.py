@@ -25,8 +25,6 @@ class Said:
 
 @dataclass(frozen=True)
 class Run:
-    """The command line, called with arguments: what it said, where it may succeed, and what it must do."""
-
     call: Callable[..., Said]
 
     def __call__(self, *arguments):
@@ -107,3 +105,12 @@ def caption_inputs(tmp_path):
         "references": written(tmp_path / "r.json", REFERENCES),
         "images": tmp_path / "images",
     }
+
+
+@pytest.fixture
+def spec(tmp_path):
+    """A small CLIP of random weights."""
+    pytest.importorskip("open_clip")
+    from tiny_families import write_random_checkpoint
+
+    return write_random_checkpoint(tmp_path / "tiny")

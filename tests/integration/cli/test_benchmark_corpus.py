@@ -17,14 +17,6 @@ def sentences(rng, n):
     return [" ".join(rng.choice(WORDS, rng.integers(3, 8))) for _ in range(n)]
 
 
-@pytest.fixture
-def spec(tmp_path):
-    pytest.importorskip("open_clip")
-    from tiny_families import write_random_checkpoint
-
-    return write_random_checkpoint(tmp_path / "tiny")
-
-
 def features(folder, names, rng, width):
     folder.mkdir()
     for name in names:

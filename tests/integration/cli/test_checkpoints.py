@@ -18,7 +18,6 @@ pytest.importorskip("open_clip")
 
 @pytest.fixture
 def questions(tmp_path):
-    """A benchmark of eight quads, saved in a folder of its own."""
     rng = np.random.default_rng(1)
     pictures = rng.integers(0, 256, (16, 40, 50, 3)).astype(np.uint8)
     images = tuple(Image(f"i{n}", PixelSource(pixels)) for n, pixels in enumerate(pictures))
@@ -56,7 +55,6 @@ def test_a_detector_is_one_too(tmp_path, questions, counterfoil):
 
 @pytest.fixture(scope="module")
 def ends(tmp_path_factory):
-    """Two networks of one architecture with different weights."""
     from counterfoil.models import checkpoint, small
 
     folder = tmp_path_factory.mktemp("ends")

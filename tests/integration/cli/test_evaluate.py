@@ -1,11 +1,17 @@
-"""`counterfoil evaluate` on the released files, and on everything that can be wrong with a user's own."""
+"""`counterfoil evaluate` and `compare rankings`, on the released files and on tables of one's own."""
 
 import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from counterfoil.benchmarks.readers.own import kind_of
+from counterfoil.studies.example_files import write_example_files
 from counterfoil.world import benchmarks
 from counterfoil.world.sample import quads
+
+from .annotator_world import NAMES, made
 
 
 def _result(counterfoil, *arguments):
@@ -40,7 +46,6 @@ def test_several_benchmarks_are_a_list_and_runs_are_kept(counterfoil, tmp_path, 
 
 @pytest.fixture
 def table(tmp_path):
-    """A user's own table: three questions on images that are not at hand."""
     path = tmp_path / "mine.csv"
     path.write_text(
         "image,caption,negative_caption,type\n"
@@ -93,3 +98,99 @@ def test_a_file_where_the_folder_of_a_run_would_be(counterfoil, tmp_path):
         says="runs/pairs: cannot be written",
     )
     assert (tmp_path / "runs" / "pairs").read_text() == "mine"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tables") / "first"
+    write_example_files(folder)
+    return folder
+
+
+@pytest.fixture
+def here(files, monkeypatch):
+    monkeypatch.chdir(files)
+    return files
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns"),
+    [
+        ("pairs", "image caption negative_caption"),
+        ("gallery", "image caption"),
+        ("ratings", "image caption rating_1 rating_2"),
+        ("preferences", "image caption_a caption_b preferred"),
+        ("statements", "image statement label"),
+    ],
+)
+def test_kinds_are_told_by_the_columns_of_their_layout(kind, columns):
+    assert kind_of(columns.split()) == kind
+
+
+def test_splits_may_share_ids(counterfoil, here):
+    (here / "own.csv").write_text(
+        "id,split,caption,negative_caption\n1,train,a cat,a dog\n1,test,two cats,two dogs\n2,test,c,d\n"
+    )
+    (here / "scores.csv").write_text(
+        "split,id,positive_score,negative_score\ntest,1,0.1,0.2\ntest,2,0.2,0.1\ntrain,1,0.2,0.1\n"
+    )
+    done = counterfoil.succeeds("evaluate", "given:scores.csv", "pairs", "--data", "own.csv", "--draws", 100)
+    assert "accuracy  66.67" in done.out
+
+
+def test_ties_of_kept_scores_are_counted_anew(counterfoil, here):
+    for name in ("blind:constant", "blind:random"):
+        data = ("pairs", "--data", "pairs.csv", "--draws", 100)
+        assert counterfoil("evaluate", name, *data, "--out", f"runs/{name[6:]}").code == 0
+    strict = counterfoil("compare", "runs/constant", "runs/random", "--draws", 100)
+    half = counterfoil("compare", "runs/constant", "runs/random", "--draws", 100, "--ties", "half")
+    found = [
+        {
+            line.split()[0]: line.split()[1]
+            for line in done.out.splitlines()
+            if " [" in line and "−" not in line
+        }
+        for done in (strict, half)
+    ]
+    assert (found[0]["constant"], found[1]["constant"]) == ("0.00", "50.00")
+    assert found[0]["random"] == found[1]["random"]
+
+
+def test_a_table_is_read_as_the_kind_that_is_asked_for_and_by_any_metric(counterfoil, here):
+    for asked in ("metric:length pairs", "blind:length gallery"):
+        counterfoil.succeeds(f"evaluate {asked} --data quads.csv --draws 100")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    world = made(tmp_path_factory.mktemp("rankings"))
+    card = world.benchmark.card.model_copy(update={"name": "half", "title": "Half"})
+    half = replace(world.benchmark, card=card).select(np.arange(len(world.benchmark)) % 2 == 0)
+    for name in NAMES:
+        world.run(name)
+        world.run(name, benchmark=half)
+    return world.folder / "runs"
+
+
+@pytest.mark.parametrize("width", [60, 140])
+def test_no_line_is_wider_than_the_terminal(counterfoil, runs, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    said = counterfoil.succeeds("compare rankings", runs, "--draws", 100)
+    assert max(map(len, said.out.splitlines())) <= width
+    assert "Values of the models in per cent, and their ranks" in said.out
+    for name in NAMES:
+        assert said.out.count(name) >= 3
+
+
+def test_two_runs_of_one_name_are_told_apart_by_their_folders_or_refused(counterfoil, runs, tmp_path):
+    # One folder holds two runs of the same model on the same benchmark: the folders above them name them.
+    for name in ("first", "second"):
+        for source in (runs / "one" / "mine").iterdir():
+            target = tmp_path / name / "one" / "mine" / source.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(source.read_bytes())
+    said = counterfoil.succeeds(
+        f"compare rankings {tmp_path}/first {tmp_path}/second {runs}/two/mine --draws 100"
+    )
+    assert "first/one" in said.out
+    assert "second/one" in said.out

@@ -50,15 +50,10 @@ def test_the_page_goes_through_five_parts_and_says_what_follows(made):
 
 def test_every_stage_is_named(made):
     assert [note.partition(" (")[0] for note in made[1]] == [
-        "drew a benchmark and rows to learn from",
-        "asked 6 simulated people",
-        "trained the network 'pairs'",
-        "trained the network 'negatives'",
-        "measured 4 scorers",
-        "built negatives for captions",
-        "compared them",
-        "explained one wrong answer",
-    ]
+        "drew a benchmark and rows to learn from", "asked 6 simulated people", "trained the network 'pairs'",
+        "trained the network 'negatives'", "measured 4 scorers", "built negatives for captions",
+        "compared them", "explained one wrong answer",
+    ]  # fmt: skip
 
 
 def test_every_printed_command_runs_in_the_folder_and_gives_the_same(made, counterfoil, monkeypatch):

@@ -71,7 +71,6 @@ def build(folder, shared):
 
 
 def picture(path, seed):
-    """A small picture of coloured squares, different for each seed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     squares = np.random.default_rng(seed).integers(0, 256, (4, 4, 3), dtype=np.uint8)
     PIL.Image.fromarray(np.kron(squares, np.ones((8, 8, 1), dtype=np.uint8))).save(path)
@@ -188,7 +187,6 @@ def coco_embeddings(path, eccv, seed):
 
 
 def coco(folder):
-    """COCO's 5,000 test images: released ids and positives; captions, objects and pixels made up."""
     place = folder / "coco"
     shutil.copytree(folder / "data" / "eccv", place)
     owners = json.loads((place / "original_caption_to_image.json").read_text())
@@ -235,7 +233,6 @@ def given_similarities(folder):
 
 
 def queries(folder):
-    """Thirty images and thirty captions of ECCV Caption."""
     lines = []
     for way, name in (("i2t", "eccv_image_to_caption.json"), ("t2i", "eccv_caption_to_image.json")):
         ids = json.loads((folder / "data" / "eccv" / name).read_text())

@@ -26,10 +26,10 @@ ELSEWHERE = {
     },
     ("torchrun",): "two processes: tests/integration/cli/test_train.py",
     **{
-        (*["counterfoil", "annotate", "prolific"], word, "pairs/"): "a server: test_annotate_prolific.py"
+        (*["counterfoil", "annotate", "prolific"], word, "pairs/"): "a server: test_annotate.py"
         for word in ("status", "approve", "reject")
     },
-    ("counterfoil", "demo"): "minutes: tests/unit/studies and tests/integration/cli/test_demo.py",
+    ("counterfoil", "demo"): "minutes: tests/unit/studies and tests/integration/cli/test_usage.py",
 }
 #: Benchmarks from the hub, or from what was fetched, to the local data that stand for them.
 NOT_HERE = {name: f"data/{name}" for name in ("bivlc", "winoground", "sugarcrepe")}
@@ -67,7 +67,6 @@ def warm_shell(folder):
 
 
 def begun(folder, shared):
-    """The stage, with the runs that pages compare."""
     stage.build(folder, shared)
     shell = warm_shell(folder)
     for name in stage.RUNS:
@@ -131,7 +130,6 @@ def prepared(command, folder):
 
 
 def smaller(words):
-    """A command with fewer draws, pictures and questions."""
     options = {}
     two = ("compare rankings", "compare lengths", "train mix", "pool bias")
     command = tuple(words[1:3] if " ".join(words[1:3]) in two else words[1:2])

@@ -1,14 +1,16 @@
-"""README and the tutorials run as they are printed, each from an empty folder, without a network."""
+"""README, tutorials and notebooks of `examples` run as printed, in empty folders, without a network."""
 
 import glob
+import json
+import os
 import subprocess
-from pathlib import Path
+from itertools import count
 
 import pytest
 
 from warm_shell import WarmShell
 
-from .blocks import FIRST, agrees, blocks, commands
+from .blocks import FIRST, ROOT, agrees, blocks, commands
 
 #: What sets the toolkit up, before the path begins.
 SET_UP = ("make", "pip")
@@ -71,9 +73,28 @@ def test_a_page_runs_in_an_empty_folder_without_a_network(page, tmp_path):
 
 @pytest.mark.parametrize("page", FIRST)
 def test_what_needs_a_network_stands_in_one_place(page):
-    """No command hides as text elsewhere."""
-    lines = (Path(__file__).parents[3] / page).read_text("utf-8").splitlines()
+    lines = (ROOT / page).read_text("utf-8").splitlines()
     for block in blocks(page):
         if block.language == "text":
             above = [line for line in lines[: block.line] if line.startswith("#")]
             assert above[-1].lstrip("# ") == NETWORK, block.where
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("examples/*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_prints_what_it_keeps(path, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, value in {**OFFLINE, "COUNTERFOIL_CACHE": str(tmp_path / "cache")}.items():
+        monkeypatch.setenv(name, value)
+    notebook = json.loads(path.read_text("utf-8"))
+    names, number = {}, count(1)
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
+            stream = {"name": "stdout", "output_type": "stream"}
+            lines = capsys.readouterr().out.splitlines(keepends=True)
+            now = {"execution_count": next(number), "outputs": [stream | {"text": lines}]}
+            if os.environ.get("COUNTERFOIL_GOLDENS") == "write":
+                cell.update(now)
+            assert {name: cell[name] for name in now} == now
+    if os.environ.get("COUNTERFOIL_GOLDENS") == "write":
+        path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", "utf-8")

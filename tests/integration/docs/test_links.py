@@ -12,12 +12,8 @@ from counterfoil.inputs.files import MAX_DEPTH
 from counterfoil.models.score_table_layouts import recognise
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGES = [
-    ROOT / "README.md",
-    ROOT / "CONTRIBUTING.md",
-    ROOT / "CHANGELOG.md",
-    *sorted((ROOT / "docs").glob("*.md")),
-]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(ROOT.glob("docs/*.md"))]
+INPUTS = (ROOT / "docs" / "inputs.md").read_text("utf-8")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FOUND = re.compile(r"^\| ([^|]+) \| \[[^\]]+\]\(\.\./(src/[^)]+\.py)\) `(\w+)` \|$", re.MULTILINE)
 
@@ -26,8 +22,7 @@ FOUND = re.compile(r"^\| ([^|]+) \| \[[^\]]+\]\(\.\./(src/[^)]+\.py)\) `(\w+)` \
 def test_links_resolve(page):
     links = (link.partition("#")[0] for link in LINK.findall(page.read_text(encoding="utf-8")))
     inside = (link for link in links if link and not link.startswith(("http", "mailto")))
-    broken = [link for link in inside if not (page.parent / link).exists()]
-    assert broken == []
+    assert [link for link in inside if not (page.parent / link).exists()] == []
 
 
 def test_what_is_sought_stands_where_the_architecture_says():
@@ -41,7 +36,6 @@ def test_what_is_sought_stands_where_the_architecture_says():
         assert name in names, what
 
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "inputs.md"
 #: What a table of scores, of right and wrong, and of a row per pair is recognised as, by form.
 KINDS = {
     "choice": ("choice_scores", "choice_outcome", "choice_scores"),
@@ -54,7 +48,7 @@ KINDS = {
 
 def shown():
     """The columns of every layout of the page's table, and what it is to be recognised as."""
-    text = PAGE.read_text("utf-8").partition("## Scores of your own")[2].partition("\n## ")[0]
+    text = INPUTS.partition("## Scores of your own")[2].partition("\n## ")[0]
     found = []
     for line in text.splitlines():
         form, *cells = (cell.strip() for cell in line.strip("|").split("|"))
@@ -79,10 +73,7 @@ def test_every_form_is_shown():
     assert len(shown()) == 15
 
 
-_TEXT = (Path(__file__).parents[3] / "docs/inputs.md").read_text()
-
-
 def test_other_limits():
-    assert f"nested {MAX_DEPTH} deep" in _TEXT
-    assert f"{MAX_PIXELS // 10**6} million pixels" in _TEXT
-    assert f"{LARGEST:g}".replace("+", "") in _TEXT
+    assert f"nested {MAX_DEPTH} deep" in INPUTS
+    assert f"{MAX_PIXELS // 10**6} million pixels" in INPUTS
+    assert f"{LARGEST:g}".replace("+", "") in INPUTS

@@ -297,7 +297,6 @@ def _table():
 
 
 def _ends(values, groups, clusters, **how):
-    """Values and intervals."""
     found = spread(values, clusters, groups=groups, **how)
     return found.value, *found.wilson(0.95)
 

@@ -1,3 +1,11 @@
-"""The fixtures of these tests, which those of tests/unit have too."""
+"""What the tests of training share."""
 
-from train_fixtures import *  # noqa: F403
+import pytest
+
+from counterfoil.models import checkpoint
+
+
+@pytest.fixture
+def thumbs(monkeypatch):
+    """Checkpoints of `thumbnails.thumb` can be read back."""
+    monkeypatch.setitem(checkpoint._BUILDERS, "thumb", "thumbnails:from_card")

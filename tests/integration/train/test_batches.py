@@ -15,15 +15,9 @@ import thumbnails
 from counterfoil.benchmarks.records import BytesSource, FileSource, Image
 from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.errors import DataError, InputError
-from counterfoil.models.images import Resized, Untouched
+from counterfoil.models.images import UNTOUCHED, Resized, Untouched
 from counterfoil.train.dataloaders import Course, Feed, ahead, in_order, order, steps_per_epoch
-from counterfoil.train.images import (
-    UNVARIED,
-    BatchImages,
-    ImageStore,
-    Variation,
-    say_unreadable,
-)
+from counterfoil.train.images import UNVARIED, BatchImages, ImageStore, Variation, say_unreadable
 from refusals import refuses
 
 VARIED = Variation(crops=True, erasing=0.5, word_drop=0.5)
@@ -221,7 +215,7 @@ def test_unreadable_images_are_all_found_beforehand_where_they_are_skipped(kept,
 def test_what_is_left_out_is_counted_and_named():
     images = [image(f"{i}.png", 0, cut=True) for i in range(5)]
     said = []
-    say_unreadable(images, [0, 2, 3, 4], 9, said.append)
+    say_unreadable(images, [0, 2, 3, 4], 9, said.append, UNTOUCHED)
     assert len(said) == 1
     assert said[0].startswith(
         "4 images cannot be read, 9 rows are left out: 0.png, 2.png, 3.png, ... (0.png: "

@@ -1,4 +1,4 @@
-"""Two processes that share a batch get the gradients of one that has it all, whatever the recipe."""
+"""Two processes that share a batch get the gradients, and the weights, of one that has it all."""
 
 import os
 import socket
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+import thumbnails
 import whole_batches
 from counterfoil.train.gradients import gather
 
@@ -58,6 +59,18 @@ def test_two_processes_have_the_gradients_of_the_whole_batch(found, case):
             assert said == pytest.approx(values, rel=1e-6)
             assert whole_batches.apart(gradient, expected) < 1e-6
         assert max(float(each.abs().max()) for each in expected.values()) > 1e-3
+
+
+def test_two_processes_give_the_weights_of_one(found):
+    one, journal, step = whole_batches.trained()
+    two, its_journal, its_step = found[0]["training"]
+    start = thumbnails.thumb(dropout=0.0).network.state_dict()
+    assert all(torch.allclose(tensor, two[name], atol=1e-5, rtol=0) for name, tensor in one.items())
+    assert any(not torch.allclose(start[name], one[name], atol=1e-3) for name in start)
+    assert step == its_step
+    for left, right in zip(journal, its_journal, strict=True):
+        for name in ("step", "epoch", "lr", "loss", "validation_accuracy", "validation_loss"):
+            assert left.get(name) == pytest.approx(right.get(name), abs=1e-4)
 
 
 def test_without_gathering_the_halves_would_give_other_gradients():

@@ -1,11 +1,6 @@
 """The loop against a plain one written here, and what it does when something is wrong."""
 
 import math
-import os
-import runpy
-import subprocess
-import sys
-import textwrap
 from dataclasses import replace
 from itertools import count
 
@@ -265,58 +260,6 @@ def test_bf16_trains_and_leaves_weights_in_fp32():
     found = trained(recipe, thumbnails.rows(32), saving=Saving(journal_every=1))
     assert all(p.dtype == torch.float32 for p in found.backbone.network.parameters())
     assert found.history[-1]["loss"] < found.history[0]["loss"]
-
-
-TWO = """
-    import sys, torch, thumbnails
-    from counterfoil.train.loop import fit
-    from counterfoil.train.recipes import NegativePairs
-
-    recipe = NegativePairs(batch_size=8, steps=7, lr=3e-3, warmup=2, accumulate=2, clip_norm=1.0,
-                           validate_every=3)
-    found = fit(
-        thumbnails.thumb(dropout=0.0),
-        recipe,
-        thumbnails.rows(40, negatives=True),
-        validation=thumbnails.rows(21, seed=1, negatives=True),
-        device="cpu",
-    )
-    if not torch.distributed.is_initialized() or torch.distributed.get_rank() == 0:
-        state = found.backbone.network.state_dict()
-        torch.save({"state": state, "history": list(found.history), "step": found.step}, sys.argv[1])
-"""
-
-
-def test_two_processes_give_the_weights_of_one(tmp_path, monkeypatch):
-    script = tmp_path / "train.py"
-    script.write_text(textwrap.dedent(TWO))
-    environment = {
-        "PATH": "/usr/bin:/bin",
-        "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": os.pathsep.join(sys.path),
-        "HOME": str(tmp_path),
-    }
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    done = subprocess.run(
-        [*command, str(script), str(tmp_path / "2.pt")],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    assert done.returncode == 0, done.stderr
-    # The one is this process.
-    monkeypatch.setattr(sys, "argv", [str(script), str(tmp_path / "1.pt")])
-    runpy.run_path(str(script))
-    one, two = (torch.load(tmp_path / f"{processes}.pt", weights_only=True) for processes in (1, 2))
-    start = thumbnails.thumb(dropout=0.0).network.state_dict()
-    for name, tensor in one["state"].items():
-        assert torch.allclose(tensor, two["state"][name], atol=1e-5, rtol=0)
-    assert any(not torch.allclose(start[name], one["state"][name], atol=1e-3) for name in start)
-    assert one["step"] == two["step"]
-    for left, right in zip(one["history"], two["history"], strict=True):
-        for name in ("step", "epoch", "lr", "loss", "validation_accuracy", "validation_loss"):
-            assert left.get(name) == pytest.approx(right.get(name), abs=1e-4)
 
 
 @pytest.mark.parametrize(("small", "threads"), [(10**9, 1), (0, 3)])

@@ -27,16 +27,9 @@ pytestmark = pytest.mark.usefixtures("thumbs")
 
 #: Dropout draws in every step; validation decides which weights are kept; the last step is no round number.
 RECIPE = NegativePairs(
-    batch_size=8,
-    steps=23,
-    lr=1e-2,
-    warmup=3,
-    accumulate=2,
-    augment="crop-flip",
-    erasing=0.3,
-    word_drop=0.3,
+    batch_size=8, steps=23, lr=1e-2, warmup=3, accumulate=2, augment="crop-flip", erasing=0.3, word_drop=0.3,
     validate_every=4,
-)
+)  # fmt: skip
 #: Columns of the journal that say how long something took.
 CLOCK = {"rows_per_second", "waiting", "epoch_waiting", "seconds"}
 
@@ -81,7 +74,6 @@ def never_stopped():
 
 @pytest.fixture
 def stopped(tmp_path, stopped_once):
-    """A folder of its own with a training that was stopped at step 8."""
     return Path(shutil.copytree(stopped_once, tmp_path / "stopped"))
 
 
@@ -136,8 +128,6 @@ def test_one_that_ended_is_not_repeated(tmp_path, never_stopped):
 
 
 def main(out):
-    """The training, which says its steps."""
-
     def progress(stage, done, total):
         if stage == "training":
             sys.stdout.write(f"{done}\n")

@@ -9,14 +9,7 @@ from hypothesis import strategies as st
 from numpy import ndarray
 
 from counterfoil.errors import InputError
-from counterfoil.metrics.annotators import (
-    bias,
-    by_size,
-    pool,
-    pool_yield,
-    precision_recall,
-    subsets,
-)
+from counterfoil.metrics.annotators import bias, by_size, pool, pool_yield, precision_recall, subsets
 from counterfoil.metrics.ranks import Qrels
 from refusals import refuses
 

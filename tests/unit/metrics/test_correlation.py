@@ -1,12 +1,19 @@
-"""Correlations against their formulas."""
+"""Correlations and pairwise accuracy against their formulas, scipy and slow loops."""
 
+from itertools import combinations
 from math import isnan
 
 import numpy as np
 import pytest
-from scipy.stats import rankdata
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import kendalltau, pearsonr, rankdata, spearmanr
 
+from contracts import forms
+from counterfoil.benchmarks.answers import Scores
 from counterfoil.errors import InputError
+from counterfoil.evaluation.evaluate import evaluate, main_measures, measured_run, of
+from counterfoil.metrics import correlation as pairs
 from counterfoil.metrics.correlation import (
     kendall_tau_b,
     kendall_tau_c,
@@ -16,6 +23,8 @@ from counterfoil.metrics.correlation import (
     weighted_spearman,
     weighted_tau_b,
 )
+from counterfoil.metrics.weighted_correlation import WeightedCorrelation, influences
+from counterfoil.report.results import RESULTS
 from refusals import refuses
 
 
@@ -93,3 +102,172 @@ def test_middle_ranks_are_scipys():
     for n in (1, 2, 7, 60):
         values = rng.integers(0, 9, n) / 3
         assert middle_ranks(values).tolist() == rankdata(values).tolist()
+
+
+def _written_out(x, y, clusters, weights):
+    rows = np.repeat(np.arange(len(x)), weights[clusters].astype(int))
+    x, y = x[rows], y[rows]
+    if len(rows) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return [np.nan] * 4
+    return [
+        kendalltau(x, y).statistic,
+        kendalltau(x, y, variant="c").statistic,
+        spearmanr(x, y).statistic,
+        pearsonr(x, y).statistic,
+    ]
+
+
+@given(st.data())
+def test_equal_to_scipy_with_ties_everywhere(data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    n = data.draw(st.integers(1, 90))
+    x = rng.integers(0, data.draw(st.integers(1, 40)), n) * 0.1
+    y = rng.integers(0, data.draw(st.integers(1, 17)), n) / 3
+    clusters = np.unique(rng.integers(0, data.draw(st.integers(1, n)), n), return_inverse=True)[1]
+    weights = rng.integers(0, 4, (3, clusters.max() + 1))
+    points = WeightedCorrelation.of(x, y, clusters)
+    expected = np.array([_written_out(x, y, clusters, w) for w in weights.astype(float)])
+    assert points.correlations(weights.astype(float)) == pytest.approx(expected, abs=1e-12, nan_ok=True)
+    signs = np.sign(np.subtract.outer(x, x)) * np.sign(np.subtract.outer(y, y))
+    of_points = weights[:, clusters].astype(float)
+    assert points.order(weights).tolist() == np.einsum("di,ij,dj->d", of_points, signs, of_points).tolist()
+
+
+def test_continuous_ratings_and_many_points_in_several_blocks():
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(2, 3000))
+    clusters = np.arange(3000) // 3
+    weights = rng.integers(0, 3, (100, 1000)).astype(float)
+    found = WeightedCorrelation.of(x, y, clusters).correlations(weights)
+    for row in (0, 57, 99):
+        assert found[row] == pytest.approx(_written_out(x, y, clusters, weights[row]), abs=1e-12)
+    # Many samples and few have the same bits.
+    few = [WeightedCorrelation.of(x, y, clusters).correlations(row[None])[0] for row in weights[::9]]
+    assert (found[::9] == np.array(few)).all()
+
+
+def test_what_agrees_throughout_is_exactly_one():
+    grades = np.tile([1.0, 2.0, 3.0, 4.0], 25)
+    weights = np.vstack([np.ones(100), np.random.default_rng(0).integers(0, 4, (50, 100))]).astype(float)
+    found = WeightedCorrelation.of(grades, grades, np.arange(100)).correlations(weights)
+    assert (found[0] == 1).all()
+    assert (found[:, [0, 2]] == 1).all()
+    # tau-c is 1 only where the four grades are as many.
+    assert (found[1:, 1] < 1).any()
+
+
+def test_points_that_are_no_numbers_are_refused():
+    with pytest.raises(InputError, match="no points"):
+        WeightedCorrelation.of(np.empty(0), np.empty(0), np.empty(0, np.int64))
+    with pytest.raises(InputError, match="finite"):
+        WeightedCorrelation.of(np.array([np.nan]), np.ones(1), np.zeros(1, np.int64))
+
+
+@pytest.mark.parametrize("levels", [2, 4, 30])
+def test_they_are_derivatives_by_weight(levels):
+    rng = np.random.default_rng(levels)
+    scores, ratings = np.round(rng.normal(size=30), 1), rng.integers(0, levels, 30).astype(np.float64)
+    ratings[:2] = 0, levels - 1
+    heavy = np.full((60, 30), 1000.0)
+    heavy[np.arange(30), np.arange(30)] += 1
+    heavy[30 + np.arange(30), np.arange(30)] -= 1
+    found = WeightedCorrelation.of(scores, ratings, np.arange(30)).correlations(heavy)
+    slopes = (found[:30] - found[30:]) / 2 * 1000
+    np.testing.assert_allclose(influences(scores, ratings), slopes, atol=2e-6)
+
+
+def test_columns_sum_to_nothing_and_constants_have_none():
+    rng = np.random.default_rng(0)
+    assert influences(rng.normal(size=50), rng.normal(size=50)).sum(axis=0) == pytest.approx(np.zeros(4))
+    assert np.isnan(influences(np.ones(5), np.arange(5.0))).all()
+
+
+def test_heavy_samples_are_exact():
+    rng, clusters = np.random.default_rng(2), 1500
+    n = 3 * clusters
+    x, y = rng.normal(size=n).round(2), rng.integers(0, 300, n).astype(float)
+    weights = np.stack([rng.integers(0, 3, clusters), rng.integers(200_000, 300_000, clusters)])
+    points = WeightedCorrelation.of(x, y, np.arange(n) % clusters)
+    # Half of the ordered pairs, in Python's whole numbers.
+    signs = np.sign(np.subtract.outer(x, x)) * np.sign(np.subtract.outer(y, y))
+    of_clusters = sum(
+        signs[:, at : at + clusters].reshape(3, clusters, clusters).sum(axis=0)
+        for at in range(0, n, clusters)
+    ).astype(np.int64)
+    expected = [float(int((row @ of_clusters) @ row)) for row in weights]
+    assert points.order(weights).tolist() == expected
+
+
+def counted(scores, ratings, tie):
+    right = 0
+    for i, j in combinations(range(len(scores)), 2):
+        apart, rated = scores[i] - scores[j], ratings[i] - ratings[j]
+        said = 0 if abs(apart) <= tie else 1 if apart > 0 else -1
+        right += said == np.sign(rated)
+    return right / (len(scores) * (len(scores) - 1) / 2)
+
+
+def sample(seed, n=30):
+    rng = np.random.default_rng(seed)
+    ratings = rng.integers(1, 5, n).astype(np.float64)
+    scores = ratings + rng.normal(scale=1.0, size=n)
+    return (np.round(scores, 1) if seed % 2 else scores), ratings
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_measure_and_its_threshold_are_those_of_all_pairs(seed, monkeypatch):
+    scores, ratings = sample(seed)
+    # A few rows at a time.
+    monkeypatch.setattr(pairs, "_BLOCK", 100)
+    for tie in (0.0, 0.3, 10.0):
+        assert pairs.pairwise_accuracy(scores, ratings, tie=tie) == pytest.approx(
+            counted(scores, ratings, tie)
+        )
+    apart = np.unique(np.abs(scores[:, None] - scores))
+    found = pairs.fitted_tie(scores, ratings)
+    best = max(counted(scores, ratings, tie) for tie in apart)
+    assert counted(scores, ratings, found) == pytest.approx(best)
+    assert counted(scores, ratings, found) >= counted(scores, ratings, 0.0)
+    assert pairs.tied_ratings(ratings) == pytest.approx(counted(0 * scores, ratings, 0.0))
+
+
+def test_an_item_alone_has_no_pairs():
+    for measure in (pairs.pairwise_accuracy, pairs.fitted_tie):
+        refuses("too few items for pairs", measure, np.ones(1), np.ones(1), error=InputError)
+
+
+def test_benchmarks_whose_authors_report_it_have_it_with_intervals_and_a_warning():
+    names = ("pairwise_accuracy_fitted", "pearson", "pairwise_accuracy")
+    grades = forms.grades(120)
+    benchmark = forms.rated(grades, per_image=1, groups=2)
+    plain = of(benchmark).measure_names(benchmark)
+    assert not set(plain) & set(pairs.PAIR_MEASURES)
+    card = benchmark.card.model_copy(update={"measures": names})
+    benchmark = type(benchmark)(card, benchmark.images, benchmark.captions, benchmark.questions)
+    assert set(of(benchmark).measure_names(benchmark)) == {*plain, *pairs.PAIR_MEASURES}
+    assert main_measures(benchmark) == ("pearson",)
+    scores = grades[:, 0] + np.random.default_rng(0).normal(size=120)
+    result = evaluate(benchmark, Scores(scores), scorer="one", draws=200)
+    strict, fitted = (result[name] for name in pairs.PAIR_MEASURES)
+    assert strict.value == pytest.approx(counted(scores, grades[:, 0], 0.0))
+    assert strict.chance == pytest.approx((1 - counted(0 * scores, grades[:, 0], 0.0)) / 2)
+    assert strict.low < strict.value < strict.high
+    assert fitted.value == pytest.approx(counted(scores, grades[:, 0], result.provenance["tie_threshold"]))
+    assert fitted.chance is None
+    # The spread over fresh samples is that which the effective number says.
+    rng = np.random.default_rng(1)
+    drawn = [
+        pairs.pairwise_accuracy(g + rng.normal(size=120), g)
+        for g in (rng.permutation(grades[:, 0]) for _ in range(300))
+    ]
+    expected = (strict.value * (1 - strict.value) / strict.effective) ** 0.5
+    assert np.std(drawn) == pytest.approx(expected, rel=0.35)
+    run = measured_run(benchmark, Scores(scores), result)
+    assert any("flatters" in line for line in RESULTS["rated"].lines(run.result))
+    for label, mask in benchmark.questions.groups().items():
+        of_group = result.groups[label]["pairwise_accuracy_fitted"].value
+        tie = pairs.fitted_tie(scores[mask], grades[mask, 0])
+        assert of_group == pytest.approx(counted(scores[mask], grades[mask, 0], tie))
+    constant = evaluate(benchmark, Scores(np.ones(120)), scorer="constant")
+    assert constant.measures == {}
+    assert set(constant.undefined) == {*plain, *pairs.PAIR_MEASURES}

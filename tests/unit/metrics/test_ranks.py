@@ -134,8 +134,7 @@ def test_absent_positives_are_counted():
     ],
 )
 def test_positives_that_cannot_be(items, gains, message):
-    with pytest.raises(InputError, match=message):
-        Qrels.of(items, gains)  # type: ignore[arg-type]
+    refuses(message, Qrels.of, items, gains, error=InputError)
 
 
 def test_scores_and_lists_that_do_not_fit():

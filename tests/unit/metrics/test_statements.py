@@ -26,14 +26,12 @@ def pair(above, below, ties):
 
 
 def counted(scores, truth, ties):
-    """AUROC, pair by pair."""
     true = [s for s, t in zip(scores, truth, strict=True) if t]
     false = [s for s, t in zip(scores, truth, strict=True) if not t]
     return sum(pair(a, b, ties) for a in true for b in false) / (len(true) * len(false))
 
 
 def accuracies(scores, truth, at, ties):
-    """Accuracy and balanced accuracy, statement by statement."""
     right = [pair(s, a, ties) if t else pair(a, s, ties) for s, t, a in zip(scores, truth, at, strict=True)]
     true = [r for r, t in zip(right, truth, strict=True) if t]
     false = [r for r, t in zip(right, truth, strict=True) if not t]

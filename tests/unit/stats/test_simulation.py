@@ -6,6 +6,10 @@ sqrt(0.95 * 0.05 / R); the bounds below are 4 such standard errors wide, so that
 in some ten thousand seeds.
 """
 
+import importlib.util
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
@@ -164,3 +168,60 @@ def test_mcnemar_is_valid_for_independent_questions_and_not_for_clusters():
     together = paired(np.repeat(np.arange(80), 5), (0.7, 0.7), 0.6, repetitions, rng)
     p = np.array([mcnemar(together[:, 0, i], together[:, 1, i]) for i in range(repetitions)])
     assert (p <= 0.05).mean() > 0.1
+
+
+PATH = Path(__file__).parents[3] / "benchmarks" / "coverage.py"
+
+
+@pytest.fixture(scope="module")
+def module():
+    """What benchmarks/coverage.py prints: images are unequal and captions repeat."""
+    spec = importlib.util.spec_from_file_location("coverage_benchmark", PATH)
+    found = importlib.util.module_from_spec(spec)
+    sys.modules["coverage_benchmark"] = found
+    spec.loader.exec_module(found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("form", "captions", "effect"),
+    [
+        ("choice", 400, "images"),
+        ("choice", 40, "neither"),
+        ("choice", 40, "captions"),
+        ("quad", 200, "both"),
+        ("quad", 40, "both"),
+    ],
+)
+def test_intervals_cover_and_p_values_are_uniform(module, form, captions, effect):
+    """400 questions of 200 images."""
+    repetitions = 250
+    found = module.measured(module.Setting(form, 200, 2, captions, effect, 0.8), repetitions=repetitions)
+    for covered in (found.mean, found.difference):
+        assert covered > 0.95 - 0.015 - margin(0.95, repetitions)
+    assert found.p05 < 0.05 + 0.01 + margin(0.05, repetitions)
+    # Right and wrong make p-values of steps, which the median of them shows most.
+    assert 0.5 - 0.1 - margin(0.5, repetitions) < found.p50 < 0.5 + 0.02 + margin(0.5, repetitions)
+    assert found.given == 0
+
+
+def test_clusters_that_run_together_say_nothing_where_crossed_factors_do(module):
+    setting = module.Setting("choice", 200, 2, 40, "neither", 0.8)
+    rng = np.random.default_rng(0)
+    sharing = module.sharing_of(setting, rng)
+    values = module.answers(sharing, setting, 1, rng)[:, 0]
+    components = np.bincount(sharing.components)
+    assert components.max() > 0.95 * len(sharing)
+    low, high = module.spread(values, sharing).wilson(0.95)
+    assert high[0] - low[0] < 0.12
+    wide = module.spread(values, sharing.components).wilson(0.95)
+    assert wide[1][0] - wide[0][0] > 0.5
+
+
+def test_54_images_of_40_to_1_questions(module):
+    """Sums of squares over images, without corrections, cover 90 %."""
+    repetitions = 800
+    found = module.acceptance(repetitions, 1)
+    for covered in (found.mean, found.difference):
+        assert abs(covered - 0.95) < 0.01 + margin(0.95, repetitions)
+    assert found.p05 == pytest.approx(1 - found.difference, abs=1e-9)

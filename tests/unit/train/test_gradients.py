@@ -2,20 +2,16 @@
 
 from functools import partial
 
+import numpy as np
 import pytest
+import torch
+from lightning_fabric import Fabric
 
+import whole_batches
+from counterfoil.errors import InputError
+from counterfoil.train.gradients import check_chunk, joined
 from refusals import refuses
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("lightning_fabric")
-
-import numpy as np  # noqa: E402
-from lightning_fabric import Fabric  # noqa: E402
-
-import whole_batches  # noqa: E402
-from counterfoil.errors import InputError  # noqa: E402
-from counterfoil.train.gradients import check_chunk, joined  # noqa: E402
-from whole_batches import CASES, ROWS, apart, batch, in_one_graph, made, shares  # noqa: E402
+from whole_batches import CASES, ROWS, apart, batch, in_one_graph, made, shares
 
 pytestmark = pytest.mark.models
 

@@ -5,14 +5,12 @@ from functools import partial
 
 import numpy as np
 import pytest
+import torch
 
+from counterfoil.errors import InputError
+from counterfoil.train import losses
+from counterfoil.train.losses import RULES, draws, soft_contrastive
 from refusals import refuses
-
-torch = pytest.importorskip("torch")
-
-from counterfoil.errors import InputError  # noqa: E402
-from counterfoil.train import losses  # noqa: E402
-from counterfoil.train.losses import RULES, draws, soft_contrastive  # noqa: E402
 
 pytestmark = pytest.mark.models
 
@@ -22,7 +20,6 @@ def features(seed, *shape, dtype=torch.float64):
 
 
 def cosine(x, y):
-    """Of two vectors, number by number."""
     dot = sum(a * b for a, b in zip(x, y, strict=True))
     return dot / math.sqrt(sum(a * a for a in x)) / math.sqrt(sum(b * b for b in y))
 
@@ -219,7 +216,6 @@ def test_heads_apart_have_no_diversity_and_no_gradient_that_is_not_a_number():
 
 
 def check_finite(loss, values):
-    """That a loss and all its gradients are numbers."""
     loss.backward()
     assert torch.isfinite(loss)
     assert all(torch.isfinite(each.grad).all() for each in values)

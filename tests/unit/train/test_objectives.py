@@ -3,16 +3,14 @@
 from dataclasses import replace
 
 import pytest
+import torch
 
+from counterfoil.errors import InputError, ModelError
+from counterfoil.models.networks import Answer, Encoded
+from counterfoil.train import losses
+from counterfoil.train.objectives import objective
+from counterfoil.train.recipes import RECIPES, Recipe, read
 from refusals import refuses
-
-torch = pytest.importorskip("torch")
-
-from counterfoil.errors import InputError, ModelError  # noqa: E402
-from counterfoil.models.networks import Answer, Encoded  # noqa: E402
-from counterfoil.train import losses  # noqa: E402
-from counterfoil.train.objectives import objective  # noqa: E402
-from counterfoil.train.recipes import RECIPES, Recipe, read  # noqa: E402
 
 pytestmark = pytest.mark.models
 

@@ -6,28 +6,23 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
+from lightning_fabric import Fabric
 
-from refusals import refuses
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("lightning_fabric")
-
-from lightning_fabric import Fabric  # noqa: E402
-
-import thumbnails  # noqa: E402
-from contracts import forms  # noqa: E402
-from counterfoil.engine.plan import silent  # noqa: E402
-from counterfoil.engine.session import run  # noqa: E402
-from counterfoil.errors import InputError, ModelError  # noqa: E402
-from counterfoil.models import small  # noqa: E402
-from counterfoil.models.networks import Encoded  # noqa: E402
-from counterfoil.train.dataloaders import Feed  # noqa: E402
-from counterfoil.train.images import ImageStore  # noqa: E402
-from counterfoil.train.loop import fit  # noqa: E402
-from counterfoil.train.objectives import objective  # noqa: E402
-from counterfoil.train.recipes import Coco, NegativePairs, NegativeTexts  # noqa: E402
-from counterfoil.train.saving import Monitors  # noqa: E402
-from counterfoil.train.validation import (  # noqa: E402
+import thumbnails
+from contracts import forms
+from counterfoil.engine.plan import silent
+from counterfoil.engine.session import run
+from counterfoil.errors import InputError, ModelError
+from counterfoil.models import small
+from counterfoil.models.networks import Encoded
+from counterfoil.train.dataloaders import Feed
+from counterfoil.train.images import ImageStore
+from counterfoil.train.loop import fit
+from counterfoil.train.objectives import objective
+from counterfoil.train.recipes import Coco, NegativePairs, NegativeTexts
+from counterfoil.train.saving import Monitors
+from counterfoil.train.validation import (
     ForgettingGuard,
     Validation,
     better,
@@ -36,7 +31,8 @@ from counterfoil.train.validation import (  # noqa: E402
     rsum,
     within_batch,
 )
-from counterfoil.world.sample import statements  # noqa: E402
+from counterfoil.world.sample import statements
+from refusals import refuses
 
 pytestmark = pytest.mark.models
 
@@ -108,7 +104,6 @@ def test_rsum_is_that_of_sorted_lists():
 
 
 def cosines(backbone, data):
-    """Of all images with all captions, as the network has them."""
     backbone.network.eval()
     with torch.no_grad():
         pictures = thumbnails.pixels([thumbnails.Shrunk()(image.decode()) for image in data.images])

@@ -33,11 +33,9 @@ class DocumentFrequencies:
 
     def __post_init__(self) -> None:
         if self.documents < 2:
-            raise InputError(
-                "document frequencies of fewer than 2 documents give every n-gram the weight log 1 = 0",
-                given=f"{self.documents} documents",
-                hint="take them from the references of a larger set",
-            )
+            problem = "document frequencies of fewer than 2 documents give every n-gram the weight log 1 = 0"
+            given = f"{self.documents} documents"
+            raise InputError(problem, given=given, hint="take them from the references of a larger set")
 
 
 def document_frequencies(references: Sequence[Sequence[str]]) -> DocumentFrequencies:
@@ -130,8 +128,7 @@ def _frequencies(load: Load, documents: Int[ndarray, "documents"]) -> Int[ndarra
         starts = load.starts[block.start : block.stop + 1]
         texts = load.references[starts[0] : starts[-1]]
         has = sparse.csr_matrix(
-            (np.ones(len(texts), np.int32), texts, starts - starts[0]),
-            (len(starts) - 1, len(grams.lengths)),
+            (np.ones(len(texts), np.int32), texts, starts - starts[0]), (len(starts) - 1, len(grams.lengths))
         )
         frequencies += np.bincount((has[counted[block]] @ grams.counts).indices, minlength=len(frequencies))
     return frequencies

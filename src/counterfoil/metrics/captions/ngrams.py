@@ -143,16 +143,13 @@ def load(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Load
     (('a dog', 'a cat', 'dogs'), [0, 1], [0, 2, 0], [0, 2, 3])
     """
     if not len(candidates) or len(candidates) != len(references):
-        raise InputError(
-            "candidates and references do not fit together",
-            given=f"{len(candidates)} candidates, {len(references)} lists of references",
-            allowed="a list of references for each of at least 1 candidate",
-        )
+        given = f"{len(candidates)} candidates, {len(references)} lists of references"
+        allowed = "a list of references for each of at least 1 candidate"
+        raise InputError("candidates and references do not fit together", given=given, allowed=allowed)
     for row, listed in enumerate(references):
         if isinstance(listed, str):
-            raise InputError(
-                "references are a list, also where there is one", where=f"row {row}", given=repr(listed)
-            )
+            problem = "references are a list, also where there is one"
+            raise InputError(problem, where=f"row {row}", given=repr(listed))
         if not len(listed):
             raise InputError("a candidate has no reference", where=f"row {row}", given=repr(candidates[row]))
     texts = dict.fromkeys(chain(candidates, chain.from_iterable(references)))

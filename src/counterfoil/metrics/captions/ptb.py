@@ -384,9 +384,8 @@ def tokenize_all(texts: Sequence[object]) -> list[str]:
     cached: dict[object, str] = {}
     for row, text in enumerate(texts):
         if not isinstance(text, str):
-            raise InputError(
-                "a caption is not a text", where=f"caption {row}", given=repr(text), allowed="a string"
-            )
+            problem = "a caption is not a text"
+            raise InputError(problem, where=f"caption {row}", given=repr(text), allowed="a string")
         if text not in cached:
             cached[text] = tokenize(text)
     return [cached[text] for text in texts]

@@ -152,9 +152,8 @@ def greedy(
     """
     counts = np.array([len(other.vectors) for other in others], dtype=np.int64)
     if not len(candidate.vectors) or not len(others) or (counts < 1).any():
-        raise DataError(
-            "matching needs tokens on both sides", given=f"{len(candidate.vectors)} and {counts.tolist()}"
-        )
+        problem = "matching needs tokens on both sides"
+        raise DataError(problem, given=f"{len(candidate.vectors)} and {counts.tolist()}")
     stacked = np.concatenate([other.vectors for other in others])
     cosines = candidate.vectors.astype(np.float64) @ stacked.astype(np.float64).T
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])

@@ -84,12 +84,9 @@ class Recipe:
     def __post_init__(self) -> None:
         check_fields(self, where=f"recipe {self.name}")
         if self.batch_size * self.accumulate < self.smallest_batch:
-            raise InputError(
-                "nothing to choose among in such a batch: its loss is 0 whatever the network does",
-                where=f"recipe {self.name}, batch_size",
-                given=self.batch_size * self.accumulate,
-                allowed=f"{self.smallest_batch} or more",
-            )
+            problem = "nothing to choose among in such a batch: its loss is 0 whatever the network does"
+            place, given = f"recipe {self.name}, batch_size", self.batch_size * self.accumulate
+            raise InputError(problem, where=place, given=given, allowed=f"{self.smallest_batch} or more")
 
     def staged(self) -> "tuple[Recipe, ...]":
         """The recipe of each stage, in order; just this one where there are none.

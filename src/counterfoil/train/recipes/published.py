@@ -148,12 +148,9 @@ class Detection(Recipe):
         super().__post_init__()
         for name, usual in (("augment", "none"), ("erasing", 0), ("word_drop", 0), ("accumulate", 1)):
             if getattr(self, name) != usual:
-                raise InputError(
-                    "a detector learns from what its frozen encoder says of each item once",
-                    where=f"recipe {self.name}, {name}",
-                    given=getattr(self, name),
-                    allowed=str(usual),
-                )
+                problem = "a detector learns from what its frozen encoder says of each item once"
+                place = f"recipe {self.name}, {name}"
+                raise InputError(problem, where=place, given=getattr(self, name), allowed=str(usual))
 
 
 _SOURCE = "the ECCV Caption paper, Appendix D.2; what it leaves out as in PCME's released code"

@@ -57,12 +57,9 @@ def read_file(name: str | Path) -> Read:
     values = read_toml(path, hint=f"or a recipe's name: {', '.join(RECIPES)}")
     base = values.pop("recipe", None)
     if not isinstance(base, str):
-        raise DataError(
-            "says no recipe" if base is None else "'recipe' is no name",
-            where=path,
-            given=base,
-            allowed=f'recipe = "NAME", one of {", ".join(RECIPES)}',
-        )
+        problem = "says no recipe" if base is None else "'recipe' is no name"
+        allowed = f'recipe = "NAME", one of {", ".join(RECIPES)}'
+        raise DataError(problem, where=path, given=base, allowed=allowed)
     if base not in RECIPES:
         raise UnknownNameError("recipe", base, RECIPES, where=f"{path}, key 'recipe'")
     run = values.pop("run", {})
@@ -87,9 +84,8 @@ def value_of(kind: type[Recipe], key: str, value: Any, *, where: object) -> Any:
     if key != "stages":
         return field_value(kind, key, value, where=where)
     if not isinstance(value, Sequence) or not all(isinstance(stage, Mapping) for stage in value):
-        raise InputError(
-            "stages are no list of tables", where=where, given=value, allowed="[[stages]] and keys below each"
-        )
+        problem = "stages are no list of tables"
+        raise InputError(problem, where=where, given=value, allowed="[[stages]] and keys below each")
     stages = []
     for number, stage in enumerate(value, start=1):
         place = f"{where}, stage {number}"

@@ -131,7 +131,6 @@ def test_bleu_of_no_tokens_and_of_two_equally_near_references():
 
 
 def common(one, other):
-    """The length of the longest common subsequence, from its definition."""
     table = [[0] * (len(other) + 1) for _ in range(len(one) + 1)]
     for i, a in enumerate(one):
         for j, b in enumerate(other):
@@ -180,7 +179,6 @@ def documents_with(gram, corpus):
 
 
 def slow_cider(candidate, references, corpus, variant):
-    """The paper's formula, n-gram by n-gram."""
     total = 0.0
     for reference in references:
         for n in range(1, 5):

@@ -95,7 +95,6 @@ def test_nasty_and_made_up_captions_are_cut_as_by_the_tool_kit():
 
 
 def texts(value):
-    """All texts with a blank in something read from JSON."""
     if isinstance(value, str) and " " in value:
         yield value
     elif isinstance(value, (list, dict)):
