@@ -28,13 +28,7 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.image_files import image_names, image_path, is_image_folder, is_outside_allowed
 from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npy
-from counterfoil.inputs.files import (
-    Location,
-    is_distant,
-    located,
-    location,
-    read_bytes,
-)
+from counterfoil.inputs.files import Location, is_distant, located, location, read_bytes
 from counterfoil.inputs.pictures import in_rgb, open_picture
 
 Item = TypeVar("Item")

@@ -13,9 +13,7 @@ from counterfoil.engine.cache import Cache, Kind, Parts, StreamedParts
 from counterfoil.engine.plan import Advance, ShardWork
 from counterfoil.errors import InputError
 from counterfoil.inputs.files import digest_value
-from counterfoil.models.base import (
-    Identity,
-)
+from counterfoil.models.base import Identity
 
 #: Called with the row of an item and what was generated for it.
 Take = Callable[[int, bytes], None]

@@ -7,12 +7,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.plan import ability_for, check_at_hand
 from counterfoil.engine.session import Session, check_answered, with_provenance
 from counterfoil.errors import InputError
-from counterfoil.models.base import (
-    Classifier,
-    Picks,
-    QuestionItems,
-    QuestionScorer,
-)
+from counterfoil.models.base import Classifier, Picks, QuestionItems, QuestionScorer
 
 _TIES = "equal probabilities are wrong, and one half is natural"
 

@@ -15,12 +15,7 @@ from numpy import ndarray
 from counterfoil.benchmarks.answers import Answers, Outcomes, Rankings, Scores, versions
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.engine.cache import (
-    Cache,
-    NamedRows,
-    Vectors,
-    pair_key,
-)
+from counterfoil.engine.cache import Cache, NamedRows, Vectors, pair_key
 from counterfoil.engine.executor import (
     BatchGenerator,
     Executor,

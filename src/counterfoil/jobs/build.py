@@ -34,14 +34,7 @@ from counterfoil.models.base import Options
 from counterfoil.outputs import Folder, guarded
 from counterfoil.report.build_page import RowExample, StepSection, build_page, counts_table
 from counterfoil.report.tables import Cell, Column, Table
-from counterfoil.store import (
-    begin,
-    check_table_kind,
-    check_writable,
-    end,
-    write_table,
-    write_text,
-)
+from counterfoil.store import begin, check_table_kind, check_writable, end, write_table, write_text
 
 #: What lies in the folder of a build; other files in it are not counterfoil's.
 REPORT = "report.html"

@@ -15,14 +15,7 @@ from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import is_distant
 from counterfoil.inputs.options import key_values
 from counterfoil.jobs import shared_options as shared
-from counterfoil.jobs.job import (
-    Feedback,
-    at_end,
-    feedback_of,
-    job,
-    option,
-    path_of,
-)
+from counterfoil.jobs.job import Feedback, at_end, feedback_of, job, option, path_of
 from counterfoil.models.base import Options, abilities, identity_of, stated_identity
 from counterfoil.storage.place import user_cache
 

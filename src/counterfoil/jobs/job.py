@@ -15,15 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial, wraps
 from inspect import cleandoc, signature
 from pathlib import Path
-from typing import (
-    Annotated,
-    Any,
-    ParamSpec,
-    TypeVar,
-    cast,
-    get_args,
-    get_origin,
-)
+from typing import Annotated, Any, ParamSpec, TypeVar, cast, get_args, get_origin
 
 from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.errors import InputError, UnknownNameError, expected_error

@@ -9,11 +9,7 @@ from counterfoil.engine.executor import Executor
 from counterfoil.engine.plan import Note, Progress
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
-from counterfoil.jobs.job import (
-    Feedback,
-    documented,
-    option,
-)
+from counterfoil.jobs.job import Feedback, documented, option
 
 #: All that can be measured: scorers of pairs, dual encoders, detectors, caption metrics, given numbers, and
 #: blind scorers that learn. What one is shows in what it can do, so that nothing is imported to say it.

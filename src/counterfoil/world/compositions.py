@@ -7,11 +7,7 @@ import numpy as np
 
 from counterfoil.errors import InputError
 from counterfoil.world.captions import Meaning, Phrase, matches
-from counterfoil.world.edits import (
-    Contrast,
-    has_room,
-    with_values,
-)
+from counterfoil.world.edits import Contrast, has_room, with_values
 from counterfoil.world.generator import imagine, shows, spoilt
 from counterfoil.world.scenes import (
     CELLS,

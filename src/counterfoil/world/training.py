@@ -26,15 +26,7 @@ from counterfoil.stats.dependence import numbered
 from counterfoil.store import writing
 from counterfoil.world.captions import OPENINGS, describe, text
 from counterfoil.world.generator import imagine
-from counterfoil.world.sample import (
-    DrawingSettings,
-    Items,
-    Progress,
-    contrasts,
-    groupings,
-    silent,
-    stream,
-)
+from counterfoil.world.sample import DrawingSettings, Items, Progress, contrasts, groupings, silent, stream
 from counterfoil.world.scenes import one_of, sample_scene
 
 #: The kinds of training set.

@@ -7,12 +7,7 @@ import pytest
 
 from counterfoil.benchmarks import Outcomes, Scores
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.evaluation.compare import (
-    Difference,
-    compare,
-    is_significant,
-    over_shared,
-)
+from counterfoil.evaluation.compare import Difference, compare, is_significant, over_shared
 from evaluation.made_runs import evaluated
 from paired_columns import difference_interval
 from refusals import refuses

@@ -8,13 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterfoil.errors import InputError
-from counterfoil.world.captions import (
-    OPENINGS,
-    Meaning,
-    Phrase,
-    describe,
-    text,
-)
+from counterfoil.world.captions import OPENINGS, Meaning, Phrase, describe, text
 from counterfoil.world.scenes import CONTAINERS, Scene, Thing, sample_scene
 from counterfoil.world.truth import VOCABULARY, matches, positives, read
 from refusals import refuses

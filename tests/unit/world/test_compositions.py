@@ -10,14 +10,7 @@ from counterfoil.world.captions import OPENINGS, describe, matches, text
 from counterfoil.world.compositions import compose, imagine_caption
 from counterfoil.world.edits import SUBSETS, edit
 from counterfoil.world.sample import contrasts
-from counterfoil.world.scenes import (
-    CONTAINERS,
-    SHAPES,
-    TEXTURES,
-    Scene,
-    Thing,
-    sample_scene,
-)
+from counterfoil.world.scenes import CONTAINERS, SHAPES, TEXTURES, Scene, Thing, sample_scene
 from counterfoil.world.truth import read
 from refusals import refuses
 from world.english import lawful, true_by_reading

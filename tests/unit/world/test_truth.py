@@ -4,10 +4,7 @@ import numpy as np
 
 from counterfoil.world.captions import Meaning, Phrase, describe, matches, text
 from counterfoil.world.edits import SUBSETS, edit
-from counterfoil.world.scenes import (
-    Scene,
-    sample_scene,
-)
+from counterfoil.world.scenes import Scene, sample_scene
 from counterfoil.world.truth import table
 from world.english import random_meaning, true_by_reading
 

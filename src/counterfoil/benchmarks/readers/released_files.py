@@ -8,12 +8,7 @@ import numpy as np
 
 from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.records import FileSource, Photos
-from counterfoil.benchmarks.tables import (
-    DataTable,
-    TablePart,
-    objects_table,
-    shown,
-)
+from counterfoil.benchmarks.tables import DataTable, TablePart, objects_table, shown
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import parse_json, read_json, read_text
 

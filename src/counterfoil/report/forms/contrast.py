@@ -11,13 +11,7 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import figures
-from counterfoil.report.forms import (
-    SINGLE,
-    WORST,
-    BrowserSource,
-    FormReport,
-    NoteWriters,
-)
+from counterfoil.report.forms import SINGLE, WORST, BrowserSource, FormReport, NoteWriters
 from counterfoil.report.results import Note, below_chance, outcomes, threshold_range, tied, undefined
 from counterfoil.report.tables import amount, listed
 from counterfoil.report.thumbnails import grouping, shown_scores, spread
