@@ -10,9 +10,16 @@ import pytest
 import chat_server
 from counterfoil import catalog
 from counterfoil.build import StepContext
-from counterfoil.build.negation.checks import REASONS, rejection
+from counterfoil.build.negation.answers import (
+    HEAD,
+    PROMPTS,
+    REASONS,
+    read_answer,
+    read_prompts,
+    rejection,
+    with_head,
+)
 from counterfoil.build.negation.lexicon import Lexicon
-from counterfoil.build.negation.prompts import HEAD, PROMPTS, read_answer, read_prompts, with_head
 from counterfoil.build.negation.rules import SUGAR_CREPE
 from counterfoil.build.pipeline import read_recipe, run_recipe
 from counterfoil.build.steps.negate import Negate
@@ -315,12 +322,12 @@ def test_prompts_of_ones_own(tmp_path):
 
 
 def test_answers_and_prompts():
-    assert read_answer('{"negative": "A  cat."}').caption == "A cat."
+    assert read_answer('{"negative": "A  cat."}') == ("A cat.", "")
     for text in ("", "A cat.", '{"caption": 3}', '{"caption": "a", "why": "b"}', '{"caption": ""}', "{'a'"):
-        assert read_answer(text).reason == "unreadable answer"
-    assert read_answer("As an AI, I will not.").reason == "refused"
+        assert read_answer(text) == ("", "unreadable answer")
+    assert read_answer("As an AI, I will not.") == ("", "refused")
     assert with_head('A \\"big\\" cat."} and so on') == '{"caption": "A \\"big\\" cat."}'
-    assert read_answer(with_head("A cat that goes on and")).reason == "unreadable answer"
+    assert read_answer(with_head("A cat that goes on and")) == ("", "unreadable answer")
     # The examples of the prompts pass the checks themselves, and the question is whole.
     for category in SUGAR_CREPE:
         for before, after in PROMPTS.tasks[category][1]:

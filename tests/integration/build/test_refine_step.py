@@ -12,9 +12,9 @@ from counterfoil import catalog
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.build.pipeline import run_step
 from counterfoil.build.rating import blind_accuracy
-from counterfoil.build.rows import of_benchmark
 from counterfoil.build.step import StepContext, with_column
 from counterfoil.build.steps.rate import Rate
+from counterfoil.build.steps.read import of_benchmark
 from counterfoil.build.steps.refine import NO_SCORE, PREDICTABLE, SURPLUS, Refine
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError

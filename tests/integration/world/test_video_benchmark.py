@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks.videos import Video
-from counterfoil.world.benchmarks import REFERENCES, clips
+from counterfoil.world.benchmarks import MOTIONS, REFERENCES, clips
 from counterfoil.world.captions import matches
-from counterfoil.world.drawings import MOTIONS
 from counterfoil.world.truth import read
 
 SEED, N = 4, 63
