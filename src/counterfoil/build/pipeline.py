@@ -19,7 +19,7 @@ import pyarrow as pa
 from counterfoil.benchmarks.folder import BUILT
 from counterfoil.benchmarks.training_rows import IMAGE_ROLES
 from counterfoil.build.step import Output, Step, StepContext, check_columns
-from counterfoil.build.step_folder import DROPPED, StepFolder, StepRecord
+from counterfoil.build.step_folder import DROPPED, ROWS, StepFolder, StepRecord
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.errors import DataError, InputError, StorageError, UnknownNameError
 from counterfoil.inputs.fields import from_text
@@ -181,7 +181,8 @@ def run_recipe(
         place = StepFolder(context.folder / STEPS_FOLDER / label)
         record = place.finished(step, seed=recipe.seed, rows_from=source)
         produced = step.produces if number else None
-        if record is None or record.is_empty or not has_images(place.rows(), context, produced):
+        empty = record is not None and record.rows_out == 0 < record.rows_in
+        if record is None or empty or not has_images(place.rows(), context, produced):
             if number:
                 rows = build.folders[-1].rows()
                 if not checked:
@@ -199,7 +200,7 @@ def run_recipe(
             record = place.record()
         build = replace(build, records=(*build.records, record))
         # What rows name lies in the first step's folder of images, which may have got more of them.
-        source = digest_value([record.rows, dict(build.records[0].files)])
+        source = digest_value([record.tables[ROWS], dict(build.records[0].files)])
         if number == 0:
             first = place.rows()
             recipe.check_order(first.column_names)

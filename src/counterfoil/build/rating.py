@@ -31,11 +31,6 @@ NEGATIVE = "negative_"
 _NO_IMAGE = Image("no image")
 
 
-def score_column(name: str, caption_column: str) -> str:
-    """The column of a scorer's scores of a column of captions: `vera` and `negative_vera`."""
-    return caption_column.removesuffix("caption") + name
-
-
 def looks(scorer: Any) -> bool:
     return "learns" not in abilities(scorer) and "images" in getattr(scorer, "needs", ("images", "captions"))
 

@@ -4,7 +4,7 @@ import shlex
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -119,7 +119,14 @@ class BuildResult(Tabular):
     @property
     def tables(self) -> list[Table]:
         """The funnel: rows in and out of every step, and the most frequent reasons."""
-        return [funnel(self.recipe.title, self.build.records)]
+        rows = []
+        for record in self.build.records:
+            reasons = [f"{count:,} {reason}" for reason, count in record.dropped.items()]
+            more = f", {len(reasons) - 3} more reasons" if len(reasons) > 3 else ""
+            dropped = Cell(", ".join(reasons[:3]) + more)
+            rows.append((record.label, f"{record.rows_in:,}", f"{record.rows_out:,}", dropped))
+        columns = [Column("in"), Column("out"), Column("dropped", align="left")]
+        return [Table.of(self.recipe.title, "step", columns, rows)]
 
     @property
     def notes(self) -> list[str]:
@@ -185,18 +192,6 @@ class StepResult(Tabular):
             "dropped": self.output.reasons,
             "facts": dict(self.output.facts),
         }
-
-
-def funnel(title: str, records: Sequence[Any]) -> Table:
-    """Steps with rows in and out and why rows were dropped."""
-    rows = []
-    for record in records:
-        reasons = [f"{count:,} {reason}" for reason, count in record.dropped.items()]
-        more = f", {len(reasons) - 3} more reasons" if len(reasons) > 3 else ""
-        dropped = Cell(", ".join(reasons[:3]) + more)
-        rows.append((record.label, f"{record.rows_in:,}", f"{record.rows_out:,}", dropped))
-    columns = [Column("in"), Column("out"), Column("dropped", align="left")]
-    return Table.of(title, "step", columns, rows)
 
 
 @job(outputs="json")

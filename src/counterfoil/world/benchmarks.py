@@ -27,7 +27,7 @@ from counterfoil.world import ratings, sample
 from counterfoil.world.captions import OPENINGS, Meaning, describe, text
 from counterfoil.world.edits import SUBSETS, edit, with_things
 from counterfoil.world.painting import Animation
-from counterfoil.world.ratings import GRADES, in_order, share, words
+from counterfoil.world.ratings import GRADES, REFERENCES, in_order, share, words
 from counterfoil.world.sample import (
     DrawingOptions,
     DrawingSettings,
@@ -150,23 +150,17 @@ def _moves(scene: Scene, motion: str, rng: np.random.Generator) -> tuple[Scene, 
         # From one side of the sheet to the other.
         start, stop = (place(rng, (at, at)) for at in _CROSSINGS[motion])
         across = motion in ("left", "right")
-        ways = [
-            ((start[0], mover.y), (stop[0], mover.y)) if across else ((mover.x, start[1]), (mover.x, stop[1]))
-        ]
+        ways = [[(x, mover.y) if across else (mover.x, y) for x, y in (start, stop)]]
     else:
         # From off the sheet to where the thing lies.
         edges = [(-_OFF, mover.y), (1 + _OFF, mover.y), (mover.x, -_OFF), (mover.x, 1 + _OFF)]
-        ways = [(edge, (mover.x, mover.y)) for edge in edges]
+        ways = [[edge, (mover.x, mover.y)] for edge in edges]
     # Ways on which nothing lies nearer than half a cell.
-    free = [
-        ((x0, y0), (x1, y1))
-        for (x0, y0), (x1, y1) in ways
-        if not any(
-            min(x0, x1) - 0.16 < other.x < max(x0, x1) + 0.16
-            and min(y0, y1) - 0.16 < other.y < max(y0, y1) + 0.16
-            for other in others
-        )
-    ]
+    free = []
+    for way in ways:
+        (left, top), (right, foot) = np.min(way, axis=0) - 0.16, np.max(way, axis=0) + 0.16
+        if not any(left < other.x < right and top < other.y < foot for other in others):
+            free.append(way)
     if not free:
         return None
     path = free[0] if motion in _CROSSINGS else one_of(free, rng)
@@ -182,8 +176,6 @@ def _moves(scene: Scene, motion: str, rng: np.random.Generator) -> tuple[Scene, 
     return tuple(scenes)
 
 
-#: References of a clip.
-REFERENCES = 5
 #: Ways to begin a caption of a clip.
 CLIP_OPENINGS = ("", "there is ", "here is ", "we see ")
 #: A caption of a part is true of at least this share of the frames, and false of as many.

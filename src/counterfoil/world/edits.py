@@ -223,17 +223,14 @@ def _replace_rel(scene: Scene, rng: np.random.Generator) -> Draft | None:
     if old is None:
         return None
     phrases = mention(first, rng), mention(second, rng)
-    moved = None
-    if old in DIRECTIONS and rng.random() < CONTAINED:
-        moved = moved_in(scene, first, second)
-    elif old not in DIRECTIONS:
+    if old in DIRECTIONS:
+        moved = moved_in(scene, first, second) if rng.random() < CONTAINED else None
+        moved = moved or moved_round(scene, first, second, old, rng)
+    else:
         moved = moved_out(scene, first, second, rng)
-    if moved is None and old in DIRECTIONS:
-        moved = moved_round(scene, first, second, old, rng)
     if moved is None:
         return None
-    new, changed = moved
-    return Meaning(phrases, old), Meaning(phrases, new), changed
+    return Meaning(phrases, old), Meaning(phrases, moved[0]), moved[1]
 
 
 def _swap_obj(scene: Scene, rng: np.random.Generator) -> Draft | None:
@@ -262,9 +259,8 @@ def _swap_att(scene: Scene, rng: np.random.Generator) -> Draft | None:
     first, second = _two_of(scene, rng)
     attribute = one_of(_CHANGED, rng)
     one, two = getattr(first, attribute), getattr(second, attribute)
-    if one == two or first.shape == second.shape:
-        return None
-    if not (changeable(first, attribute, scene) and changeable(second, attribute, scene)):
+    may = all(changeable(thing, attribute, scene) for thing in (first, second))
+    if one == two or first.shape == second.shape or not may:
         return None
     relation = relation_between(first, second) if rng.random() < _RELATED else None
     phrases = mention(first, rng, "shape", attribute), mention(second, rng, "shape", attribute)

@@ -8,17 +8,8 @@ import pytest
 
 from counterfoil.errors import UnknownNameError
 from counterfoil.world.captions import matches, text
-from counterfoil.world.edits import (
-    SUBSETS,
-    edit,
-)
-from counterfoil.world.scenes import (
-    CONTAINERS,
-    DIRECTIONS,
-    Scene,
-    Thing,
-    sample_scene,
-)
+from counterfoil.world.edits import SUBSETS, edit
+from counterfoil.world.scenes import CONTAINERS, DIRECTIONS, Scene, Thing, sample_scene
 from world.english import lawful
 
 

@@ -18,7 +18,6 @@ from counterfoil.build.rating import (
     looks,
     numbers_of,
     pair_scores,
-    score_column,
     settings_by_scorer,
 )
 from counterfoil.build.step import (
@@ -73,7 +72,7 @@ class Rate(BuiltStep):
 
     @property
     def produces(self) -> Sequence[str]:
-        return tuple(score_column(self.called, column) for column in self.columns)
+        return tuple(column.removesuffix("caption") + self.called for column in self.columns)
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         scorer = context.scorer(self.scorer, settings_by_scorer([self.scorer], self.set)[self.scorer])
