@@ -146,10 +146,10 @@ def read_answers(path: Path, ids: Sequence[str]) -> tuple[Answers, int]:
             allowed=f"ids such as '{ids[0]}'" if len(ids) else "rows to ask about",
         )
     people = {person: at for at, person in enumerate(dict.fromkeys(person for person, _ in cells))}
-    said = np.zeros((2, len(people), len(ids)), dtype=bool)
+    votes = np.zeros((2, len(people), len(ids)), dtype=bool)
     for (person, at), answer in cells.items():
-        said[int(answer), people[person], at] = True
-    return Answers(tuple(people), said[1], said[0]), stray
+        votes[int(answer), people[person], at] = True
+    return Answers(tuple(people), votes[1], votes[0]), stray
 
 
 def read_verified(

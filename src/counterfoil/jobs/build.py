@@ -164,8 +164,8 @@ class StepResult(Tabular):
     rows_by = declared(row="those that were kept or made", dropped="those that were dropped")
 
     def _rows(self, by: str) -> pa.Table:
-        kept, dropped = self.output.kept, self.output.dropped
-        return kept if by == "row" else kept.schema.empty_table() if dropped is None else dropped
+        rows, dropped = self.output.kept, self.output.dropped
+        return rows if by == "row" else rows.schema.empty_table() if dropped is None else dropped
 
     @property
     def tables(self) -> list[Table]:

@@ -165,7 +165,7 @@ def test_rows_are_filtered_until_a_learning_scorer_is_at_chance(tmp_path):
 
 
 def test_a_language_model_takes_part_and_another_is_held_out(models, tmp_path):
-    rows, one, other = pairs(60), f"lm:{models / 'gpt2'}", f"lm:{models / 'bert'}"
+    rows, one, other = pairs(30), f"lm:{models / 'gpt2'}", f"lm:{models / 'bert'}"
     said = []
     work = work_in(tmp_path)
     work = replace(work, session=replace(work.session, note=said.append))

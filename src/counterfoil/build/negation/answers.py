@@ -1,4 +1,4 @@
-"""What a language model is asked for a negative caption, and whether its answer is one."""
+"""Prompts that ask a language model for a negative caption, and the checks of its answers."""
 
 import json
 import re

@@ -99,8 +99,8 @@ class WriteCaptions(BuiltStep):
             nothing = {row: Generated(row, self.by, reason=NO_IMAGE) for row, _ in pairs}
             written = [caption_of.get(cell, nothing[row]) for row, cell in pairs]
         rows = with_generated(rows, _TARGET, written)
-        made, why = [one.cell is not None for one in written], [one.reason for one in written]
-        captioned, dropped = split_rows(rows, made, why)
+        written_for, why = [one.cell is not None for one in written], [one.reason for one in written]
+        captioned, dropped = split_rows(rows, written_for, why)
         texts = captioned[_TARGET].to_pylist()
         facts: dict[str, Any] = {"by": self.by, "image": self.image, "captions": len(captioned)}
         facts["different_captions"] = len(set(texts))

@@ -316,8 +316,8 @@ class Clean(BuiltStep):
 
 
 def _matching(texts: pa.ChunkedArray, pattern: str) -> NDArray[np.bool_]:
-    found = pc.fill_null(pc.match_substring_regex(texts, pattern), False)
-    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
+    matched = pc.fill_null(pc.match_substring_regex(texts, pattern), False)
+    return np.asarray(matched.to_numpy(zero_copy_only=False), dtype=bool)
 
 
 def _near(texts: Sequence[str], threshold: float, context: StepContext) -> Int[ndarray, "pairs 2"]:

@@ -117,8 +117,8 @@ class Imagine(ImageSettings):
             unsafe = self.unsafe == "drop" and image.facts.get("unsafe")
             images.append(replace(image, cell=None, reason=UNSAFE) if unsafe else image)
         table = self._candidates(rows, requests, images)
-        made, why = [image.cell is not None for image in images], [image.reason for image in images]
-        imagined, dropped = split_rows(table, made, why)
+        drawn, why = [image.cell is not None for image in images], [image.reason for image in images]
+        imagined, dropped = split_rows(table, drawn, why)
         return Output(imagined, dropped, self._facts(imagined, pipeline))
 
     def _endpoint(self, context: StepContext) -> "ImageEndpoint":
