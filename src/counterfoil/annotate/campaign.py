@@ -30,20 +30,18 @@ from counterfoil.annotate.settings import Pay, pay_of
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.columns import ColumnSchema, Kind, Schema, read_columns, read_parquet
 from counterfoil.inputs.fields import values_of
-from counterfoil.inputs.files import Stored, parse_json, read_model, read_text, read_toml, regular
-from counterfoil.outputs import UNFINISHED
-from counterfoil.store import (
-    begin,
-    begun,
+from counterfoil.inputs.files import (
+    Stored,
     digest_file,
     digest_value,
-    end,
-    owner_only,
-    write_bytes,
-    write_parquet,
-    write_text,
-    writing,
+    parse_json,
+    read_model,
+    read_text,
+    read_toml,
+    regular,
 )
+from counterfoil.outputs import UNFINISHED
+from counterfoil.store import begin, begun, end, owner_only, write_bytes, write_parquet, write_text, writing
 
 RECIPE, ITEMS, IMAGES, SECRETS = "campaign.toml", "items.parquet", "images", "secrets.json"
 INSTRUCTIONS, CONSENT, DATABASE = "instructions.md", "consent.md", "database.sqlite"

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from counterfoil.annotate.campaign import CONSENT, INSTRUCTIONS, Campaign
 from counterfoil.annotate.judgement_table import Submissions
-from counterfoil.store import digest
+from counterfoil.inputs.files import digest
 
 
 def data_sheet(campaign: Campaign, table: pa.Table) -> tuple[str, ...]:

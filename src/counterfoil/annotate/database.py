@@ -31,7 +31,8 @@ from counterfoil.annotate.tables import (
     versions,
 )
 from counterfoil.errors import DataError, InputError, MissingExtraError, StorageError
-from counterfoil.store import digest, owner_only
+from counterfoil.inputs.files import digest
+from counterfoil.store import owner_only
 
 #: Every revision of the tables, oldest first; the last is what this version works with.
 REVISIONS = ("0001", "0002", "0003")

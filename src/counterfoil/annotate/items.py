@@ -27,8 +27,7 @@ from counterfoil.annotate.item_order import plan_blocks
 from counterfoil.annotate.pictures import Pictures
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.readers.own import named
-from counterfoil.benchmarks.readers.rows import Photos
-from counterfoil.benchmarks.records import BytesSource, Image, Source
+from counterfoil.benchmarks.records import BytesSource, Image, Photos, Source
 from counterfoil.benchmarks.tables import DataTable, labels, shown
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import parse_json

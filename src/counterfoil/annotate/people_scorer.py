@@ -23,10 +23,10 @@ from counterfoil.annotate.judgement_table import read_judgement_table
 from counterfoil.benchmarks.tables import DataTable
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import check_key
+from counterfoil.inputs.files import digest_value
 from counterfoil.models.base import DEFAULT, Options, reject_unused_options
 from counterfoil.models.precomputed import PrecomputedTable, from_table
 from counterfoil.models.settings import PeopleSettings, settings_of
-from counterfoil.store import digest_value
 
 #: Rows that are one pair of a quad or one candidate of a choice carry the question's id in front of these.
 _SLOT = re.compile(r"_(c[01]_i[01]|s\d+)$")

@@ -16,7 +16,7 @@ import PIL.ImageOps
 
 from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.errors import DataError, MissingExtraError
-from counterfoil.store import digest
+from counterfoil.inputs.files import digest
 
 #: How hard PNG is compressed: a third of the time of the usual 6, for files that are 4 % larger.
 _LEVEL = 3

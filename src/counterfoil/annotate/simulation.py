@@ -29,8 +29,9 @@ from counterfoil.annotate.pictures import FIGURES
 from counterfoil.annotate.tables import people as people_table
 from counterfoil.annotate.tables import sa
 from counterfoil.errors import InputError
+from counterfoil.inputs.files import digest
 from counterfoil.stats.bootstrap import random_numbers
-from counterfoil.store import begin, digest, end, write_text, writing
+from counterfoil.store import begin, end, write_text, writing
 
 #: Answer times spread as a gamma of this shape: the standard deviation is half the mean.
 _SHAPE = 4.0

@@ -20,7 +20,7 @@ from counterfoil.benchmarks.contrasts import Contrasts
 from counterfoil.benchmarks.records import Caption, Image, caption_key, image_key
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.step import StepContext, codes_of
-from counterfoil.engine.run import score_items
+from counterfoil.engine.session import score_items
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.result import Estimate
 from counterfoil.models.base import abilities

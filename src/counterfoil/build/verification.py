@@ -32,7 +32,7 @@ from counterfoil.build.step import SCENE_OF
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.metrics.statements import placements
 from counterfoil.stats.dawid_skene import FEWEST, drawn_so, patterns
-from counterfoil.stats.proportions import normal_quantile, wilson_score
+from counterfoil.stats.intervals import normal_quantile, wilson_score
 from counterfoil.world.scenes import Scene
 from counterfoil.world.truth import matches
 

@@ -44,7 +44,7 @@ from counterfoil.metrics.agreement import (
     weighted_agreement,
 )
 from counterfoil.stats.bootstrap import weight_draws
-from counterfoil.stats.proportions import Spread
+from counterfoil.stats.intervals import Spread
 
 #: Fewer people than these say too little about others: intervals are then for these people on other items.
 FEWEST_PEOPLE = 5

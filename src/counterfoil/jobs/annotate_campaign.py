@@ -15,12 +15,11 @@ from counterfoil.annotate.campaign import Campaign, open_campaign
 from counterfoil.errors import InputError
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.annotate_judgements import CAMPAIGN, Change, StoredAnswers, opened
-from counterfoil.jobs.job import job, option
+from counterfoil.jobs.job import feedback_of, job, option
 from counterfoil.jobs.results import SavedTable, Tabular, declared, lines
-from counterfoil.jobs.shared_options import OVERWRITE, Reporting, feedback_of
+from counterfoil.jobs.shared_options import OVERWRITE, Reporting
 from counterfoil.outputs import guarded
-from counterfoil.report.labels import amount
-from counterfoil.report.tables import Table
+from counterfoil.report.tables import Table, amount
 from counterfoil.store import write_csv
 
 if TYPE_CHECKING:

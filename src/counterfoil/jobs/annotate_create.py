@@ -37,12 +37,11 @@ from counterfoil.inputs.fields import changes_of, values_of
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import given_of
 from counterfoil.jobs.annotate_judgements import read_judgements
-from counterfoil.jobs.job import documented, job, option
+from counterfoil.jobs.job import documented, feedback_of, job, option, path_of
 from counterfoil.jobs.results import Tabular, declared, lines
-from counterfoil.jobs.shared_options import OVERWRITE, Reporting, Settings, feedback_of, path_of
+from counterfoil.jobs.shared_options import OVERWRITE, Reporting, Settings
 from counterfoil.outputs import Folder, guarded
-from counterfoil.report.labels import amount
-from counterfoil.report.tables import Table
+from counterfoil.report.tables import Table, amount
 
 #: Golden items are drawn where a table of them is asked for by this name.
 AUTO = "auto"

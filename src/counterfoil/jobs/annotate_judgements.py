@@ -18,9 +18,9 @@ from counterfoil.annotate.platforms.mturk_files import HitLayout, read_results
 from counterfoil.errors import InputError
 from counterfoil.evaluation.agreement import FEWEST_PEOPLE
 from counterfoil.inputs.options import Option, key_values
-from counterfoil.jobs.job import documented, job, option
+from counterfoil.jobs.job import documented, feedback_of, job, option, path_of
 from counterfoil.jobs.results import Tabular, declared, lines, write
-from counterfoil.jobs.shared_options import DRAWS, OVERWRITE, SEED, Reporting, Settings, feedback_of, path_of
+from counterfoil.jobs.shared_options import DRAWS, OVERWRITE, SEED, Reporting, Settings
 from counterfoil.metrics.agreement import Scale
 from counterfoil.outputs import Folder, guarded
 from counterfoil.report.tables import Column, Table

@@ -13,8 +13,8 @@ from counterfoil.annotate.platforms.prolific import ProlificSubmission, Reconcil
 from counterfoil.errors import MissingExtraError
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.annotate_judgements import CAMPAIGN, Change, StoredAnswers
-from counterfoil.jobs.job import documented, job, option
-from counterfoil.jobs.shared_options import Reporting, feedback_of
+from counterfoil.jobs.job import documented, feedback_of, job, option
+from counterfoil.jobs.shared_options import Reporting
 
 if TYPE_CHECKING:
     from counterfoil.annotate.database import Database

@@ -19,12 +19,11 @@ from counterfoil.annotate.quality import people_quality
 from counterfoil.errors import InputError
 from counterfoil.inputs.options import Argument, key_values
 from counterfoil.jobs.annotate_judgements import CAMPAIGN
-from counterfoil.jobs.job import job, option
+from counterfoil.jobs.job import feedback_of, job, option, path_of
 from counterfoil.jobs.results import Tabular, declared, lines
-from counterfoil.jobs.shared_options import OVERWRITE, SEED, Reporting, feedback_of, path_of
+from counterfoil.jobs.shared_options import OVERWRITE, SEED, Reporting
 from counterfoil.outputs import Folder, guarded
-from counterfoil.report.labels import amount
-from counterfoil.report.tables import Column, Table
+from counterfoil.report.tables import Column, Table, amount
 from counterfoil.store import check_writable
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from counterfoil.inputs.files import read_json
 from counterfoil.jobs import shared_options as shared
 from counterfoil.jobs.annotate_judgements import read_judgements
 from counterfoil.jobs.evaluation_inputs import at_hand
-from counterfoil.jobs.job import documented, job, option
+from counterfoil.jobs.job import documented, feedback_of, job, option
 from counterfoil.jobs.results import Tabular, declared
 from counterfoil.outputs import Folder, guarded
 from counterfoil.report.tables import Column, Table
@@ -135,7 +135,7 @@ def publish(
     >>> published.licence.spdx, len(published.folder.sizes) > 3
     ('Apache-2.0', True)
     """
-    feedback, origin, out = shared.feedback_of(options), options["provenance"], Path(out)
+    feedback, origin, out = feedback_of(options), options["provenance"], Path(out)
     provenance = _provenance(origin, benchmark)
     # What campaigns say of their people.
     sheets: list[str] = []

@@ -5,9 +5,10 @@ import pytest
 
 from counterfoil.benchmarks import Outcomes, Scores
 from counterfoil.errors import ScoreError, UnknownNameError
-from counterfoil.evaluation.evaluate import IntervalMethod, evaluate
+from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.intervals import IntervalMethod
 from counterfoil.metrics.ties import Ties
-from counterfoil.stats.proportions import wilson
+from counterfoil.stats.intervals import wilson
 from refusals import refuses
 
 

@@ -11,8 +11,7 @@ from counterfoil.benchmarks.answers import versions
 from counterfoil.benchmarks.folder import load, save
 from counterfoil.benchmarks.tables import read_table
 from counterfoil.benchmarks.training_files import read
-from counterfoil.engine.run import run
-from counterfoil.engine.session import Session
+from counterfoil.engine.session import Session, run
 from counterfoil.errors import InputError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import find_runs, load_run, save_run

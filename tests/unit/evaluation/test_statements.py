@@ -16,8 +16,8 @@ from counterfoil.metrics.statements import placements
 from counterfoil.metrics.ties import Ties
 from counterfoil.models.precomputed import load
 from counterfoil.report.forms import report_of
-from counterfoil.report.labels import measure_label
 from counterfoil.report.page import page
+from counterfoil.report.tables import measure_label
 from counterfoil.stats.bootstrap import cluster_draws
 from counterfoil.studies import oracle
 from counterfoil.world import statements

@@ -15,8 +15,7 @@ from counterfoil.benchmarks import Choice, Scores
 from counterfoil.benchmarks.folder import load, save
 from counterfoil.catalog import scorer as load_scorer
 from counterfoil.engine.join_scores import join_scores
-from counterfoil.engine.run import run
-from counterfoil.engine.session import Session
+from counterfoil.engine.session import Session, run
 from counterfoil.errors import ScoreError
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import chance, evaluate, measured_run, per_item

@@ -24,7 +24,8 @@ from counterfoil.build.step import BuiltStep, Output, StepContext, check_ids, sp
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import read_parquet
 from counterfoil.inputs.fields import setting
-from counterfoil.store import digest, write_bytes, write_csv
+from counterfoil.inputs.files import digest
+from counterfoil.store import write_bytes, write_csv
 from counterfoil.world.captions import OPENINGS, describe, text
 from counterfoil.world.edits import Contrast
 from counterfoil.world.painting import draw_many, encode

@@ -33,9 +33,8 @@ from counterfoil.report.forms import (
 )
 from counterfoil.report.forms.first_items import right_answers
 from counterfoil.report.html import Drawing, Section, drawn
-from counterfoil.report.labels import amount, measure_label, measure_meaning, short
-from counterfoil.report.notes import below_chance, of_galleries, tied
-from counterfoil.report.tables import Column, Table
+from counterfoil.report.results import below_chance, of_galleries, tied
+from counterfoil.report.tables import Column, Table, amount, measure_label, measure_meaning, short
 
 _TITLES = {"i2t": "Images look for captions", "t2i": "Captions look for images"}
 #: How far down the curves look.

@@ -15,8 +15,8 @@ from counterfoil.benchmarks.answers import Answers
 from counterfoil.benchmarks.benchmark import Benchmark, card
 from counterfoil.benchmarks.readers.specs import from_table
 from counterfoil.engine.caption_scoring import score_benchmark
-from counterfoil.engine.deduplicate import Note, warn
 from counterfoil.engine.join_scores import join_scores
+from counterfoil.engine.plan import Note, warn
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, MissingExtraError, ModelError
 from counterfoil.evaluation.evaluate import per_item

@@ -9,8 +9,8 @@ from counterfoil.evaluation.compare import compare
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.comparison_tables import differences, headline, main_measures, overview
 from counterfoil.report.forms import FORMS, first_items
-from counterfoil.report.notes import lead
 from counterfoil.report.page import page
+from counterfoil.report.results import lead
 from counterfoil.report.tables import written
 from report.galleries.test_browser_data import one_way, ruled
 from report.test_page import island

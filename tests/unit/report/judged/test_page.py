@@ -13,8 +13,8 @@ from counterfoil.report.comparison_tables import by_group, differences, leading,
 from counterfoil.report.figure_style import svg
 from counterfoil.report.forms import FORMS
 from counterfoil.report.forms.rated import MOST_LEVELS, levels, points, score_spread
-from counterfoil.report.notes import lead
 from counterfoil.report.page import page
+from counterfoil.report.results import lead
 from counterfoil.report.tables import to_markdown, written
 from report.judgements import preference_benchmark, rated_benchmark
 from report_fixtures import run_of
