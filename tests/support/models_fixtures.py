@@ -120,9 +120,7 @@ def captions():
 def clip_folder(tmp_path_factory):
     """A tiny CLIP of transformers with CLIP's real vocabulary, saved with tokenizer and image processor."""
     pytest.importorskip("transformers")
-    folder = tmp_path_factory.mktemp("hf") / "tiny-clip"
-    save_clip(folder)
-    return folder
+    return made_once(tmp_path_factory, "tiny-clip", save_clip)
 
 
 @pytest.fixture(scope="session")
@@ -130,6 +128,19 @@ def text_models(tmp_path_factory):
     """Models of texts with random weights: GPT-2 and BERT with CLIP's real tokenizer, T5 with a few words."""
     pytest.importorskip("transformers")
     return made_once(tmp_path_factory, "text-models", save_text_models)
+
+
+@pytest.fixture(scope="session")
+def matchers(tmp_path_factory):
+    """A folder with a tiny cross-encoder of each family, of pixels and of regions."""
+    pytest.importorskip("transformers")
+    import tiny_matchers
+
+    def make(folder):
+        for name in (*tiny_matchers.NAMES, *tiny_matchers.OF_REGIONS):
+            tiny_matchers.save(name, folder / name)
+
+    return made_once(tmp_path_factory, "tiny-matchers", make)
 
 
 @pytest.fixture(scope="session")

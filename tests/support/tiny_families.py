@@ -109,7 +109,7 @@ def save_clip_tokenizer(folder):
     letters = list(bytes_to_unicode().values())
     pieces = letters + [letter + "</w>" for letter in letters] + ["".join(merge.split()) for merge in merges]
     pieces += ["<|startoftext|>", "<|endoftext|>"]
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     (folder / "vocab.json").write_text(json.dumps({piece: number for number, piece in enumerate(pieces)}))
     (folder / "merges.txt").write_text("#version: 0.2\n" + "\n".join(merges) + "\n")
     (folder / "tokenizer_config.json").write_text(

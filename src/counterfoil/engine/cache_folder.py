@@ -1,7 +1,4 @@
-"""The folder of finished work as a whole: whose it is, how large it is, and what of it may go.
-
-Only files that a cache has written, known by place and name, are ever counted or removed.
-"""
+"""The cache folder as a whole: its contents by model, its size, and removal of what a cache has written."""
 
 import re
 import time
@@ -27,8 +24,6 @@ _OTHER_NOTES = re.compile(rf"{re.escape(MEMO)}|(?:{'|'.join(NOTES)})/[0-9a-f]{{3
 
 @dataclass(frozen=True)
 class Shard:
-    """One file of finished work: when it was last written or read, in seconds since 1970, and its bytes."""
-
     name: str
     used: float
     size: int
@@ -104,7 +99,6 @@ def contents(folder: Path) -> Contents:
 
 
 def beyond(contents: Contents, limit: int) -> tuple[Shard, ...]:
-    """The shards that must go for at most `limit` bytes to stay: no more than needed, oldest first."""
     excess = contents.size - limit
     gone: list[Shard] = []
     shards = [shard for shelf in contents.shelves for shard in shelf.shards]
@@ -117,7 +111,6 @@ def beyond(contents: Contents, limit: int) -> tuple[Shard, ...]:
 
 
 def remove(contents: Contents, shards: Sequence[Shard]) -> int:
-    """Remove files of a cache, and folders that are empty then; returns the bytes freed."""
     freed = 0
     place = contents.place
     for shard in shards:
@@ -134,7 +127,6 @@ def remove(contents: Contents, shards: Sequence[Shard]) -> int:
 
 
 def _remove_empty(place: Place, *names: str) -> None:
-    """Remove folders that hold nothing; a bucket has none."""
     if isinstance(folder := location(str(place)), Path):
         for name in names:
             with suppress(OSError):  # it is not empty, or was never there

@@ -30,7 +30,6 @@ _UNSETTLED_NS = 2_000_000_000
 #: Files of more bytes than this are read in blocks: a video may be larger than the memory.
 _WHOLE = 1 << 24
 
-#: The list of digests in a cache folder.
 MEMO = "files-v1.parquet"
 _MEMO_SCHEMA = Schema(
     {
@@ -46,11 +45,7 @@ Stamp = tuple[int, int, int]
 
 
 def image_keys(images: Sequence[Image], *, cache: Path | None, progress: Progress) -> list[str]:
-    """A name for the content of each image: the digest of its encoded bytes (or pixels), with its crop.
-
-    A video is named by its files and the part and frames that are looked at, an image without a source by its
-    id.
-    """
+    """A key for each image: the digest of its bytes (or pixels) and crop; of a video also its frames."""
     cache = None if cache is None else local_folder(cache)
     memo = _load_memo(cache)
     digests: dict[Hashable, str] = {}
@@ -95,12 +90,10 @@ def image_keys(images: Sequence[Image], *, cache: Path | None, progress: Progres
 
 
 def _name(source: Source) -> Hashable:
-    """The key of a source without reading it: files by path, all others by object identity."""
     return source if isinstance(source, FileSource) else id(source)
 
 
 def _parts(source: Source | FrameFeatures | None) -> Sequence[Source]:
-    """What must be read to name a source: itself, or the files that it stands for."""
     if source is None:
         return ()
     if isinstance(source, FrameFeatures):

@@ -1,8 +1,4 @@
-"""Caption metrics' answers for every candidate that a benchmark or a command asks about.
-
-Distinct items go through a model once. Rows are never taken together, though two may hold the same texts:
-document frequencies count every row of the load.
-"""
+"""Caption metrics' scores; equal rows stay apart, since document frequencies count every row."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -30,10 +26,7 @@ from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 
 @dataclass(frozen=True, eq=False)
 class CaptionInputs:
-    """Candidates, one per row, with positions of their image, caption and references.
-
-    `owner` numbers what rows are of where several share an image and its references; None: each is by itself.
-    """
+    """Candidates, one per row; rows of one `owner` share an image and its references (None: none do)."""
 
     images: tuple[Image, ...]
     captions: tuple[Caption, ...]
@@ -65,7 +58,6 @@ class CaptionInputs:
         return None if self.owner is None else np.sort(np.unique(self.owner, return_index=True)[1])
 
     def texts(self, positions: Int64[ndarray, "some"]) -> list[str]:
-        """The texts of some captions; all are at hand once `checked` has passed."""
         return [str(self.captions[position].text) for position in positions]
 
     def row(self, row: int) -> str:
@@ -83,12 +75,10 @@ class CaptionInputs:
             problem = f"{self.name} has no references, which {metric.identity.name} compares with"
             raise InputError(problem, hint=_without_references(metric.identity.name))
         if references is not None and not references.counts.all():
-            raise DataError(
-                f"a caption has no references, which {metric.identity.name} compares with",
-                where=self.row(int(np.argmin(references.counts))),
-                given=f"{int((references.counts == 0).sum())} of {len(self)} without",
-                hint=_without_references(metric.identity.name),
-            )
+            problem = f"a caption has no references, which {metric.identity.name} compares with"
+            where = self.row(int(np.argmin(references.counts)))
+            given = f"{int((references.counts == 0).sum())} of {len(self)} without"
+            raise DataError(problem, where=where, given=given, hint=_without_references(metric.identity.name))
         image = self.image if "images" in needs else None
         if "images" in needs and image is None:
             problem = f"{metric.identity.name} looks at images, and none were given"
@@ -116,14 +106,12 @@ class CaptionInputs:
 
 
 def _without_references(name: str) -> str:
-    """Which metric does without references, in place of the one called `name`."""
     kind = name.partition(":")[2].partition(" ")[0]
     if kind.startswith("ref-"):
         return f"metric:{kind.removeprefix('ref-')} does without"
     return "metric:clip-s, metric:pac-s and metric:em-score do without, with a model (--backbone)"
 
 
-#: Numbers in one block of gathered embeddings.
 _BLOCK = 1 << 23
 
 #: What answers for the rows of one question set, given its references.
@@ -131,7 +119,6 @@ Answer = Callable[[CaptionInputs], ndarray]
 
 
 def _plan(question_sets: Sequence[CaptionInputs], session: Session) -> ScoringPlan:
-    """The distinct items of all that is asked; all of it is about the same images and candidates."""
     first = question_sets[0]
     mentioned = [inputs.references.captions for inputs in question_sets if inputs.references is not None]
     shown = np.empty(0, np.int64) if first.image is None else first_use(first.image)
@@ -142,7 +129,6 @@ def _plan(question_sets: Sequence[CaptionInputs], session: Session) -> ScoringPl
 
 
 def row_scorer(question_sets: Sequence[CaptionInputs], metric: CaptionMetric, session: Session) -> Answer:
-    """What answers for the rows, with everything behind it embedded."""
     if isinstance(metric, TextMetric):
         return lambda inputs: metric.of_texts(*texts(inputs), **_documents(inputs))
     if isinstance(metric, LocalMetric):
@@ -191,7 +177,6 @@ def _rows_of(
 
     def answer(inputs: CaptionInputs) -> Float64[ndarray, "rows"]:
         scores = np.empty(len(inputs), dtype=np.float64)
-        # A block gathers about as many embeddings as there is room for.
         counts = np.full(len(inputs), 2) if inputs.references is None else 2 + inputs.references.counts
         number = np.cumsum(counts) // max(1, _BLOCK // max(1, captions.shape[1]))
         cuts = [*(np.flatnonzero(np.diff(number)) + 1).tolist(), len(inputs)]
@@ -236,10 +221,10 @@ def _unit(rows: ndarray) -> ndarray:
 
 
 def score_benchmark(benchmark: Benchmark, metric: CaptionMetric, *, session: Session = Session()) -> Scores:
-    """What a caption metric gives to every candidate that `benchmark` asks about, in the questions' shape.
+    """A caption metric's score of every candidate in `benchmark`, in the questions' shape.
 
     Preferences that draw references are (n, 2, draws). First and second candidates are loads of their own, as
-    in the released scripts, so that no document counts twice. A candidate of several sentences gets their
+    in the released scripts, so that no document counts twice; a candidate of several sentences gets their
     mean.
     """
     inputs = _inputs(benchmark, metric)
@@ -269,7 +254,6 @@ def score_captions(
 
 
 def check(benchmark: Benchmark, metric: CaptionMetric) -> None:
-    """Raise what `score_benchmark` raises before it computes: for missing items, and other forms."""
     _inputs(benchmark, metric).checked(metric_for(metric, benchmark.images, benchmark.corpus))
 
 

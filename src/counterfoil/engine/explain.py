@@ -1,9 +1,7 @@
 """Explanations of scores: what each word adds, and which part of the picture each word leans on.
 
-A word's drop is the caption's score less that of the caption without the word. Occlusion covers one cell of a
-grid at a time (Zeiler and Fergus, ECCV 2014): a caption's heat is how far its score drops, a word's heat how
-much larger that drop is than for the caption without the word. Models with patches (`models.dual`) or
-attention (`models.saliency`) can be looked into as well.
+Occlusion covers one cell of a grid at a time (Zeiler and Fergus, ECCV 2014): a caption's heat is how far its
+score drops, a word's heat how much larger that drop is than for the caption without the word.
 """
 
 import io
@@ -31,7 +29,6 @@ from counterfoil.models.base import abilities
 FILLS = ("mean", "blur")
 #: The blur's radius in parts of the picture's shorter side.
 _BLUR = 0.1
-#: Cells to a side of the grid.
 MOST_CELLS = 64
 
 _WORD = re.compile(r"\w+(?:['’.-]\w+)*")
@@ -39,14 +36,11 @@ _WORD = re.compile(r"\w+(?:['’.-]\w+)*")
 
 @dataclass(frozen=True)
 class Span:
-    """A part of a caption: its first letter and the one behind its last."""
-
     start: int
     end: int
 
 
 def words_of(text: str) -> tuple[Span, ...]:
-    """The words of a caption, without the marks between them."""
     return tuple(Span(*match.span()) for match in _WORD.finditer(text))
 
 
@@ -89,8 +83,6 @@ class Occlusion:
 
 @dataclass(frozen=True)
 class Covered:
-    """The source of a picture with one part covered; it is painted when it is asked for."""
-
     image: Image
     #: (left, top, right, bottom) in parts of the sides.
     box: Box
@@ -124,7 +116,6 @@ def _painted(image: Image, fill: str) -> tuple[PIL.Image.Image, PIL.Image.Image]
 
 
 def shortened(caption: Caption, spans: Sequence[Span], mask: str | None) -> list[Caption]:
-    """The caption without each of its parts in turn; its text must be at hand."""
     assert caption.text is not None
     return [
         Caption(f"{caption.id} without {span.start}-{span.end}", without(caption.text, span, mask))
@@ -137,7 +128,6 @@ _ROUNDING = 1e-12
 
 _Item = TypeVar("_Item")
 
-#: The grid of occlusion where none is given.
 _GRID = Occlusion()
 
 
@@ -147,11 +137,9 @@ class HeatMethod:
 
     name: str
     title: str
-    #: What a cell's number is.
     unit: str
     #: Whether 0 means nothing and the sign matters.
     signed: bool = False
-    #: What of a model it needs.
     needs: str = ""
 
 
@@ -185,8 +173,6 @@ METHODS: Mapping[str, HeatMethod] = {
 
 @dataclass(frozen=True)
 class PairToExplain:
-    """An image and a caption to explain, and the parts of the caption that are looked at."""
-
     image: Image
     caption: Caption
     spans: tuple[Span, ...]
@@ -199,7 +185,6 @@ class Heat:
     method: str
     whole: Float[ndarray, "rows columns"]
     parts: Float[ndarray, "spans rows columns"]
-    #: The part of the picture that the grid covers.
     box: Box = WHOLE
 
 
@@ -260,7 +245,6 @@ def explain(
     mask: str | None = None,
     session: Session = Session(),
 ) -> list[ExplainedPair]:
-    """Every pair explained, in order; a word is cut out of its caption, or replaced by `mask`."""
     names = check_methods(scorer, methods)
     scored = _by_scores(scorer, pairs, occlusion if "occlusion" in names else None, mask, session)
     inside = {name: _inside(name, scorer) for name in names}
@@ -280,7 +264,6 @@ def _by_scores(
     mask: str | None,
     session: Session,
 ) -> Iterator[tuple[float, ndarray, Any]]:
-    """The score, the drops and the occlusion of every pair, all of them scored in one go."""
     whole = {pair.image.id: pair.image for pair in pairs}
     opens = "images" in getattr(scorer, "needs", ("images", "captions"))
     names = session.keys([*whole.values()]) if opens else [id_key(image) for image in whole.values()]
@@ -353,7 +336,6 @@ def _texts(pair: PairToExplain) -> list[str]:
 
 
 def _cross(name: str, scorer: Any, pairs: Sequence[PairToExplain], session: Session) -> list[Heat]:
-    """What a cross-encoder has in it of every pair, one at a time."""
     heats = []
     for done, pair in enumerate(pairs, 1):
         spans = [(span.start, span.end) for span in pair.spans]

@@ -1,8 +1,7 @@
-"""Ranks of a gallery's right answers in both directions, from one pass over the scores.
+"""Ranks of a gallery's right answers in both directions, from one pass over blocks of images x all captions.
 
-A block is some images x all captions, so that each caption's counts add up over blocks. For that the scores
-of right answers are computed beforehand, by small products; where these differ from the block's in the last
-bit, the caption is counted again.
+Scores of right answers come from small products beforehand; a caption for which these differ from the
+block's in the last bit is counted again.
 """
 
 import threading
@@ -22,7 +21,6 @@ from counterfoil.errors import InputError
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
 from counterfoil.metrics.ranks import Qrels, distinct_pairs, row_counts, tally
 
-#: Bytes of a block of scores.
 _BLOCK = 50_000_000
 #: Images whose right answers are scored together beforehand.
 _BEFOREHAND = 72
@@ -67,7 +65,6 @@ class _Scope:
             self.parts = [(np.flatnonzero(of_image == n), np.flatnonzero(of_caption == n)) for n in numbers]
 
     def views(self, lo: int, hi: int) -> Iterator[tuple[ndarray | slice, ndarray | slice]]:
-        """Rows (from `lo` on) and columns of a block that see each other."""
         if self.parts is None:
             yield slice(0, hi - lo), slice(None)
             return
@@ -142,7 +139,6 @@ class _Pass:
         return Rankings(self._placed(i, i2t), self._placed(i, t2i))
 
     def _find_scopes(self) -> None:
-        """The ways in which galleries are seen, each with the pairs of its galleries."""
         views: list[Gallery] = []
         for gallery in self.galleries:
             alike = (
@@ -211,7 +207,6 @@ class _Pass:
     def _count_captions(
         self, scope: _Scope, scores: ndarray, seen: ndarray, rows: ndarray | slice, lo: int
     ) -> None:
-        """Image to text: what stands above each right caption of the images of a block."""
         pairs = scope.pairs["i2t"]
         image, caption = self.query["i2t"][pairs], self.item["i2t"][pairs]
         local = np.arange(len(scores))[rows]
@@ -335,7 +330,6 @@ def _spread(search: RetrievalDirection, n: int) -> Qrels | None:
 
 
 def _pairs_by_query(search: RetrievalDirection) -> ndarray:
-    """The pairs of a search in the order of its queries' positions."""
     positives = search.positives
     assert isinstance(positives, Qrels)
     numbered = Qrels(positives.starts, np.arange(len(positives.items)), positives.gains)

@@ -1,8 +1,6 @@
 """Given answers to a benchmark's questions: by ids where there are any, else by captions, else by row.
 
-Numbers that land at the wrong question look like numbers of a weak model, so nothing is guessed: what does
-not fit is an error, and what is left out is said. Texts are compared in lower case and by their words. Ids of
-items may be paths, lack the file's ending, or be the number at its end (`_READINGS`).
+Numbers at the wrong question look like those of a weak model: what does not fit is an error.
 """
 
 import re
@@ -57,11 +55,9 @@ def join_scores(
 ) -> Answers:
     """What `given` answers to every question of `benchmark`, in the order of its questions.
 
-    A table is matched by its ids (with a file per subset: `subset/id`), which must be those of the questions;
-    else by captions with file name and subset, where both have those; else its rows are in the benchmark's
-    order, or in that of each subset, and captions that are there must agree. Scores of captions that people
-    rated are matched by the questions' ids, or by image and caption. `note` is told what is left out and what
-    is believed. Embeddings are matched by ids, or in order, and compared by their cosine in float64.
+    A table is matched by its ids (with a file per subset: `subset/id`); else by captions with file name and
+    subset, where both have those; else by row, within each subset if both know it, and captions must agree.
+    Rated captions are matched by the questions' ids, or by image and caption; embeddings by ids, or in order.
     """
     if isinstance(given, PrecomputedEmbeddings):
         return _compare(given, benchmark)
@@ -75,7 +71,6 @@ def join_scores(
 
 
 def matched(given: PrecomputedTable, benchmark: Benchmark, *, note: Note = warn) -> PrecomputedTable:
-    """The table with one entry per question of `benchmark`, in the order of its questions."""
     given, rows = _of_questions(given, benchmark, note)
     return replace(given.take(rows), ids=benchmark.questions.ids, subsets=None)
 
@@ -85,12 +80,8 @@ def covered(given: PrecomputedTable, benchmark: Benchmark) -> Benchmark:
     ids = set(given.ids or ())
     rows = np.array([at for at, name in enumerate(benchmark.questions.ids) if name in ids], dtype=np.int64)
     if not len(rows):
-        raise ScoreError(
-            f"answers no question of {benchmark.name}",
-            where=given.table.source,
-            given=few(list(given.ids or ())),
-            allowed=few(list(benchmark.questions.ids)),
-        )
+        problem, allowed = f"answers no question of {benchmark.name}", few(list(benchmark.questions.ids))
+        raise ScoreError(problem, where=given.table.source, given=few(list(given.ids or ())), allowed=allowed)
     if len(rows) == len(benchmark):
         return benchmark
     title = f"{benchmark.title} ({len(rows):,} of its {len(benchmark):,})"
@@ -111,10 +102,7 @@ def answered(given: PrecomputedTable, benchmark: Benchmark) -> tuple[Precomputed
 def _of_questions(
     given: PrecomputedTable, benchmark: Benchmark, note: Note
 ) -> tuple[PrecomputedTable, Int64[ndarray, "n"]]:
-    """The table as one of the kind that is asked for, and its entry for every question.
-
-    Where each question has one score, the table has too, whatever its ids and values looked like.
-    """
+    """The table as one of the kind that is asked for, and its entry for every question."""
     outcomes = given.kind in benchmark.questions.given and set(map(str.lower, given.column)) & set(OUTCOMES)
     one_score = given.kind != "rated_scores" and len(given.column) == 1 and given.side is None
     if benchmark.questions.row_per_question and one_score and not outcomes:
@@ -186,13 +174,10 @@ def _rows(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[nd
     if names is not None:
         rows = _rows_by_id(names, benchmark, given.table.source, note)
     elif len(given) != len(benchmark):
-        raise ScoreError(
-            f"the table has another number of rows than {benchmark.name} has questions",
-            where=given.table.source,
-            given=f"{len(given)} rows",
-            allowed=f"{len(benchmark)}, in the benchmark's order",
-            hint="add a column 'id' with the ids of the questions, or columns caption and negative_caption",
-        )
+        problem = f"the table has another number of rows than {benchmark.name} has questions"
+        where, allowed = given.table.source, f"{len(benchmark)}, in the benchmark's order"
+        hint = "add a column 'id' with the ids of the questions, or columns caption and negative_caption"
+        raise ScoreError(problem, where=where, given=f"{len(given)} rows", allowed=allowed, hint=hint)
     else:
         rows = columns.rows_in_order()
     columns.check(rows)
@@ -236,7 +221,6 @@ def _compare(given: PrecomputedEmbeddings, benchmark: Benchmark) -> Scores:
     if texts is None:
         images = item_rows("image", benchmark.images, given, benchmark.name, used_images)
     rows = item_rows("caption", benchmark.captions, given, benchmark.name, used_captions)
-    # Captions with images, or with other captions.
     left, right = rows[captions.ravel()], (rows if images is None else images)[others.ravel()]
     embeddings = given.captions if images is None else given.images
     scores = compare_rows(given, given.captions, embeddings, left, right)
@@ -271,9 +255,6 @@ def item_rows(
     return row_of
 
 
-# -- rows of a table and questions --------------------------------------------------------------------------
-
-
 class _Columns:
     """Columns that a table and a benchmark both have, as what the rows hold and what the questions do."""
 
@@ -282,7 +263,6 @@ class _Columns:
 
     @cached_property
     def captions(self) -> tuple[dict[int, list[str]], dict[int, list[str]]]:
-        """Captions of the table by slot, and of the questions by slot, where they are at hand."""
         questions = self.benchmark.listed
         of_table: dict[int, list[str]] = {}
         of_questions: dict[int, list[str]] = {}
@@ -363,21 +343,15 @@ class _Columns:
         for subset in dict.fromkeys([*of_questions, *of_table]):
             if rows[subset] != questions[subset]:
                 name = self.benchmark.name
-                raise ScoreError(
-                    f"subset '{subset}' has another number of rows than of questions in {name}",
-                    where=self.given.table.source,
-                    given=f"{rows[subset]} rows",
-                    allowed=str(questions[subset]),
-                )
+                problem = f"subset '{subset}' has another number of rows than of questions in {name}"
+                where, given = self.given.table.source, f"{rows[subset]} rows"
+                raise ScoreError(problem, where=where, given=given, allowed=str(questions[subset]))
         order = np.empty(len(self.benchmark), dtype=np.int64)
         order[np.argsort(of_questions, kind="stable")] = np.argsort(of_table, kind="stable")
         return order
 
     def rows_by_captions(self, note: Note) -> Int64[ndarray, "n"]:
-        """For every question the row of the table with its captions (and file name and subset, if any).
-
-        Questions that agree in all of these are answered by their rows in order.
-        """
+        """For every question the row with its captions, file name and subset; of equal ones in order."""
         table, benchmark = self.given.table, self.benchmark
         columns = [(self.captions[0][slot], texts) for slot, texts in sorted(self.captions[1].items())]
         columns += [column for column in (self.files, self.subsets) if column is not None]
@@ -389,20 +363,15 @@ class _Columns:
         missing = [q for q, key in enumerate(of_questions) if len(rows_of[key]) < wanted[key]]
         if missing:
             ids = [benchmark.questions.ids[question] for question in missing]
-            raise ScoreError(
-                f"questions of {benchmark.name} have no row with their captions",
-                where=table.source,
-                given=f"{len(missing)} of {len(benchmark)} missing: {few(ids)}",
-                hint=f"the first asks about {_cells(of_questions[missing[0]])}",
-            )
+            problem = f"questions of {benchmark.name} have no row with their captions"
+            given = f"{len(missing)} of {len(benchmark)} missing: {few(ids)}"
+            hint = f"the first asks about {_cells(of_questions[missing[0]])}"
+            raise ScoreError(problem, where=table.source, given=given, hint=hint)
         doubled = next((key for key in wanted if len(rows_of[key]) > wanted[key]), None)
         if doubled is not None:
             first, second = rows_of[doubled][wanted[doubled] - 1], rows_of[doubled][wanted[doubled]]
-            raise ScoreError(
-                "a question is answered twice",
-                where=f"{table.where(first)} and {table.where(second)}",
-                given=_cells(doubled),
-            )
+            where = f"{table.where(first)} and {table.where(second)}"
+            raise ScoreError("a question is answered twice", where=where, given=_cells(doubled))
         rows = np.asarray([rows_of[key].popleft() for key in of_questions], dtype=np.int64)
         alike = sum(count for count in wanted.values() if count > 1)
         if alike and (rows != np.arange(len(rows))).any():
@@ -447,8 +416,6 @@ _READINGS: tuple[Callable[[str], Hashable], ...] = (
 
 @dataclass(frozen=True)
 class _Column:
-    """One column of the table beside what the benchmark calls the same, read in one way."""
-
     name: str
     theirs: Sequence[Hashable]
     #: Per question what its item may be called: a text that was written of two images is one caption.
@@ -532,7 +499,6 @@ def _one_of(
     ids: Sequence[tuple[str, ...]],
     texts: Sequence[tuple[str, ...]] | None,
 ) -> _Column | None:
-    """The first column that names every item of the benchmark; None where there is no column at all."""
     for name in names:
         column = _read(given, name, ids, texts)
         if column is not None:

@@ -1,9 +1,7 @@
 """Rankings of galleries by any kind of scorer.
 
-A scorer of pairs is asked about the first `depth` items of each query by a cheaper scorer: these come first
-in its order, all others keep theirs below. What stands behind the end of a given list is unknown, and a
-measure that depends on it is refused, unless `truncated_as_miss` counts it as wrong, as published numbers
-have been computed.
+A scorer of pairs reorders the first `depth` items of a cheaper scorer. What stands behind the end of a given
+list is unknown; a measure that depends on it is refused, unless `truncated_as_miss` counts it as wrong.
 """
 
 from collections.abc import Iterator, Sequence
@@ -61,8 +59,7 @@ def rank_galleries(
 ) -> list[Rankings]:
     """What `scorer` answers to galleries: the places of right answers, and the first `top` of each query.
 
-    Galleries of the same items are ranked in one pass. A `Scorer` of pairs scores all pairs of a gallery of
-    up to a million; with a `first_stage` only what that one puts first, `depth` items of each query.
+    A scorer of pairs scores all pairs of up to a million, or the first `depth` items of a `first_stage`.
     """
     able = {ability_for(scorer, benchmark) for benchmark in benchmarks}
     if able == {"given_rankings"}:
@@ -77,7 +74,6 @@ def rank_galleries(
     if first_stage is not None and able != {"scores_pairs"}:
         hint = "leave --first-stage out: this scorer ranks the whole gallery"
         raise InputError("a first stage is for scorers of pairs", given=scorer.identity.name, hint=hint)
-    # Benchmarks of the same items in the same order are ranked together.
     groups: dict[tuple[object, ...], list[int]] = {}
     for i, benchmark in enumerate(benchmarks):
         image_items = tuple((image.id, image.crop) for image in benchmark.images)
@@ -108,13 +104,10 @@ def _blocks(benchmark: Benchmark, scorer: Any, session: Session) -> Blocks:
         return Products(*sides) if comparison is None else CustomSimilarity(comparison, *sides)
     if ability == "scores_pairs":
         if n * m > ALL_PAIRS:
-            raise InputError(
-                f"{benchmark.name} has too many pairs for a scorer of pairs",
-                where=scorer.identity.name,
-                given=f"{n:,} x {m:,} = {n * m:,}",
-                allowed=f"up to {ALL_PAIRS:,}",
-                hint="let a dual encoder choose: --first-stage SCORER --depth 32",
-            )
+            problem = f"{benchmark.name} has too many pairs for a scorer of pairs"
+            where, given = scorer.identity.name, f"{n:,} x {m:,} = {n * m:,}"
+            hint = "let a dual encoder choose: --first-stage SCORER --depth 32"
+            raise InputError(problem, where=where, given=given, allowed=f"up to {ALL_PAIRS:,}", hint=hint)
         rows, columns = np.divmod(np.arange(n * m), m)
         return Matrix(session.scores(benchmark, scorer, (columns, rows)).reshape(n, m))
     named = scorer.image_ids is not None or scorer.caption_ids is not None
@@ -169,7 +162,6 @@ def _again(
     return [Rankings(*sides) for sides in zip(ranks[::2], ranks[1::2], strict=True)]
 
 
-#: The abilities of a first stage: those that score a gallery of any size.
 _WHOLE = {"embeds", "given_embeddings", "given_similarity"}
 
 
@@ -296,8 +288,6 @@ def _shares(
     return values
 
 
-# -- given rankings ---------------------------------------------------------------------------------------
-
 _HINT = "give full rankings, or scores"
 
 
@@ -309,10 +299,9 @@ def rank_precomputed(
     truncated_as_miss: bool = False,
     note: Note = warn,
 ) -> Rankings:
-    """Where the right answers of a gallery stand in given rankings, in both directions.
+    """Where the right answers of a gallery stand in given rankings, in both directions; nothing is level.
 
-    A list orders all it names, so nothing is level. Lists that end too early for a gallery of parts, or
-    before R where a rule says what is right, are refused without `truncated_as_miss`.
+    Lists that end too early for a gallery of parts, or before R, are refused without `truncated_as_miss`.
     """
     images, captions = ([item.id for item in items] for items in (benchmark.images, benchmark.captions))
     placed, cut = [], []
@@ -383,12 +372,10 @@ class _Direction:
         missing = np.flatnonzero((rows < 0) & self.search.defined)
         if len(missing):
             names = few([self._query(int(at)) for at in missing])
-            raise ScoreError(
-                f"queries of {self.benchmark} have no ranking",
-                where=self.where,
-                given=f"{len(missing)} of {len(rows)} missing: {names}",
-                hint=f"the first ranking is of '{self.lists.queries[0]}'" if self.lists.queries else None,
-            )
+            problem = f"queries of {self.benchmark} have no ranking"
+            given = f"{len(missing)} of {len(rows)} missing: {names}"
+            hint = f"the first ranking is of '{self.lists.queries[0]}'" if self.lists.queries else None
+            raise ScoreError(problem, where=self.where, given=given, hint=hint)
         return rows
 
     @cached_property
@@ -444,13 +431,10 @@ class _Direction:
                 short = (self.lengths[queries] < places) & (not truncated_as_miss)
                 if short.any():
                     at = int(np.argmax(short))
-                    raise InputError(
-                        f"the ranking is too short for R-Precision on {self.benchmark}",
-                        where=f"{self.where}, query '{self._query(lo + at)}'",
-                        given=f"{self.lengths[lo + at]} items",
-                        allowed=f"{places[at]} or more",
-                        hint=_HINT,
-                    )
+                    problem = f"the ranking is too short for R-Precision on {self.benchmark}"
+                    where = f"{self.where}, query '{self._query(lo + at)}'"
+                    given, allowed = f"{self.lengths[lo + at]} items", f"{places[at]} or more"
+                    raise InputError(problem, where=where, given=given, allowed=allowed, hint=_HINT)
                 for at in np.flatnonzero(places).tolist():
                     hits = np.count_nonzero(right[at, ranked[at][: places[at]]])
                     shares[nth, :, lo + at] = hits / places[at]

@@ -17,7 +17,6 @@ from counterfoil.engine.ray_worker import ShardWorker
 from counterfoil.engine.shard_leases import alive
 from counterfoil.errors import InputError, MissingExtraError
 
-#: Seconds that a cluster's machine has to answer.
 _ANSWERS_WITHIN = 5.0
 #: How often a cluster is asked to take in a process from outside. It starts a server for each, by forking a
 #: process with threads, and now and then that does not come up.

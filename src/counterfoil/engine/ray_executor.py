@@ -1,7 +1,6 @@
 """The `ray` executor: workers of a Ray cluster compute the shards that a cache lacks, each as a rank does.
 
-Ray carries items and names; values go to the cache. So any worker, node or driver may be killed: what was not
-finished is done again, and Ray's own restarts and retries are not used.
+Values go to the cache, so any worker, node or driver may be killed; Ray's own retries are not used.
 """
 
 import time
@@ -34,8 +33,7 @@ _START = 180.0
 class RayExecutor:
     """Workers of a Ray cluster: one per GPU, else one per `cpus` processors (1) of all its machines.
 
-    The cluster is that at `address` ("HOST:PORT", or "ray://HOST:PORT" from outside), or this machine where
-    it is "". Workers stay until `close`, the end of a `with` block, or the end of the process.
+    The cluster is that at `address` ("HOST:PORT", or "ray://HOST:PORT" from outside), or this machine ("").
     """
 
     distant: ClassVar[bool] = True
@@ -81,7 +79,6 @@ class _Stage:
         self._open = set(range(len(work)))
         self._name = f"{work.cache.identity.key} {type(work.scorer).__qualname__}"
         self._sent: tuple[Any, ...] = ()
-        #: What is awaited: of which worker, and whether that computes.
         self._asked: dict[Any, tuple[Any, bool]] = {}
         self._turn = self._failures = 0
 
@@ -167,12 +164,10 @@ class _Stage:
                 # One that was not loaded by its name travels with its weights.
                 load = ray.put(cloudpickle.dumps(source_of(scorer) or (lambda: scorer)))
             except Exception as error:
-                raise InputError(
-                    "this scorer cannot be sent to other processes",
-                    where=work.cache.identity.name,
-                    given=str(error) or type(error).__name__,
-                    hint="name it, or give it attributes that pickle takes",
-                ) from error
+                problem = "this scorer cannot be sent to other processes"
+                given = str(error) or type(error).__name__
+                hint = "name it, or give it attributes that pickle takes"
+                raise InputError(problem, where=work.cache.identity.name, given=given, hint=hint) from error
             self._sent = ray.put(cloudpickle.dumps(bare)), items, load
         return self._sent
 
@@ -185,9 +180,7 @@ class _Stage:
             # What Ray says of a lost worker, without its headings.
             headings = ("class_name", "actor_id", "namespace")
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-            raise StorageError(
-                f"{self._failures} workers ended one after the other and finished nothing",
-                where=self._work.stage,
-                given=" ".join(line for line in lines if not line.startswith(headings)),
-                hint="it goes on where it was when run again; a smaller --batch-size needs less memory",
-            ) from None
+            problem = f"{self._failures} workers ended one after the other and finished nothing"
+            given = " ".join(line for line in lines if not line.startswith(headings))
+            hint = "it goes on where it was when run again; a smaller --batch-size needs less memory"
+            raise StorageError(problem, where=self._work.stage, given=given, hint=hint) from None

@@ -1,7 +1,6 @@
-"""Leases on shards: which process of several computes which, through nothing but the cache's own place.
+"""Leases on shards: which of several processes computes which, through nothing but the cache's own place.
 
-A live holder renews its lease; one that was not renewed for `patience` seconds, or whose process is gone, is
-taken over. Where a lease fails, a shard is computed twice, to the same bytes.
+Leases that were not renewed for `patience` seconds are taken over; at worst a shard is computed twice.
 """
 
 import json
@@ -21,7 +20,6 @@ from counterfoil.errors import StorageError
 from counterfoil.inputs.files import digest_value
 from counterfoil.storage import Place, Tagged
 
-#: How many times a lease is renewed within its patience.
 _RENEWALS = 4
 
 

@@ -50,8 +50,7 @@ def product(
 class Products:
     """Inner products of embeddings (cosines, where these are of unit length), in their own precision.
 
-    Equal captions get equal scores: a product of matrices may round columns at the edge of its tiles in
-    another way, and would then decide a tie by their position.
+    A product may round columns at the edge of its tiles in another way; equal captions get equal scores here.
     """
 
     def __init__(

@@ -1,8 +1,4 @@
-"""The best k of a gallery for every query, exactly, and the first items of each model in one numbering.
-
-Once k items of a query are known, only what scores above the k-th matters: one comparison per score, and few
-survive it. Memory is that of a few blocks, whatever the size of the gallery.
-"""
+"""The exact best k of a gallery for every query, and the first items of each model in one numbering."""
 
 import os
 import threading
@@ -25,7 +21,6 @@ from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 from counterfoil.storage.parallel import Part, Result, map_ahead
 
-#: Default number of threads at most.
 _MOST = 8
 
 
@@ -59,11 +54,7 @@ def top_k(
     threads: int | None = None,
     progress: Progress = silent,
 ) -> tuple[Int[ndarray, "queries k"], Float[ndarray, "queries k"]]:
-    """The k items of highest inner product with each query, best first, and their products.
-
-    Of equal scores the lower position stands first, in whatever blocks the work is done. Takes float32 or
-    float64.
-    """
+    """The k items of highest inner product with each query, and their products; ties by position."""
     if queries.shape[1] != gallery.shape[1]:
         raise InputError(
             "queries and gallery differ in width", given=f"{queries.shape[1]} and {gallery.shape[1]}"
@@ -250,13 +241,10 @@ def top_lists(
     top = lists.first(direction, at, k, progress)
     short = np.flatnonzero((top < 0).any(axis=1))
     if len(short):
-        raise InputError(
-            "a list ends early",
-            where=f"{lists.name}, {direction}/{queries[short[0]]}",
-            given=f"{int((top[short[0]] >= 0).sum())} items",
-            allowed=f"{k} or more",
-            hint=f"so for {len(short):,} of {len(top):,} queries; choose a smaller --k",
-        )
+        where = f"{lists.name}, {direction}/{queries[short[0]]}"
+        given = f"{int((top[short[0]] >= 0).sum())} items"
+        hint = f"so for {len(short):,} of {len(top):,} queries; choose a smaller --k"
+        raise InputError("a list ends early", where=where, given=given, allowed=f"{k} or more", hint=hint)
     return top
 
 

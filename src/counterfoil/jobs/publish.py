@@ -140,12 +140,12 @@ def publish(
     # What campaigns say of their people.
     sheets: list[str] = []
     for campaign in options["campaigns"]:
-        from counterfoil.annotate.data_sheet import data_sheet
+        from counterfoil.annotate.export import data_sheet
 
-        judged = read_judgements(campaign)
-        if judged.campaign is None:
+        table, of = read_judgements(campaign)
+        if of is None:
             raise InputError("not the folder of a campaign", where="--campaign", given=campaign)
-        sheets += data_sheet(judged.campaign, judged.table)
+        sheets += data_sheet(of, table)
     about = partial(
         Publication,
         creators=tuple(options["creators"]),

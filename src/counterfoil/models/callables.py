@@ -31,7 +31,6 @@ class FunctionScorer:
     function: ScoreFunction
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
-        """One float64 number per pair; raises `ScoreError` where the function gives another shape."""
         given = self.function([image.decode() for image in images], [base.text_of(c) for c in captions])
         try:
             plain = given.detach().cpu().double() if hasattr(given, "detach") else given
@@ -49,11 +48,7 @@ class FunctionScorer:
 
 @dataclass(frozen=True, eq=False)
 class ModuleEncoder(base.ComparedByCosine):
-    """An `Embedder` around a torch module with `encode_image` and `encode_text`.
-
-    The module stays on its device and in its mode of training, except while it encodes; its weights are
-    digested at every evaluation.
-    """
+    """An `Embedder` around a torch module; it stays on its device, and is in `eval` mode while it encodes."""
 
     identity: base.Identity
     model: Any
@@ -61,10 +56,7 @@ class ModuleEncoder(base.ComparedByCosine):
     tokenizer: Callable[[list[str]], Any]
 
     def embed_images(self, batches: base.ImageBatches, *, workers: int = 0) -> base.BatchVectors:
-        """One (batch, width) float32 array of unit vectors per batch.
-
-        `workers` are used where `preprocess` can be sent to them.
-        """
+        """Unit vectors per batch; `workers` are used where `preprocess` can be sent to them."""
         torch = import_torch()
         preparation = partial(_as_array, self.preprocess)
         try:
@@ -81,7 +73,6 @@ class ModuleEncoder(base.ComparedByCosine):
                 yield self._rows(self.model.encode_image, pixels)
 
     def embed_captions(self, batches: base.CaptionBatches) -> base.BatchVectors:
-        """One (batch, width) float32 array of unit vectors per batch."""
         for batch in batches:
             texts = [base.text_of(caption) for caption in batch]
             yield self._rows(self.model.encode_text, self.tokenizer(texts))
@@ -106,7 +97,6 @@ class ModuleEncoder(base.ComparedByCosine):
         return rows.cpu().numpy()
 
     def _tensor(self, given: Any, of: str) -> Any:
-        """What a function of the user's gave; raises `ScoreError` for what is no tensor."""
         if not isinstance(given, import_torch().Tensor):
             raise ScoreError(f"{of} gave no tensor", where=self.identity.name, given=type(given).__name__)
         return given

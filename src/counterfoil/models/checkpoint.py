@@ -4,8 +4,7 @@
     card.json           a readable copy
     processor/          files of tokenizer and image processor, for models that come with such files
 
-A folder is a scorer (`ckpt:FOLDER`, or the folder alone) and needs nothing but itself. Under the names of its
-weights an open_clip model is one that open_clip reads, and a transformers model one that transformers reads.
+Libraries read their own models from it too: weights stand under the library's names.
 """
 
 import json
@@ -56,10 +55,9 @@ _INSIDE = {"open-clip": "model.", "hf": "model."}
 
 
 def save(folder: Path, backbone: "Backbone", facts: Mapping[str, Any]) -> None:
-    """Write a checkpoint into `folder`, over the one that may be there.
+    """Write a checkpoint into `folder`, over the one that may be there; `facts` are about the training.
 
-    `facts` are plain values about the training. Files appear whole or not at all, the weights and the card
-    together once both are on the disk; where they cannot be written, a checkpoint that was there stays.
+    Weights and card appear together once both are on the disk; where that fails, the old checkpoint stays.
     """
     folder = Path(folder)
     check_target(folder)
@@ -114,7 +112,6 @@ def facts(folder: Path) -> Mapping[str, Any]:
 
 
 def build(card: Mapping[str, Any], folder: Path | None = None) -> "Backbone":
-    """The network that a card describes, with fresh weights; its tokenizer is read from `folder`."""
     kind = card.get("kind")
     builders = {**_BUILDERS, **_ON_TOP}
     if kind not in builders:
@@ -187,14 +184,10 @@ def is_checkpoint(folder: Path) -> bool:
 
 
 class NetworkCard(Stored):
-    """What a network is built from; the rest depends on its kind."""
-
     kind: str
 
 
 class CheckpointCard(Stored):
-    """`card.json`, and the same within the weights."""
-
     format: Literal["counterfoil checkpoint"]
     layout: Annotated[int, Field(alias="schema", ge=1)]
     card: NetworkCard
@@ -260,8 +253,7 @@ def _card(folder: Path) -> Mapping[str, Any]:
 def _counting(folder: Path, outside: Mapping[str, Any], inside: Mapping[str, Any]) -> Mapping[str, Any]:
     """What counts of card.json and the card within the weights.
 
-    They differ in all three where a machine stopped between the two files of a save: then the weights are
-    whole, and what they say counts.
+    They differ where a machine stopped between the two files of a save; then what the weights say counts.
     """
     if not inside or inside == outside:
         return outside

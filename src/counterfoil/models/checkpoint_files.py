@@ -45,10 +45,7 @@ class Checkpoint:
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """The weights in a safetensors file or a PyTorch archive; code in it is never run.
-
-    `notes` are the plain values beside the weights (epoch, loss, metadata of safetensors).
-    """
+    """Weights of a safetensors file or PyTorch archive, whose code is never run; `notes` lie beside them."""
     if path.is_dir():
         hint = "name the file in it, or use hf:FOLDER"
         raise ModelError("is a folder, not a checkpoint", where=path, hint=hint)
@@ -79,10 +76,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 
 def packed(tensors: Mapping[str, Any], metadata: Mapping[str, str]) -> tuple[bytes, memoryview]:
-    """A safetensors file in two parts, its header and its tensors; equal weights give equal bytes.
-
-    The library writes the metadata in an order that changes; here they stand sorted.
-    """
+    """Header and tensors of a safetensors file; sorted metadata make equal weights equal bytes."""
     from safetensors.torch import save
 
     data = save(dict(tensors), metadata=dict(metadata))
@@ -110,10 +104,7 @@ def read_tensor(path: Path) -> ndarray:
 
 
 def _check_tensors(tensors: Mapping[str, Any], path: Path) -> None:
-    """Raise `ModelError` for weights that are larger than the file they came from.
-
-    A tensor may repeat one number along an axis, and a file of a few bytes claim terabytes so.
-    """
+    """Raise `ModelError` for tensors larger than their file: one may repeat a number, and claim terabytes."""
     torch = import_torch()
     for name, tensor in tensors.items():
         if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
@@ -148,7 +139,6 @@ def fit(
 
 @contextmanager
 def opened(path: Path) -> Iterator[Any]:
-    """A safetensors file; raises `ModelError` where it cannot be read."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -173,7 +163,6 @@ def _torch_archive(path: Path) -> dict[str, Any]:
 
 
 def _unpickled(path: Path) -> Any:
-    """What a PyTorch file holds, if it is tensors and plain values alone."""
     torch = import_torch()
     check_archive(path)
     try:
@@ -213,7 +202,6 @@ def _shape(tensor: Any) -> str:
 
 
 def nearest(name: str, known: list[str]) -> str:
-    """A hint at the nearest of many names."""
     near = get_close_matches(name, known, n=3, cutoff=0.6)
     return f"did you mean {' or '.join(near)}?" if near else ""
 

@@ -1,17 +1,12 @@
 """CLIP's towers in fewer operations, for scoring only.
 
-Equal to the towers of open_clip up to rounding (tests require 1e-5 on unit vectors). `agreeing` compares both
-on a sample when a model is loaded, and only towers that agree are used. Savings:
+`agreeing` compares them with open_clip's on a sample, and only those that agree are used. Savings:
 
 * a caption is computed up to its end mark: under a causal mask nothing before it sees what follows;
-* for the same reason captions with a common prefix ("a man in a red ...") share the states of that prefix, so
-  the captions of a batch are computed as a tree of tokens, each node once;
+* captions of a batch are computed as a tree of tokens: those with a common prefix share its states;
 * the last block is computed for the one token that is pooled;
-* patches are multiplied as a matrix; biases, residuals and QuickGELU's factors are part of the matrix
-  products:
+* patches, biases, residuals and QuickGELU's factors are part of matrix products:
   x sigmoid(1.702 x) = silu(1.702 x) / 1.702.
-
-For any other structure `image_tower` and `text_tower` return None, and the library's own forward is used.
 """
 
 from collections.abc import Sequence
@@ -32,7 +27,6 @@ class FastImageTower:
     visual: Any
 
     def __call__(self, pixels: Any) -> Any:
-        """(batch, width) features, not normalised."""
         visual = self.visual
         batch, _, height, width = pixels.shape
         down, across = visual.conv1.kernel_size
@@ -53,7 +47,6 @@ class FastImageTower:
 class CausalText:
     """A causal text transformer of open_clip that pools the end mark, so that texts may be cut behind it."""
 
-    #: The module with token_embedding, positional_embedding, transformer, ln_final and text_projection.
     text: Any
     #: The id of the end mark, or None where it is the highest id of a text.
     end: int | None
@@ -75,14 +68,12 @@ class CausalText:
         return text.ln_final(text.transformer(x, attn_mask=text.attn_mask[:length, :length]))
 
     def projected(self, states: Any) -> Any:
-        """Normed states in the space of the images."""
         projection = self.text.text_projection
         if projection is None:
             return states
         return projection(states) if isinstance(projection, torch.nn.Module) else states @ projection
 
     def states(self, rows: Sequence[Sequence[int]]) -> Any:
-        """(batch, length, width) features of all tokens of full-length rows of ids, not normalised."""
         ids = torch.tensor(rows, device=self.text.positional_embedding.device)
         return self.projected(self.hidden(ids))
 
@@ -92,7 +83,6 @@ class FastTextTower(CausalText):
     """The same tower in fewer operations; calls take token ids, which are cut at the end mark."""
 
     def __call__(self, rows: Sequence[Sequence[int]]) -> Any:
-        """(batch, width) features, not normalised."""
         x, layout = self._begun(rows)
         return self._finished(_pooled(x, self.text.transformer.resblocks, layout))
 
@@ -116,7 +106,6 @@ class FastTextTower(CausalText):
         return self.text.token_embedding(tokens) + self.text.positional_embedding[depths], layout
 
     def _finished(self, x: Any) -> Any:
-        """States after the last block, normed and projected."""
         return self.projected(self.text.ln_final(x))
 
 
@@ -165,10 +154,7 @@ def grow(rows: Sequence[Sequence[int]]) -> Tree:
 
 @dataclass(frozen=True, eq=False)
 class PackedLayout:
-    """How the (nodes, width) states of a tower lie in its (batch, length) sequences.
-
-    Without a tree every place is a node, in order, and the first token is pooled.
-    """
+    """How (nodes, width) states lie in (batch, length) sequences; without a tree the first is pooled."""
 
     batch: int
     length: int
@@ -177,23 +163,19 @@ class PackedLayout:
     ends: Any = None
 
     def spread(self, states: Any) -> Any:
-        """(nodes, width) to (batch, length, width)."""
         return states.view(self.batch, self.length, -1) if self.nodes is None else states[self.nodes]
 
     def gather(self, states: Any) -> Any:
-        """(batch, length, width) to (nodes, width)."""
         states = states.reshape(self.batch * self.length, -1)
         return states if self.first is None else states[self.first]
 
     def pooled(self, states: Any) -> Any:
-        """(nodes, width) to the (batch, width) of the tokens that are pooled."""
         if self.nodes is None:
             return states.view(self.batch, self.length, -1)[:, 0]
         return states[self.nodes.gather(1, self.ends[:, None])[:, 0]]
 
 
 def image_tower(model: Any) -> FastImageTower | None:
-    """The fast image tower of an open_clip model, or None where its structure is another."""
     from open_clip.transformer import VisionTransformer
 
     visual = model.visual
@@ -213,7 +195,6 @@ def image_tower(model: Any) -> FastImageTower | None:
 
 
 def text_tower(model: Any) -> FastTextTower | None:
-    """The fast text tower of an open_clip model, or None where its structure is another."""
     tower = causal_text(model)
     if tower is None or not _known_blocks(tower.text.transformer):
         return None
@@ -293,7 +274,6 @@ def _pooled(x: Any, blocks: Any, layout: PackedLayout) -> Any:
     """(batch, width) states of the pooled tokens after all blocks; (nodes, width) `x` is overwritten."""
     for block in blocks[:-1]:
         _block(x, block, layout)
-    # The last block on the pooled tokens alone, which look at all others.
     block, width = blocks[-1], x.shape[1]
     attention, normed = block.attn, block.ln_1(x)
     weight, bias = attention.in_proj_weight, attention.in_proj_bias
@@ -312,7 +292,6 @@ def _pooled(x: Any, blocks: Any, layout: PackedLayout) -> Any:
 
 
 def _block(x: Any, block: Any, layout: PackedLayout) -> None:
-    """One block on all nodes, in place."""
     attention = block.attn
     projected = functional.linear(block.ln_1(x), attention.in_proj_weight, attention.in_proj_bias)
     query, key, value = _heads(layout.spread(projected), 3, attention.num_heads)
@@ -329,7 +308,6 @@ def _heads(states: Any, parts: int, heads: int) -> Any:
 
 
 def _add_mlp(x: Any, block: Any) -> None:
-    """Adds the two-layer network of (rows, width) `x` to it, in place."""
     inner, outer, gelu = block.mlp.c_fc, block.mlp.c_proj, block.mlp.gelu
     quick = type(gelu) is not torch.nn.GELU
     scale = QUICK if quick else 1.0

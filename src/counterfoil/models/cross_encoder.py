@@ -1,8 +1,4 @@
-"""Cross-encoders of every kind: a number for an image and a caption that are read together.
-
-A family of models contributes a `Matcher`: what it computes once per image, and what per pair. Captions go
-through the model in groups of like length, padded on the right and masked.
-"""
+"""Cross-encoders: a `Matcher` says what is computed once per image, and what per pair."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -23,7 +19,6 @@ from counterfoil.models.base import BatchNumbers, Identity, PairBatches, cut_off
 from counterfoil.models.hf_loading import SAMPLE, HfTokens, padded_ids
 from counterfoil.models.runtime import model_errors
 
-#: What a model computes of one image, on its device.
 State = tuple[Tensor, ...]
 
 
@@ -37,7 +32,6 @@ class TokenizedPairs:
     image_of: Tensor
 
     def bias(self, dtype: torch.dtype, rows: Tensor | None = None) -> Tensor:
-        """(captions or pairs, 1, 1, length): 0 for tokens and the lowest number for padding."""
         return attention_bias(self.mask if rows is None else self.mask[rows], dtype)
 
 
@@ -99,7 +93,6 @@ class CrossEncoder:
     heats: Any = None
 
     def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
-        """One number per pair of each batch."""
         new = new_images(batches)
         states: dict[int, State] = {}
         with closing(self.read(new, workers=workers)) as stream:
@@ -113,7 +106,6 @@ class CrossEncoder:
                     rows = self.tokens.ids(prompted(self.identity, [caption for _, caption in batch]))
                     scores = np.empty(len(batch), dtype=np.float32)
                     for group in length_groups([len(row) for row in rows]):
-                        # The images of this group alone, numbered anew.
                         images_of = [slots[id(batch[pair][0])] for pair in group]
                         used, image_of = np.unique(images_of, return_inverse=True)
                         pairs = self._tokenized([rows[pair] for pair in group], image_of)
@@ -122,11 +114,9 @@ class CrossEncoder:
                 yield scores
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
-        """The number of captions that, within the prompt, are longer than the model reads and are cut off."""
         return cut_off(self.identity, captions, self.tokens.left_out)
 
     def _tokenized(self, rows: Sequence[Sequence[int]], image_of: Int64[ndarray, "pairs"]) -> TokenizedPairs:
-        """Pairs of captions, as ids of tokens, and images; equal captions are one."""
         sides = padded_ids(rows, self.tokens.tokenizer.pad_token_id, "cpu")
         both, caption_of = np.unique(torch.stack(sides, dim=1).numpy(), axis=0, return_inverse=True)
         arrays = both[:, 0], both[:, 1], caption_of.reshape(-1), image_of
@@ -162,10 +152,7 @@ def new_images(batches: PairBatches) -> list[list[Image]]:
 
 
 def length_groups(lengths: Sequence[int]) -> list[Int64[ndarray, "some"]]:
-    """The positions of captions in groups of like length, shortest first.
-
-    The longest of a group has at most 8 tokens more than twice those of the shortest, so that little is
-    padding.
+    """Positions of captions in groups, shortest first; the longest is at most twice the shortest and 8.
 
     >>> [group.tolist() for group in length_groups([9, 40, 12, 8])]
     [[3, 0, 2], [1]]

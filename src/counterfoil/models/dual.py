@@ -1,11 +1,9 @@
 """Dual encoders of every model library: batches in, unit vectors out, of whole items or of their parts.
 
 Tokens are the states of the text tower after its last norm, projected as the whole caption is (EMScore's
-`encode_text(local=True)`); the whole caption is its mark of the end. Frames are pictures like any others.
-
-Patches are the values of a vision transformer's last attention, taken through its output projection, the last
-norm and the projection of the whole ("MaskCLIP": Zhou, Loy and Dai, ECCV 2022, section 3.2): what the pooling
-token would be, if it looked at one patch alone. A pooling head (SigLIP) is run on each patch alone.
+`encode_text(local=True)`). Patches are the values of a vision transformer's last attention, through its
+output projection, last norm and the projection of the whole ("MaskCLIP": Zhou, Loy and Dai, ECCV 2022,
+section 3.2); a pooling head (SigLIP) is run on each patch alone.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,8 +33,6 @@ FRAMES = 32
 
 @dataclass(frozen=True, eq=False)
 class TokenTower:
-    """A text tower that gives all tokens and not just one."""
-
     #: Texts to the ids of each, from the mark of the begin to that of the end, cut as the tokenizer does.
     ids: Callable[[Sequence[str]], Sequence[Sequence[int]]]
     #: Texts to (texts, longest, width), projected and not normalised; behind a last token means nothing.
@@ -57,7 +53,6 @@ class LocalEncoder:
     tower: TokenTower
 
     def embed_tokens(self, batches: base.CaptionBatches) -> BatchTokens:
-        """For each batch of captions their tokens, float32."""
         for batch in batches:
             texts = base.prompted(self.identity, batch)
             states = self.whole.unit_rows(self.tower.states, texts) if texts else ()
@@ -70,15 +65,11 @@ class LocalEncoder:
             yield captions
 
     def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
-        """The ids of each text within the prompt, as `Tokens.ids`; no model runs."""
         inside = [base.filled(self.identity.prompt, text) for text in texts]
         return [self.tower.filled(ids) for ids in self.tower.ids(inside)]
 
     def embed_frames(self, batches: base.ImageBatches, *, workers: int = 0) -> BatchFrames:
-        """For each batch the unit vectors of its items' frames, float32; a picture has one.
-
-        Videos are decoded as a stream, `FRAMES` at a time, pictures in `workers` processes.
-        """
+        """Unit vectors of frames; videos are decoded `FRAMES` at a time, pictures in `workers`."""
         still = [batch for batch in batches if batch and _all_pictures(batch)]
         with closing(prepared(still, self.whole.preparation, workers=workers)) as stream:
             for batch in batches:
@@ -90,7 +81,6 @@ class LocalEncoder:
                     yield [self._frames(item) for item in batch]
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
-        """How many of these captions are cut off."""
         return self.whole.over_limit(captions)
 
     def _unit_images(self, arrays: Sequence[ndarray]) -> Float[ndarray, "frames width"]:
@@ -154,17 +144,12 @@ class Patches:
 
 @dataclass(frozen=True, eq=False)
 class PatchEncoder:
-    """The patches of pictures as a model sees them."""
-
-    #: What gives their features: prepared pictures to a (batch, patches, width) tensor.
     encode: Callable[[Sequence[ndarray]], Any]
-    #: How the model sees a picture: resized and cropped, or whole.
     seen: Any = None
     grid: tuple[int, int] | None = None
     preparation: Preparation = UNTOUCHED
 
     def embed_patches(self, batches: base.ImageBatches, *, workers: int = 0) -> Iterator[list[Patches]]:
-        """For each batch the patches of its pictures, decoded in `workers` processes."""
         torch = import_torch()
         with closing(prepared(batches, self.preparation, workers=workers)) as stream:
             for batch, arrays in zip(batches, stream, strict=True):
@@ -213,17 +198,12 @@ class Towers:
     tokens: TokenTower | None = None
     #: The patches of pictures in the same space, where the tower has some.
     patches: PatchEncoder | None = None
-    #: Which implementation computes each tower, for the provenance of a run.
     notes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class DualEncoder:
-    """An `Embedder` around the two towers of a model.
-
-    Embeddings are normalised in float32 and compared in float64; with a `comparison` the towers give finished
-    rows.
-    """
+    """An `Embedder` around the two towers of a model; with a `comparison` the towers give finished rows."""
 
     does = ("embeds",)
 
@@ -237,27 +217,22 @@ class DualEncoder:
     needs: tuple[str, ...] = ("images", "captions")
 
     def embed_images(self, batches: base.ImageBatches, *, workers: int = 0) -> base.BatchVectors:
-        """One (batch, width) float32 array of unit vectors per batch."""
         with closing(prepared(batches, self.preparation, workers=workers)) as stream:
             for arrays in stream:
                 yield self.unit_rows(self.towers.images, arrays)
 
     def embed_captions(self, batches: base.CaptionBatches) -> base.BatchVectors:
-        """One (batch, width) float32 array of unit vectors per batch."""
         for batch in batches:
             yield self.unit_rows(self.towers.texts, base.prompted(self.identity, batch))
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
-        """Tokens of each caption within its prompt, at most as many as the model reads."""
         return self.towers.count(base.prompted(self.identity, captions)) if len(captions) else []
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
-        """The number of captions that, within the prompt, are longer than the model reads and are cut off."""
         left_out = self.towers.left_out
         return 0 if left_out is None else base.cut_off(self.identity, captions, left_out)
 
     def with_prompt(self, prompt: str) -> "DualEncoder":
-        """The same model with another prompt around captions, without a second copy in memory."""
         return replace(self, identity=replace(self.identity, prompt=prompt))
 
     @property
@@ -276,7 +251,6 @@ class DualEncoder:
         return replace(self.towers.patches, preparation=self.preparation)
 
     def compare(self, captions: base.PairVectors, images: base.PairVectors) -> Float[ndarray, "pairs"]:
-        """The cosine of captions[i] with images[i], in [-1, 1] up to rounding; or that of `comparison`."""
         return (base.cosines if self.comparison is None else self.comparison.pairs)(captions, images)
 
     def unit_rows(self, encode: Callable[[Any], Any], batch: Any) -> Float[np.ndarray, "batch *width"]:

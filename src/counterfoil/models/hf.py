@@ -1,9 +1,7 @@
 """Dual encoders of the package transformers, for scoring (`hf:NAME_OR_FOLDER`) and for training.
 
-Any model with `get_image_features` and `get_text_features` of one vector each. Scoring uses the model's own
-image processor; training lets worker processes resize pictures where that gives the same. Captions are padded
-to the longest of their batch where that is exact (CLIP: causal, pooled at the end mark); elsewhere to the
-length the model was trained with.
+Scoring uses the model's own image processor; training resizes in workers where that gives the same. Captions
+are padded to the longest of their batch where that is exact (CLIP), else to the length of the training.
 """
 
 import json
@@ -35,7 +33,6 @@ _LEVELS = 1.0
 
 
 def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
-    """The scorer in a local folder, or of that name on the hub (from the local cache where it is there)."""
     where = f"hf:{argument}"
     context, library = LoadContext.of(where, options, "prompt", "settings"), loading.library_of()
     route, device = settings_of(ImageRoute, options.settings, where=where), context.device
@@ -66,7 +63,6 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
 
 
 def backbone(argument: str) -> Backbone:
-    """The same model for training, in fp32 on the CPU."""
     where = f"hf:{argument}"
     model, revision, processor, tokenizer = _loaded(loading.library_of(), argument, where)
     card = {"kind": "hf", "config": json.loads(model.config.to_json_string()), "from": argument}
@@ -87,7 +83,6 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
 
 
 def _loaded(library: Any, argument: str, where: str) -> tuple[Any, str, Any, Any]:
-    """Model, revision on the hub, image processor and tokenizer."""
     loading.check_place(argument, where)
     with loading.quiet(library):
         model, revision = loading.weights_of(library, argument, where)
@@ -190,10 +185,7 @@ def _processed(processor: Any, pictures: list[PIL.Image.Image]) -> Tensor:
 
 
 def preparation_for(processor: Any, *, where: str) -> Resized | Untouched:
-    """A preparation by Pillow that replaces the processor; `Untouched` where it does anything else.
-
-    That is resizing, cropping and scaling alone, to the same picture up to a level or two of 255.
-    """
+    """Resizing by Pillow where that equals the processor to a level or two of 255; else `Untouched`."""
     what = "its image processor cannot prepare a picture"
     hint = "is preprocessor_config.json as it was published?"
     # Over sizes that are none, transformers raises anything from AttributeError to OverflowError.
@@ -275,12 +267,10 @@ class HfNetwork(LibraryNetwork):
         self.pad, self._where = pad, where
 
     def encode_images(self, pixels: Tensor) -> Encoded:
-        """(batch, 3, height, width) to (batch, width)."""
         output = self.model.get_image_features(pixel_values=pixels)
         return Encoded(features_of(output, self._where))
 
     def encode_texts(self, tokens: Tensor) -> Encoded:
-        """(batch, length) to (batch, width)."""
         return Encoded(features_of(self._texts(tokens), self._where))
 
     def local_images(self, pixels: Tensor) -> Local:
@@ -302,7 +292,6 @@ class HfNetwork(LibraryNetwork):
         return Local(output.pooler_output, output.last_hidden_state, places > ends[:, None])
 
     def projections(self) -> Sequence[nn.Parameter]:
-        """`visual_projection.weight` and `text_projection.weight`, where there are both (CLIP's kind)."""
         layers = [getattr(self.model, f"{side}_projection", None) for side in ("visual", "text")]
         weights = [layer.weight for layer in layers if isinstance(layer, nn.Linear)]
         return tuple(weights) if len(weights) == 2 else ()
@@ -312,7 +301,6 @@ class HfNetwork(LibraryNetwork):
         return self.model.get_text_features(input_ids=tokens, **mask)
 
     def towers(self, backbone: Backbone, device: torch.device, dtype: torch.dtype, precision: str) -> Towers:
-        """The towers for scoring, with the lengths of captions and, of CLIP, single tokens."""
         tokens = backbone.tokens
         assert isinstance(tokens, HfTokens)
 
@@ -329,7 +317,6 @@ class HfNetwork(LibraryNetwork):
 
 
 def features_of(output: Any, where: str) -> Tensor:
-    """The (batch, width) tensor in a model's output: itself, or its `pooler_output`."""
     features = output if isinstance(output, Tensor) else getattr(output, "pooler_output", None)
     if features is None or features.ndim != 2:
         given = type(output).__name__ if features is None else tuple(features.shape)

@@ -1,7 +1,4 @@
-"""Models, tokenizers and image processors of the package transformers, from a folder or from the hub.
-
-Code that comes with a checkpoint is never run.
-"""
+"""Models, tokenizers and image processors of transformers; code that comes with a checkpoint is never run."""
 
 import json
 import re
@@ -30,7 +27,6 @@ _UNUSED = r"(.*\.)?(logit_scale|logit_bias|temperature|position_ids)|pooler\..*"
 
 
 def library_of() -> Any:
-    """The package transformers; raises `MissingExtraError` where it is not installed."""
     return runtime.library("transformers")
 
 
@@ -67,10 +63,7 @@ def check_place(argument: str, where: str) -> None:
 def weights_of(
     library: Any, argument: str, where: str, *, kind: Any = None, unused: str = ""
 ) -> tuple[Any, str]:
-    """The model with all weights that an answer depends on, and its revision of the hub.
-
-    `kind` is its class; parameters that match `unused` may be missing.
-    """
+    """The model of class `kind` and its revision; weights may be missing where they match `unused`."""
     with loading_errors("model", where):
         how = {"trust_remote_code": False, "weights_only": True, "local_files_only": Path(argument).is_dir()}
         model, report = (kind or library.AutoModel).from_pretrained(argument, output_loading_info=True, **how)
@@ -102,7 +95,6 @@ def can_cut(model: Any) -> bool:
 
 
 def length_of(config: Any, tokenizer: Any) -> int:
-    """The number of tokens of a caption that the model reads."""
     text = getattr(config, "text_config", config)
     positions = int(getattr(text, "max_position_embeddings", 77))
     # RoBERTa's positions start after its padding mark, so two of them are never used.
@@ -164,12 +156,10 @@ def pretrained(
 
 
 def processing_of(processor: Any) -> str:
-    """What an image processor does to pixels, for an identity."""
     return canonical_json(json.loads(processor.to_json_string()))
 
 
 def tokenizer_digest(tokenizer: Any) -> str:
-    """Hex digits that identify a tokenizer's behaviour."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None:
         return digest_value(backend.to_str())
@@ -204,7 +194,6 @@ class HfTokens:
 
     @classmethod
     def of(cls, model: Any, tokenizer: Any) -> "HfTokens":
-        """The tokens of a dual encoder."""
         lower = model.config.model_type in LOWER_CASED
         return cls(tokenizer, length_of(model.config, tokenizer), can_cut(model), lower)
 
@@ -218,16 +207,13 @@ class HfTokens:
         return self.tokenizer(self._cased(texts), padding="longest" if self.cut else "max_length", **how)
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of each text, truncated to the model's length and not padded."""
         encoding = self.tokenizer(self._cased(texts), truncation=True, max_length=self.length)
         return [list(ids) for ids in encoding["input_ids"]]
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """The number of ids that the model computes of each text."""
         return [len(ids) for ids in self.ids(texts)] if self.cut else [self.length] * len(texts)
 
     def left_out(self, texts: Sequence[str]) -> list[int]:
-        """The number of ids of each text that are cut off."""
         encoding = self.tokenizer(self._cased(texts), truncation=False, verbose=False)
         return [max(0, len(ids) - self.length) for ids in encoding["input_ids"]]
 

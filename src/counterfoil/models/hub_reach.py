@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
-#: Seconds that the hub has to answer.
 _PATIENCE = 5
 
 
@@ -29,7 +28,6 @@ def unreachable() -> str:
 
 
 def in_cache(name: str) -> bool:
-    """Whether the configuration of a model of the hub is in the cache."""
     try:
         from huggingface_hub import try_to_load_from_cache
     except ImportError:

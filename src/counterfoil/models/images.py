@@ -1,8 +1,6 @@
 """From image records to arrays of bytes, in worker processes that never import torch.
 
-The pool is Python's own: an error raised in a worker arrives as itself, and arrays travel through pipes (no
-shared memory to run out of). How far `resize=device` and `compile=yes` move embeddings and decisions is
-measured by `benchmarks/routes.py`.
+The pool is Python's own: an error in a worker arrives as itself, and there is no shared memory to run out of.
 """
 
 import multiprocessing
@@ -31,11 +29,9 @@ from counterfoil.inputs.fields import setting
 from counterfoil.inputs.files import is_distant
 from counterfoil.models.base import ImageBatches
 
-#: Images at a distance that are read at a time.
 _READS = 16
 #: How many times as long as wide a picture may be: resized by its shorter side, 1 x 20,000 takes 3 GB.
 _LONGEST = 300
-#: Sources that are files, or lie in one.
 _PLACED = (FileSource, TarSource)
 
 
@@ -81,7 +77,6 @@ class Untouched:
     """All pixels as decoded, for models that bring their own processing."""
 
     def __call__(self, picture: PIL.Image.Image) -> UInt8[ndarray, "height width 3"]:
-        """The pixels as they are."""
         return np.asarray(picture)
 
 
@@ -92,8 +87,7 @@ UNTOUCHED = Untouched()
 class Resized:
     """Resize and crop to `size` as open_clip's evaluation does, kept as bytes.
 
-    `corner` says where the crop begins if the margins are not even: open_clip rounds half to even,
-    transformers rounds down.
+    Of uneven margins (`corner`) open_clip rounds half to even, transformers down.
     """
 
     size: int
@@ -102,7 +96,6 @@ class Resized:
     corner: Literal["even", "floor"] = "even"
 
     def __call__(self, picture: PIL.Image.Image) -> UInt8[ndarray, "size size 3"]:
-        """(size, size, 3) bytes."""
         kind = PIL.Image.Resampling[self.interpolation.upper()]
         width, height = self.target(*picture.size)
         resized = picture.resize((width, height), kind)
@@ -124,25 +117,21 @@ class Resized:
         return (self.size, longer) if width <= height else (longer, self.size)
 
     def corner_at(self, width: int, height: int) -> tuple[int, int]:
-        """Left and top of the crop in a resized picture."""
         margins = (width - self.size) / 2.0, (height - self.size) / 2.0
         left, top = (int(margin) if self.corner == "floor" else round(margin) for margin in margins)
         return left, top
 
 
-#: What is made of an image by a preparation.
 Read = Callable[[Preparation, Image], ndarray]
 
 
 def prepared(
     batches: ImageBatches, preparation: Preparation, *, workers: int, read: Read = inputs_of
 ) -> Generator[list[ndarray], None, None]:
-    """Each batch of images as a list of pixel arrays, in order.
+    """Each batch of images as a list of pixel arrays, in order, up to two batches per worker ahead.
 
-    With `workers` that many processes decode and prepare, up to two batches each ahead of the one asked for;
-    a single batch is prepared here, which takes less than a process takes to start. Processes do not import
-    the script that runs, so it needs no `if __name__ == "__main__"`. What cannot be read is raised when its
-    batch's turn comes.
+    A single batch is prepared here. Processes do not import the script that runs, so it needs no
+    `if __name__ == "__main__"`. What cannot be read is raised when its batch's turn comes.
     """
     if not workers or len(batches) < 2 or isinstance(preparation, ImageReader):
         for batch in batches:
@@ -235,11 +224,9 @@ class ImageRoute:
     compile: Literal["no", "yes"] = setting("no", "Compile the image tower.")
 
     def facts(self) -> dict[str, str]:
-        """What of the route is not the default, for an identity."""
         return {name: value for name, value in asdict(self).items() if value not in ("host", "no")}
 
     def preparation(self, resized: Preparation, *, where: str) -> Preparation:
-        """What workers do to a picture on this route."""
         if self.resize == "host":
             return resized
         if not isinstance(resized, Resized):

@@ -1,11 +1,8 @@
 """Cross-encoders of the package transformers: `itm:NAME_OR_FOLDER` and `regions:NAME_OR_FOLDER`.
 
-BLIP, BLIP-2, ViLT and FLAVA look at pixels; the setting `protocol` names one of several ways to score a pair.
-LXMERT and VisualBERT read region features from files (`counterfoil.models.region_files`), and ids of images
-mean something in their own benchmark only, so their scores are computed anew in every run.
-
 Each family follows its model's own `forward` without what a score does not need, and runs the image tower
-once for all captions of an image. Tests hold each to the library's call for one pair at a time.
+once for all captions of an image. Ids of regions mean something in their own benchmark only, so scores of
+regions are computed anew in every run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,8 +34,6 @@ Kind = TypeVar("Kind", bound=Matcher)
 
 @dataclass(frozen=True, eq=False)
 class PixelFamily(Matcher):
-    """A model with its image processor."""
-
     protocols: ClassVar[tuple[str, ...]] = ("itm",)
     text: ClassVar[str] = "text_config"
     #: The most tokens of a caption by protocol, where published numbers are of fewer than the model reads.
@@ -55,7 +50,6 @@ class PixelFamily(Matcher):
 
 
 def cosines(images: Sequence[Tensor], captions: Tensor, pairs: TokenizedPairs) -> Tensor:
-    """The cosine of each pair's image with its caption, unit vectors both."""
     stacked = torch.stack(list(images))
     return (stacked[pairs.image_of].float() * captions[pairs.caption_of].float()).sum(dim=-1)
 
@@ -73,13 +67,11 @@ class Blip(PixelFamily):
     lengths: ClassVar[dict[str, int]] = {"retrieval": 35}
 
     def images(self, pictures: Sequence[ndarray]) -> list[State]:
-        """The states of all patches, and the unit vector of the whole."""
         states = self.model.vision_model(**self.pixels(pictures)).last_hidden_state
         whole = normalize(self.model.vision_proj(states[:, 0]), dim=-1)
         return list(zip(states, whole, strict=True))
 
     def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
-        """Probabilities in [0, 1]; cosines in [-1, 1]; of `retrieval` a logit plus a cosine."""
         if self.protocol == "itm":
             return probability(self._logits([states for states, _ in images], pairs, pairs.ids))
         text = self.model.text_encoder(input_ids=pairs.ids, attention_mask=pairs.mask).last_hidden_state
@@ -92,10 +84,7 @@ class Blip(PixelFamily):
         return self._logits([states for states, _ in images], pairs, ids)[:, 1].float() + cosine
 
     def encoder_token(self) -> int:
-        """The id of the token [ENC], which stands in the place of [CLS] under `retrieval`.
-
-        It follows [DEC] at the end of the vocabulary, where the tokenizers of transformers name neither.
-        """
+        """The id of [ENC], in the place of [CLS] under `retrieval`; unnamed it follows [DEC] at the end."""
         token = self.tokenizer.get_vocab().get("[ENC]")
         size = int(self.model.config.text_config.vocab_size)
         if token is None and size != len(self.tokenizer) + 2:
@@ -107,8 +96,7 @@ class Blip(PixelFamily):
     def _logits(self, images: Sequence[Tensor], pairs: TokenizedPairs, ids: Tensor) -> Tensor:
         """(pairs, 2) of the matching head.
 
-        Keys and values of the patches, most of the work, are computed once per image; the queries of its
-        captions stand one after another.
+        Keys and values of patches are computed once per image; the queries of its captions stand in a row.
         """
         patches = torch.stack(list(images))
         hidden = self.model.text_encoder.embeddings(input_ids=ids)[pairs.caption_of]
@@ -136,7 +124,6 @@ class Blip(PixelFamily):
         return self.model.itm_head(hidden[:, 0])
 
     def crossed(self, picture: ndarray, ids: Sequence[int]) -> saliency.TokenMaps:
-        """BLIP: the words of its text encoder look at patches."""
         model = self.model
         text = torch.tensor([list(ids)], device=self.device)
         if self.protocol == "retrieval":
@@ -166,7 +153,6 @@ class Blip2(PixelFamily):
     text = "qformer_config"
 
     def images(self, pictures: Sequence[ndarray]) -> list[State]:
-        """The states of all patches; of `itc` the unit vectors of the queries alone."""
         states = self.model.vision_model(**self.pixels(pictures)).last_hidden_state
         if self.protocol == "itm":
             return [(row,) for row in states]
@@ -176,7 +162,6 @@ class Blip2(PixelFamily):
         return [(row,) for row in normalize(projection(output.to(projection.weight.dtype)), dim=-1)]
 
     def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
-        """Probabilities in [0, 1], or cosines in [-1, 1]."""
         states = torch.stack([queries_of for (queries_of,) in images])[pairs.image_of]
         if self.protocol == "itm":
             ids, mask = pairs.ids[pairs.caption_of], pairs.mask[pairs.caption_of]
@@ -199,14 +184,12 @@ class Blip2(PixelFamily):
 class Vilt(PixelFamily):
     """ViLT (Kim et al. 2021): one transformer over words and patches; the score is a logit.
 
-    A picture keeps its proportions, so the number of patches differs; where a model reads fewer than there
-    are, transformers draws some, here from seed 0.
+    Of more patches than a model reads transformers draws some, here from seed 0.
     """
 
     kind = "ViltForImageAndTextRetrieval"
 
     def images(self, pictures: Sequence[ndarray]) -> list[State]:
-        """The embedded patches after a class token, and which of them are of the picture."""
         embeddings, most = self.model.vilt.embeddings, self.model.config.max_image_length
         states = []
         for picture in pictures:
@@ -219,14 +202,12 @@ class Vilt(PixelFamily):
         return states
 
     def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
-        """Logits, of any size."""
         patches, mask = padded(images, pairs)
         inputs = {"input_ids": pairs.ids[pairs.caption_of], "attention_mask": pairs.mask[pairs.caption_of]}
         logits: Tensor = self.model(image_embeds=patches, pixel_mask=mask, **inputs).logits
         return logits[:, 0]
 
     def stream(self, picture: ndarray, ids: Sequence[int]) -> saliency.Stream:
-        """ViLT: words, then a class token of the picture and its patches."""
         embed, inputs = self.model.vilt.embeddings.visual_embed, self.pixels([picture])
         most = self.model.config.max_image_length
         with torch.no_grad(), drawn_from(0):
@@ -259,17 +240,14 @@ class Flava(PixelFamily):
     unused = r"(image_codebook|mim_head|mlm_head|mmm_image_head|mmm_text_head)\..*"
 
     def images(self, pictures: Sequence[ndarray]) -> list[State]:
-        """The states that the third tower reads; of `contrastive` a unit vector."""
         flava = self.model.flava
         output = flava.image_model(**self.pixels(pictures), output_hidden_states=True)
         if self.protocol == "itm":
-            # The states before the tower's last norm.
             return [(row,) for row in flava.image_to_mm_projection(output.hidden_states[-1])]
         whole = normalize(flava.image_projection(output.last_hidden_state[:, 0]), dim=-1)
         return [(row,) for row in whole]
 
     def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
-        """Probabilities in [0, 1], or cosines in [-1, 1]."""
         states = [state for (state,) in images]
         if self.protocol == "itm":
             return probability(self.model.itm_head(self.together(states, pairs).last_hidden_state))
@@ -292,7 +270,6 @@ class Flava(PixelFamily):
         )
 
     def stream(self, picture: ndarray, ids: Sequence[int]) -> saliency.Stream:
-        """FLAVA: a class token of the pair, one of the picture and its patches, then words."""
         with torch.no_grad():
             (states,) = self.images([picture])
             output = self.together(list(states), saliency.one_pair(self, ids), output_attentions=True)
@@ -304,8 +281,6 @@ class Flava(PixelFamily):
 
 @dataclass(frozen=True, eq=False)
 class RegionFamily(Matcher):
-    """A model of regions."""
-
     width: ClassVar[str]
     placed: ClassVar[bool]
     #: The class of the matching head that means "the caption is of the image", unless it is set.
@@ -314,7 +289,6 @@ class RegionFamily(Matcher):
     match: int
 
     def tensors(self, regions: Sequence[Regions]) -> tuple[Tensor, Tensor, Tensor]:
-        """Features, boxes and mask of images, padded to the most regions."""
         for image in regions:
             image.within(int(getattr(self.model.config, self.width)), self.where)
             if self.placed and image.boxes is None:
@@ -331,10 +305,7 @@ class RegionFamily(Matcher):
 
 
 class Lxmert(RegionFamily):
-    """LXMERT (Tan and Bansal 2019): layers over words, over regions with boxes, and over both.
-
-    The score is the probability of class 1 of `cross_relationship_score`.
-    """
+    """LXMERT (Tan and Bansal 2019): the score is the probability of class 1 of `cross_relationship_score`."""
 
     kind = "LxmertForPreTraining"
     width = "visual_feat_dim"
@@ -343,7 +314,6 @@ class Lxmert(RegionFamily):
     matching = 1
 
     def images(self, regions: Sequence[Regions]) -> list[State]:
-        """The states of the regions after the layers that read nothing else, and their mask."""
         features, boxes, mask = self.tensors(regions)
         encoder, bias = self.model.lxmert.encoder, cross_encoder.attention_bias(mask, self.dtype)
         states = encoder.visn_fc(features, boxes)
@@ -352,7 +322,6 @@ class Lxmert(RegionFamily):
         return list(zip(states, mask, strict=True))
 
     def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
-        """Probabilities in [0, 1]."""
         lxmert, bias = self.model.lxmert, pairs.bias(self.dtype)
         words = lxmert.embeddings(pairs.ids, torch.zeros_like(pairs.ids))
         for layer in lxmert.encoder.layer:
@@ -366,7 +335,6 @@ class Lxmert(RegionFamily):
         return probability(logits, self.match)
 
     def crossed(self, regions: Any, ids: Sequence[int]) -> saliency.TokenMaps:
-        """LXMERT: words look at regions."""
         attention = saliency.inner_layer(self.model.lxmert.encoder.x_layers).visual_attention.att
         fill = saliency.painted(regions, self.where)
         head = self.model.cls.seq_relationship
@@ -392,24 +360,20 @@ class VisualBert(RegionFamily):
     matching = 0
 
     def images(self, regions: Sequence[Regions]) -> list[State]:
-        """The features and their mask: nothing is computed before the caption is known."""
         features, _, mask = self.tensors(regions)
         return list(zip(features, mask, strict=True))
 
     def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
-        """Probabilities in [0, 1]."""
         pooled = self.together(images, pairs).pooler_output
         return probability(self.model.cls.seq_relationship(pooled), self.match)
 
     def together(self, images: Sequence[State], pairs: TokenizedPairs, **options: Any) -> Any:
-        """The transformer over the captions and regions of `pairs`, with its `options`."""
         features, mask = padded(images, pairs)
         words = {"input_ids": pairs.ids[pairs.caption_of], "attention_mask": pairs.mask[pairs.caption_of]}
         seen = {"visual_attention_mask": mask, "visual_token_type_ids": torch.ones_like(mask)}
         return self.model.visual_bert(visual_embeds=features, **words, **seen, **options)
 
     def stream(self, regions: Any, ids: Sequence[int]) -> saliency.Stream:
-        """VisualBERT: words, then regions."""
         with torch.no_grad():
             pair = saliency.one_pair(self, ids)
             output = self.together(self.images([regions]), pair, output_attentions=True)
@@ -423,7 +387,6 @@ REGION_FAMILIES: dict[str, type[RegionFamily]] = {"lxmert": Lxmert, "visual_bert
 
 
 def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
-    """The scorer `itm:NAME_OR_FOLDER`."""
     where = f"itm:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
     allowed, hint = "BLIP, BLIP-2, ViLT, FLAVA", "a dual encoder of transformers is hf:..."
@@ -454,7 +417,6 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
 
 
 def load_regions(argument: str, options: Options = DEFAULT) -> CrossEncoder:
-    """The scorer `regions:NAME_OR_FOLDER`, with the regions of images in files."""
     where = f"regions:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
     settings = settings_of(RegionSettings, options.settings, where=where)
@@ -492,7 +454,6 @@ def _family(
 def _opened(
     context: LoadContext, library: Any, argument: str, family: type[Matcher], **options: Any
 ) -> loading.Pretrained:
-    """The model of a family; raises `ModelError` as `pretrained`, and for a tokenizer that knows no words."""
     kind = getattr(library, family.kind)
     opened = loading.pretrained(context, library, argument, kind=kind, unused=family.unused, **options)
     loading.check_words(opened.tokenizer, context.where)

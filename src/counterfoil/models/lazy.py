@@ -1,8 +1,6 @@
 """Models that are loaded only when something is left to compute.
 
-A second run finds all its embeddings in the cache and needs only the model's identity, which is kept beside
-the cache under everything that made it. Only local files and folders are remembered: what a name on a hub
-stands for can change behind it.
+Identities are kept beside the cache under all that made them; of local files alone: a hub's names can change.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,10 +36,7 @@ def lazy(
     *,
     named_models: Sequence[str] = (),
 ) -> Any:
-    """The scorer that `load(argument, options)` gives, loaded later if `folder` remembers its identity.
-
-    A model on a hub, also behind the settings `named_models`, is not remembered.
-    """
+    """What `load(argument, options)` gives, loaded later where `folder` remembers its identity."""
     files = _files(argument)
     further = [options.settings[name] for name in named_models if options.settings.get(name)]
     if not files or not all(map(_files, further)):
@@ -99,7 +94,6 @@ class _Lazy:
     _load: Callable[[], Any]
     _memo: Path
     needs: tuple[str, ...] = ("images", "captions")
-    #: Whether the model counts the captions that it cuts off.
     limited: bool = True
     #: Whether embeddings are compared by cosine; else the model is asked how.
     cosine: bool = True
@@ -112,7 +106,6 @@ class _Lazy:
         return {**self.__dict__, "_loaded": None}
 
     def model(self) -> Any:
-        """The model itself, loaded now; raises `ModelError` where it is not the one remembered."""
         if self._loaded is None:
             loaded = self._load()
             if loaded.identity != self.identity:
@@ -124,25 +117,19 @@ class _Lazy:
         return self._loaded
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
-        """How many captions the model cuts off; 0 where it cannot tell."""
         return base.truncated(self.model(), captions) if self.limited else 0
 
 
 class LazyPairScorer(_Lazy):
-    """A scorer of pairs whose model is loaded when a batch asks for it."""
-
     does = ("scores_pairs",)
 
     def score_pairs(self, batches: base.PairBatches, *, workers: int = 0) -> base.BatchNumbers:
-        """As the model's; nothing is loaded for no batches."""
         return base.stream_pairs(self.model(), batches, workers=workers) if batches else iter(())
 
     heats = _held("heats")
 
 
 class LazyEmbedder(_Lazy):
-    """An embedder whose model is loaded when a batch asks for it."""
-
     does = ("embeds",)
 
     embed_images = _delegated("embed_images")
@@ -151,24 +138,19 @@ class LazyEmbedder(_Lazy):
     patches = _held("patches")
 
     def compare(self, captions: base.PairVectors, images: base.PairVectors) -> Float[ndarray, "pairs"]:
-        """The cosine of captions[i] with images[i]; as the model's, where it compares in another way."""
         return base.cosines(captions, images) if self.cosine else self.model().compare(captions, images)
 
     @property
     def comparison(self) -> RowSimilarity | None:
-        """How a gallery's rows are compared where that is not the cosine."""
         return None if self.cosine else getattr(self.model(), "comparison", None)
 
     @property
     def local(self) -> "LazyTokenEncoder | None":
-        """The same model part by part, loaded when a batch asks for it; None where it cannot be asked so."""
         return None if self.parts is None else LazyTokenEncoder(self.parts, self)
 
 
 @dataclass(frozen=True, eq=False)
 class LazyTokenEncoder:
-    """The tokens and frames of a model that is loaded when a batch asks for it."""
-
     identity: base.Identity
     _whole: LazyEmbedder
 
@@ -176,7 +158,6 @@ class LazyTokenEncoder:
     token_ids = _delegated("token_ids", list)
 
     def model(self) -> Any:
-        """The model's tokens and frames, loaded now."""
         return self._whole.model().local
 
     def embed_frames(self, batches: base.ImageBatches, *, workers: int = 0) -> BatchFrames:
@@ -186,7 +167,6 @@ class LazyTokenEncoder:
         return self.model().embed_frames(batches, workers=workers)
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
-        """How many captions the model cuts off."""
         return self._whole.over_limit(captions)
 
 

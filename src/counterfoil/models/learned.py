@@ -1,8 +1,7 @@
-"""Blind scorers that learn from the other questions of the benchmark that they answer.
+"""Blind scorers that learn from the other questions of a benchmark, which share no item with that answered.
 
-`blind:unigram` knows how often words are, `blind:bag-of-words` which words right captions have, and
-`blind:learned` also which neighbours words have, how long captions are and where they differ. Each question
-is answered by what was learned from others, which share no item with it (`benchmarks.contrasts`).
+`unigram` knows word frequencies, `bag-of-words` which words right captions have, and `learned` also which
+neighbours words have, how long captions are and where they differ.
 """
 
 from collections import Counter
@@ -24,7 +23,6 @@ from counterfoil.models.base import Identity, Options, reject_unused_options, te
 
 #: The weight of the squared length of the coefficients of a fit.
 RIDGE = 1.0
-#: Features that fewer pairs of captions differ in are left out of a fit.
 LEAST = 2
 
 
@@ -40,14 +38,11 @@ def log_frequencies(contrasts: Contrasts) -> Float[ndarray, "rows"]:
 
 @dataclass(frozen=True, eq=False)
 class WordFrequencies:
-    """How often words were counted, in all `total`."""
-
     counts: Mapping[str, int]
     total: int
 
     @classmethod
     def of(cls, captions: Iterable[Sequence[str]]) -> "WordFrequencies":
-        """Those of captions in words."""
         counts = Counter(chain.from_iterable(captions))
         return cls(counts, counts.total())
 
@@ -93,7 +88,6 @@ def learned_scores(contrasts: Contrasts, *, ngrams: int, shape: bool) -> Float[n
 
     named = []
     for tokens in contrasts.tokens:
-        # Of neighbours the ends are some.
         neighbours = pairwise(["^", *tokens, "$"]) if ngrams > 1 else ()
         named.append(sorted({*tokens, *map(" ".join, neighbours)}))
     names = {name: at for at, name in enumerate(sorted({name for row in named for name in row}))}
@@ -166,7 +160,6 @@ class LearnedScorer:
     kind: str
 
     def answer(self, contrasts: Contrasts) -> Float[ndarray, "rows"]:
-        """A score of every caption, higher for one that is more likely right; 0 where nothing is learned."""
         if self.kind == "unigram":
             return log_frequencies(contrasts)
         more = self.kind == "learned"
@@ -198,5 +191,4 @@ class Unigram:
     table: WordFrequencies
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
-        """One number per pair, below 0; raises `DataError` where a caption's text is not at hand."""
         return np.array([self.table.mean_log(words(text_of(caption))) for caption in captions])

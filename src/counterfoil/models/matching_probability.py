@@ -1,9 +1,7 @@
 """Similarity of items that are not one point each, in NumPy alone, and PCME's matching probability.
 
-A Gaussian's row is its mean, of length one, followed by the logarithms of its variances. Two points at a
-distance d match with the probability sigmoid(2 (shift - scale d)) (Chun et al. 2021), whose mean is taken
-over samples. Scores are logarithms of probabilities: what is nearly impossible or nearly certain is still
-told apart.
+A Gaussian's row is its mean, of length one, then its log-variances. Points at a distance d match with
+probability sigmoid(2 (shift - scale d)) (Chun et al. 2021); scores are logarithms of its mean over samples.
 """
 
 from dataclasses import dataclass
@@ -46,7 +44,6 @@ class MostSimilarHeads:
     heads: int
 
     def pairs(self, captions: PairRows, images: PairRows) -> PairScores:
-        """The score of captions[i] with images[i]."""
         left, right = (
             rows.astype(np.float64).reshape(len(rows), self.heads, rows.shape[1] // self.heads)
             for rows in (captions, images)
@@ -54,7 +51,6 @@ class MostSimilarHeads:
         return np.einsum("nkd,nld->nkl", left, right).max(axis=(1, 2))
 
     def block(self, images: ImageRows, captions: CaptionRows) -> Block:
-        """The scores of all images with all captions, one product of matrices per pair of heads."""
         best: ndarray | None = None
         for left in np.split(images, self.heads, axis=1):
             for right in np.split(captions, self.heads, axis=1):
@@ -74,8 +70,7 @@ _AT_ONCE = 1 << 19
 class Sampled:
     """The logarithm of the mean probability over samples x samples pairs of draws of an image and a caption.
 
-    The noise is drawn once from `seed`, for images and for captions, and shared by all items: a score depends
-    on nothing but its two rows, and the errors of different pairs go together.
+    The noise is drawn once from `seed` and shared by all items: a score depends on its two rows alone.
     """
 
     scale: float
@@ -86,14 +81,12 @@ class Sampled:
     def draws(
         self, rows: Float[ndarray, "items twice"], *, images: bool
     ) -> Float[ndarray, "items samples width"]:
-        """The samples of each item, in the precision of its row."""
         width = rows.shape[1] // 2
         rng = np.random.default_rng([self.seed, int(images)])
         noise = rng.standard_normal((self.samples, width)).astype(rows.dtype)
         return rows[:, None, :width] + np.exp(rows[:, None, width:] / 2) * noise
 
     def pairs(self, captions: PairRows, images: PairRows) -> PairScores:
-        """The log-probability of captions[i] with images[i]; at most 0."""
         scores = np.empty(len(captions))
         step = max(1, _AT_ONCE // max(1, self.samples**2 * captions.shape[1]))
         for lo in range(0, len(captions), step):
@@ -106,7 +99,6 @@ class Sampled:
         return scores
 
     def block(self, images: ImageRows, captions: CaptionRows) -> Block:
-        """The log-probabilities of all images with all captions."""
         scores = np.empty((len(images), len(captions)), np.result_type(images, captions))
         n, width = self.samples, images.shape[1] // 2
         # First samples, then second ones, and so on: sums over samples then run along whole lines of items.

@@ -1,8 +1,4 @@
-"""Trainable networks: dual encoders of every library, detectors on top of them, and both as scorers.
-
-A `Network` is only arithmetic. A `Backbone` adds its inputs (pictures to pixels, texts to tokens) and the
-card that it is built from again.
-"""
+"""Trainable networks, their inputs (`Backbone`), detectors on top of them, and both as scorers."""
 
 import json
 import tempfile
@@ -66,17 +62,13 @@ class Answer(NamedTuple):
 
     images: Encoded
     texts: Encoded
-    #: Logarithm of the inverse temperature, a scalar.
     logit_scale: Tensor
     #: Scale and shift of PCME's matching probability, (2,).
     match: Tensor | None = None
 
 
 class Network(nn.Module):
-    """Two towers and a temperature: `logit_scale` is the logarithm of its inverse, as in CLIP.
-
-    `forward` encodes both sides at once, so that distributed training sees every parameter.
-    """
+    """Two towers and `logit_scale`, the logarithm of the inverse temperature, as in CLIP."""
 
     logit_scale: nn.Parameter
 
@@ -93,7 +85,6 @@ class Network(nn.Module):
         return one_place(self.encode_images(pixels).points)
 
     def local_texts(self, tokens: Tensor) -> Local:
-        """The same of texts and their words, padding marked."""
         return one_place(self.encode_texts(tokens).points)
 
     def forward(self, pixels: Tensor, tokens: Tensor) -> Answer:
@@ -135,7 +126,6 @@ class Network(nn.Module):
     def towers(
         self, backbone: "Backbone", device: torch.device, dtype: torch.dtype, precision: str
     ) -> Towers:
-        """The towers for scoring, of a network that is on `device` with activations of `dtype`."""
         return self.plain_towers(backbone, device, dtype)
 
 
@@ -146,27 +136,22 @@ class PlacesNetwork(Network):
     text: nn.Module
 
     def encode_images(self, pixels: Tensor) -> Encoded:
-        """(batch, width) points of what the image tower takes."""
         return Encoded(self.visual(pixels).whole)
 
     def encode_texts(self, tokens: Tensor) -> Encoded:
-        """(batch, width) points of (batch, length) word ids."""
         return Encoded(self.text(tokens).whole)
 
     def local_images(self, pixels: Tensor) -> Local:
-        """The same, and the cells of the picture, or its regions."""
         return self.visual(pixels)
 
     def local_texts(self, tokens: Tensor) -> Local:
-        """The same, and the words."""
         return self.text(tokens)
 
 
 class LibraryNetwork(Network):
-    """The two towers of a library's model, which is kept whole as `model`.
+    """The two towers of a library's `model`.
 
-    The bias of sigmoid losses (`logit_bias`) and the parameters `unused` become buffers: no loss here depends
-    on them, and distributed training wants parameters that are used.
+    `logit_bias` and `unused` parameters become buffers: distributed training wants parameters that are used.
     """
 
     def __init__(self, model: nn.Module, *, unused: Sequence[str] = ()) -> None:
@@ -180,12 +165,10 @@ class LibraryNetwork(Network):
 
     @property
     def logit_scale(self) -> nn.Parameter:
-        """Logarithm of the inverse temperature."""
         return self.model.logit_scale
 
     @property
     def logit_bias(self) -> Tensor | None:
-        """The bias that a sigmoid loss adds to every logit, where the model has one."""
         return getattr(self.model, "logit_bias", None)
 
 
@@ -204,11 +187,9 @@ class Backbone:
     card: Mapping[str, Any] = field(default_factory=dict)
     #: The files of tokenizer and image processor that a checkpoint keeps, by name.
     files: Callable[[], Mapping[str, bytes]] = dict
-    #: How pictures come to the towers of a scorer.
     route: ImageRoute = field(default_factory=ImageRoute)
 
     def device(self) -> torch.device:
-        """The network's device."""
         return self.network.logit_scale.device
 
     @property
@@ -237,8 +218,7 @@ def processor_files(parts: Sequence[Any], name: str, config: Mapping[str, Any]) 
 class DetectorNetwork(Network):
     """A sigmoid unit per modality on a frozen network: its points are (batch, 1) logits of being synthetic.
 
-    Source: BiVLC section 5.3 and Appendix E.3. As in the released code a unit sees the projected embedding,
-    which is not normalised.
+    As in the released code a unit sees the embedding before it is normalised (BiVLC section 5.3, E.3).
     """
 
     def __init__(self, inner: Network, width: int) -> None:
@@ -248,7 +228,6 @@ class DetectorNetwork(Network):
 
     @property
     def logit_scale(self) -> nn.Parameter:
-        """The temperature of the network below; no detector depends on it."""
         return self.inner.logit_scale
 
     def train(self, mode: bool = True) -> "DetectorNetwork":
@@ -258,15 +237,12 @@ class DetectorNetwork(Network):
         return self
 
     def encode_images(self, pixels: Tensor) -> Encoded:
-        """(batch, 3, height, width) to logits (batch, 1)."""
         return Encoded(self.image_unit(unit_input(self.inner.encode_images(pixels))))
 
     def encode_texts(self, tokens: Tensor) -> Encoded:
-        """(batch, length) to logits (batch, 1)."""
         return Encoded(self.text_unit(unit_input(self.inner.encode_texts(tokens))))
 
     def heads(self) -> Sequence[nn.Parameter]:
-        """Weight and bias of both units."""
         return (*self.image_unit.parameters(), *self.text_unit.parameters())
 
 
@@ -298,23 +274,19 @@ class Detector:
 
     identity: base.Identity
     preparation: Preparation
-    #: Prepared pictures, and texts, to logits (batch, 1).
     towers: Towers
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def image_probabilities(self, batches: base.ImageBatches, *, workers: int = 0) -> base.BatchNumbers:
-        """(batch,) float32 in [0, 1] per batch; raises `DataError` naming a file that cannot be read."""
         with closing(prepared(batches, self.preparation, workers=workers)) as stream:
             for arrays in stream:
                 yield _probabilities(self.towers.images, arrays)
 
     def caption_probabilities(self, batches: base.CaptionBatches) -> base.BatchNumbers:
-        """(batch,) float32 in [0, 1] per batch; raises `DataError` where a text is not at hand."""
         for batch in batches:
             yield _probabilities(self.towers.texts, [base.text_of(caption) for caption in batch])
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
-        """Tokens of each caption."""
         return self.towers.count([base.text_of(caption) for caption in captions])
 
 
@@ -333,7 +305,6 @@ def network_scorer(
     files: Mapping[str, str] | None = None,
     recipe: str = "",
 ) -> DualEncoder | Detector:
-    """The scorer of a backbone on a device and in a precision; its network is frozen, moved and rounded."""
     detects = isinstance(backbone.network, DetectorNetwork)
     context = LoadContext.of(where, options, "settings", *(() if detects else ("prompt",)))
     network, computed = to_device(backbone.network, context.device, context.dtype)
@@ -372,7 +343,6 @@ class HostPixels:
     dtype: Any = torch.float32
 
     def __call__(self, pictures: Sequence[ndarray]) -> Tensor:
-        """(batch, 3, height, width) normalised floats, on the device."""
         if isinstance(self.preparation, Untouched):
             return self.library(list(map(PIL.Image.fromarray, pictures))).to(self.device, self.dtype)
         pixels = torch.from_numpy(np.stack(pictures)).to(self.device).permute(0, 3, 1, 2).contiguous()
@@ -390,7 +360,6 @@ class DevicePixels:
     dtype: torch.dtype
 
     def __call__(self, pictures: Sequence[ndarray]) -> Tensor:
-        """(batch, 3, size, size) normalised floats."""
         crops, size = [], self.resized.size
         for picture in pictures:
             height, width = picture.shape[:2]
@@ -401,7 +370,6 @@ class DevicePixels:
                 how: dict[str, Any] = {"mode": self.resized.interpolation, "antialias": True}
                 pixels = torch.nn.functional.interpolate(pixels, (down, across), align_corners=False, **how)
             left, top = self.resized.corner_at(across, down)
-            # Whole levels from 0 to 255.
             crops.append(pixels[0, :, top : top + size, left : left + size].round().clamp(0, 255))
         return normalised(torch.stack(crops), self.mean, self.std).to(self.dtype)
 
@@ -417,7 +385,6 @@ class CompiledTower:
         self.checked = False
 
     def __call__(self, pixels: Tensor) -> Tensor:
-        """(batch, width) features; raises `ModelError` where no program can be made or it disagrees."""
         rows = len(pixels)
         # Another size would be compiled anew.
         if rows < self.size:

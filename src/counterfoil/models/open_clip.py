@@ -1,12 +1,9 @@
 """Models of the package open_clip, for scoring (`open-clip:ARCH/PRETRAINED`) and for training.
 
-Scoring uses `counterfoil.models.clip_fast` in place of the library's functions where both agree on a sample.
-
 GELU and QuickGELU have no tensors that tell them apart. OpenAI's weights, and all that was fine-tuned from
 them, were trained with QuickGELU, and open_clip builds GELU for the plain names; under the wrong one every
-score is off and no error is raised. So evidence decides: what open_clip knows of a tag, what a checkpoint
-records of itself, the configuration that open_clip saved beside it. Without any, the name must state it:
-`ARCH-quickgelu/FILE`, `ARCH-gelu/FILE`.
+score is off. So evidence decides: open_clip's tags, a checkpoint's record, the configuration beside it;
+without any, the name must say `ARCH-quickgelu/FILE` or `ARCH-gelu/FILE`.
 """
 
 import json
@@ -37,15 +34,12 @@ from counterfoil.models.settings import settings_of
 _QUICK, _PLAIN = "-quickgelu", "-gelu"
 #: The configuration that open_clip saves beside its own checkpoint files, and the prefix of their names.
 CONFIG, _SAVED = "open_clip_config.json", "open_clip_"
-#: How models are made with all of their weights, and with random ones.
 _WHOLE: Mapping[str, Any] = {"weights_only": True, "require_pretrained": True}
 _RANDOM: Mapping[str, Any] = {"pretrained_hf": False}
 SAMPLE = ("a photo of a cat", "two dogs chase one red ball across the wet grass behind a house")
 
 
 class Activation(NamedTuple):
-    """The activation that a model is built with, the evidence for it, and another one of the training."""
-
     name: str
     evidence: str
     trained_with: str = ""
@@ -115,7 +109,6 @@ def decide_activation(
 
 
 def built(library: Any, argument: str, where: str, *, random: bool = False) -> tuple[Any, str, Activation]:
-    """The model with its weights, the name of its tokenizer, and its activation."""
     if argument.startswith(("local-dir:", "hf-hub:")):
         model = _created(library, argument, where, **_WHOLE)
         return model, argument, Activation(_builds(library, argument), "its configuration says so")
@@ -158,19 +151,16 @@ def built(library: Any, argument: str, where: str, *, random: bool = False) -> t
 
 
 def _created(library: Any, name: str, where: str, what: str = "checkpoint", **options: Any) -> Any:
-    """A model made by open_clip: of one of its tags, of a hub or a local folder, or of random weights."""
     with loading_errors(what, where, kind="checkpoint"):
         return library.create_model(name, device="cpu", **options)
 
 
 def _builds(library: Any, architecture: str) -> str:
-    """The activation that open_clip builds: gelu or quickgelu."""
     config = library.get_model_config(architecture) or {}
     return "quickgelu" if config.get("quick_gelu") else "gelu"
 
 
 def library_of() -> Any:
-    """The package open_clip; raises `MissingExtraError` where it is not installed."""
     return runtime.library("open_clip", "open_clip_torch")
 
 
@@ -196,7 +186,6 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
 
 
 def backbone(argument: str) -> Backbone:
-    """The same model for training, in fp32 on the CPU; `ARCH` alone has random weights."""
     where = f"open-clip:{argument}"
     model, tokenizer, _, card = loaded(library_of(), argument, where, random=True)
     return _around(where, model, tokenizer, card)
@@ -226,7 +215,6 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
 def loaded(
     library: Any, argument: str, where: str, *, random: bool = False
 ) -> tuple[Any, Any, Activation, dict[str, Any]]:
-    """Model, tokenizer, activation and card."""
     with quiet():
         model, architecture, activation = built(library, argument, where, random=random)
         with loading_errors("tokenizer", where, kind="checkpoint"):
@@ -261,7 +249,6 @@ def _around(where: str, model: Any, tokenizer: Any, card: Mapping[str, Any]) -> 
 
 
 def pixels_of(settings: Mapping[str, Any], device: Any, dtype: Any) -> networks.HostPixels:
-    """The pixels by a model's preprocessing settings (open_clip's `preprocess_cfg`)."""
     from open_clip.transform import PreprocessCfg, image_transform_v2
 
     both = settings["mean"], settings["std"]
@@ -287,7 +274,6 @@ class OpenClipTokens:
         self._row = lru_cache(maxsize=1 << 16)(lambda text: tuple(tokenizer([text])[0].tolist()))
 
     def __call__(self, texts: Sequence[str]) -> Tensor:
-        """(batch, length) ids."""
         rows = self.rows(texts)
         if self.causal is not None:
             longest = max((len(self.causal.cut(row)) for row in rows), default=0)
@@ -295,11 +281,9 @@ class OpenClipTokens:
         return torch.tensor(rows, dtype=torch.long)
 
     def rows(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
-        """The ids of each text, padded to the length the model reads."""
         return [self._row(text) for text in texts]
 
     def left_out(self, texts: Sequence[str]) -> list[int]:
-        """How many tokens of each text the model does not read; 0 where the tokenizer cannot tell."""
         # Tokenizers of transformers lie within open_clip's, which cleans the text first.
         inner, clean = getattr(self.tokenizer, "tokenizer", None), getattr(self.tokenizer, "clean_fn", None)
         if hasattr(self.tokenizer, "encode") and hasattr(self.tokenizer, "eot_token_id"):
@@ -333,19 +317,14 @@ def patch_features(model: Any) -> Callable[[Any], Any] | None:
 
 
 class OpenClipNetwork(LibraryNetwork):
-    """The two towers of an open_clip model."""
-
     def __init__(self, model: nn.Module) -> None:
         super().__init__(model)
-        #: The text tower, where texts may be cut; None where they may not.
         self.causal = clip_fast.causal_text(model)
 
     def encode_images(self, pixels: Tensor) -> Encoded:
-        """(batch, 3, height, width) to (batch, width), by the library."""
         return Encoded(self.model.encode_image(pixels))
 
     def encode_texts(self, tokens: Tensor) -> Encoded:
-        """(batch, length) to (batch, width); any length up to the tower's own where texts may be cut."""
         if self.causal is None:
             return Encoded(self.model.encode_text(tokens))
         return Encoded(self._pooled(self.causal.hidden(tokens), tokens))
@@ -367,7 +346,6 @@ class OpenClipNetwork(LibraryNetwork):
         return Local(self._pooled(words, tokens), words, places > self.causal.ends(tokens)[:, None])
 
     def projections(self) -> Sequence[nn.Parameter]:
-        """`visual.proj` and `text_projection`, as PAC-S trains them."""
         text = self.model if self.causal is None else self.causal.text
         last = getattr(getattr(text, "text", text), "text_projection", None)
         last = last.weight if isinstance(last, nn.Linear) else last
@@ -375,7 +353,6 @@ class OpenClipNetwork(LibraryNetwork):
         return tuple(projection for projection in both if isinstance(projection, nn.Parameter))
 
     def towers(self, backbone: Backbone, device: torch.device, dtype: torch.dtype, precision: str) -> Towers:
-        """The towers for scoring: `clip_fast`'s where they agree with the library's on a sample."""
         tokens = backbone.tokens
         assert isinstance(tokens, OpenClipTokens)
         pixels = pixels_of(backbone.card["preprocess"], device, dtype)
@@ -420,7 +397,6 @@ class OpenClipNetwork(LibraryNetwork):
         return Towers(images, texts, count, tokens.left_out, of_tokens, patches, notes)
 
     def _pooled(self, states: Tensor, tokens: Tensor) -> Tensor:
-        """(batch, width): the state at the end mark, projected."""
         assert self.causal is not None
         pooled = states[torch.arange(len(states), device=states.device), self.causal.ends(tokens)]
         return self.causal.projected(pooled)

@@ -1,8 +1,4 @@
-"""Dual encoders with heads on top: several points per item (PVSE), or a Gaussian (PCME).
-
-Heads look at places of a picture and words of a text with attention of their own, and add what they find
-there to the point of the whole.
-"""
+"""Dual encoders with heads, which attend to places and words: several points per item (PVSE), or PCME."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -42,8 +38,7 @@ class Attention(nn.Module):
 class Heads(nn.Module):
     """Several views of an item: norm(whole + sigmoid(map(what a head attends to))) (PVSE).
 
-    The paper has one `map` for all heads; with `own` each has its own, so that heads that see one and the
-    same place differ.
+    With `own` each head has a map (the paper has one for all), so that heads on one place differ.
     """
 
     def __init__(
@@ -59,7 +54,6 @@ class Heads(nn.Module):
         self.norm = nn.LayerNorm(width)
 
     def forward(self, local: Local) -> Encoded:
-        """Points (batch, heads, width), or (batch, width) for one head; with attention and residuals."""
         attention = self.attention(local)
         attended = attention @ local.places
         if len(self.maps) == 1:
@@ -72,10 +66,7 @@ class Heads(nn.Module):
 
 
 class LogVariance(nn.Module):
-    """The log-variance of an item, from what it attends to and from the whole (PCME's image side).
-
-    The sum of the maps is the logarithm of the standard deviation, which begins around `log_sigma`.
-    """
+    """The log-variance of an item (PCME); the log of standard deviations begins around `log_sigma`."""
 
     def __init__(self, width: int, local: int, *, hidden: int | None, log_sigma: float) -> None:
         super().__init__()
@@ -86,7 +77,6 @@ class LogVariance(nn.Module):
         nn.init.constant_(self.of_places.bias, log_sigma)
 
     def forward(self, local: Local) -> Tensor:
-        """(batch, width)."""
         attended = (self.attention(local) @ local.places).squeeze(1)
         return 2 * (self.of_places(attended) + self.of_whole(local.whole))
 
@@ -97,23 +87,18 @@ _SENTENCE = "a picture of several things in a row"
 
 
 class _OnTop(Network):
-    """What both kinds of heads share: the network below, its temperature and its projections."""
-
     def __init__(self, below: Network) -> None:
         super().__init__()
         self.below = below
 
     @property
     def logit_scale(self) -> nn.Parameter:
-        """That of the network below."""
         return self.below.logit_scale
 
     def projections(self) -> Sequence[nn.Parameter]:
-        """Those of the network below."""
         return self.below.projections()
 
     def heads(self) -> Sequence[nn.Parameter]:
-        """All that is not of the network below."""
         backbone_parameters = {id(parameter) for parameter in self.below.parameters()}
         return [parameter for parameter in self.parameters() if id(parameter) not in backbone_parameters]
 
@@ -131,15 +116,12 @@ class PVSE(_OnTop):
         self.image_heads, self.text_heads = image_heads, text_heads
 
     def encode_images(self, pixels: Tensor) -> Encoded:
-        """(batch, 3, height, width) to points (batch, heads, width), attention and residuals."""
         return self.image_heads(self.below.local_images(pixels))
 
     def encode_texts(self, tokens: Tensor) -> Encoded:
-        """(batch, length) to the same."""
         return self.text_heads(self.below.local_texts(tokens))
 
     def comparison(self, *, seed: int = 0) -> RowSimilarity | None:
-        """The most similar pair of heads."""
         heads = self.image_heads.attention.w2.out_features
         return MostSimilarHeads(heads) if heads > 1 else None
 
@@ -164,21 +146,17 @@ class PCME(_OnTop):
         self.match = nn.Parameter(torch.tensor(match))
 
     def forward(self, pixels: Tensor, tokens: Tensor) -> Answer:
-        """Both sides, with scale and shift of the probability."""
         return super().forward(pixels, tokens)._replace(match=self.match)
 
     def encode_images(self, pixels: Tensor) -> Encoded:
-        """(batch, 3, height, width) to points and log-variances (batch, width)."""
         local = self.below.local_images(pixels)
         return self.image_heads(local)._replace(log_variance=self.image_spread(local))
 
     def encode_texts(self, tokens: Tensor) -> Encoded:
-        """(batch, length) to the same."""
         local = self.below.local_texts(tokens)
         return self.text_heads(local)._replace(log_variance=self.text_spread(local))
 
     def comparison(self, *, seed: int = 0) -> RowSimilarity:
-        """The matching probability of samples, with noise from `seed`."""
         scale, shift = (float(value) for value in self.match.detach().cpu())
         return Sampled(scale, shift, samples=self.samples, seed=seed)
 
@@ -194,8 +172,7 @@ def pvse(
 ) -> Backbone:
     """`backbone` with several points per item: PVSE, with fresh weights from `seed`.
 
-    `hidden` is the width inside the attention, by default half of a place's. `projection` maps what heads
-    find: one map for all ("shared", as in the paper), one each ("own"), or ("auto") one each only on a side
+    `projection`: one map for all heads ("shared", as in the paper), one each ("own"), or ("auto") one each
     where the backbone knows nothing of places. The backbone's network is not copied.
     """
     if heads < 1:
@@ -227,9 +204,8 @@ def pcme(
 ) -> Backbone:
     """`backbone` with a Gaussian per item: PCME, with fresh weights from `seed`.
 
-    `scale` and `shift` of the matching probability begin as in the released code, standard deviations around
-    exp(`log_sigma`). The released code begins around `log_sigma` 0: samples then lie far from their means,
-    whose distances are at most two, and a short training forgets what the towers knew.
+    The released code begins at `log_sigma` 0, where samples lie so far from their means that a short training
+    forgets what the towers knew.
     """
     if samples < 1:
         raise InputError("samples of PCME", given=samples, allowed="1 or more")
@@ -257,7 +233,6 @@ def rows(encoded: Encoded) -> Float[Tensor, "batch _"]:
 
 
 def _shown(backbone: Backbone) -> tuple[Local, Local]:
-    """The backbone's outputs for a grey picture and a sentence: their widths and places."""
     network = backbone.network
     if isinstance(network, _OnTop):
         problem = "heads stand on a network that has none"
@@ -274,7 +249,6 @@ def _shown(backbone: Backbone) -> tuple[Local, Local]:
 
 
 def _with(backbone: Backbone, network: Network, kind: str, options: Mapping[str, object]) -> Backbone:
-    """The backbone with another network, and a card that says what it stands on."""
     network.to(backbone.device()).train(backbone.network.training)
     card = {"kind": kind, "on": backbone.card, **options}
     return replace(backbone, name=f"{kind}({backbone.name})", network=network, card=card)

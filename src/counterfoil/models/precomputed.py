@@ -1,7 +1,4 @@
-"""Answers that are already there: tables of scores or outcomes, whose header names what they hold.
-
-Which row answers which question of a benchmark is decided elsewhere; nothing here knows a benchmark.
-"""
+"""Tables of scores or outcomes that are there already; nothing here knows a benchmark."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -56,11 +53,9 @@ class PrecomputedTable:
     right: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     #: Of outcomes, which entries hold no answer, and count as wrong; None where all do.
     unanswered: NDArray[np.bool_] | None = None
-    #: Whether several rows of the table were folded into one entry.
     folded: bool = False
     #: Whether it may answer some of a benchmark's questions only, which are then those that are measured.
     partial: bool = False
-    #: The columns that ids, and the sides of two candidates, were read from.
     id: str | None = None
     side: str | None = None
 
@@ -68,7 +63,6 @@ class PrecomputedTable:
         return len(self.values) if self.values is not None else len(next(iter(self.right.values())))
 
     def take(self, rows: Int64[ndarray, "rows"]) -> "PrecomputedTable":
-        """The chosen entries, in this order."""
         table = self.table
         if not self.folded:
             columns = {name: [cells[row] for row in rows] for name, cells in table.columns.items()}
@@ -88,8 +82,7 @@ def load(
 ) -> PrecomputedTable | galleries.PrecomputedSimilarity | galleries.PrecomputedRankings:
     """The answers in a CSV, JSON, JSONL or Parquet file, in a folder with a file per subset, or of a run.
 
-    `options.column` picks the column where the header leaves a choice. An npy file is a similarity, a JSON
-    object with "i2t" and "t2i" are rankings.
+    An npy file is a similarity, a JSON object with "i2t" and "t2i" are rankings.
     """
     path, ending = Path(argument), Path(argument).suffix.lower()
     # Of what is no table no rows can be folded.
@@ -116,7 +109,6 @@ def load(
 
 
 def from_table(table: DataTable, name: str, weights: str, options: Options = DEFAULT) -> PrecomputedTable:
-    """The answers in a table at hand, which `name` and the digest `weights` tell from others."""
     layout = layouts.recognise(table, options.column, whole_rows=options.whole_rows)
     facts = {"kind": layout.kind, "columns": list(layout.columns)}
     given = PrecomputedTable(
@@ -174,7 +166,6 @@ def with_answers(
 
 
 def _filled(table: DataTable, empty_of: Mapping[str, ndarray], value: object) -> DataTable:
-    """The table with a value in place of empty cells."""
     cells = {
         name: [value if none else cell for none, cell in zip(rows.tolist(), table[name], strict=True)]
         for name, rows in empty_of.items()
@@ -195,7 +186,6 @@ def _candidate_scores(table: DataTable, columns: Sequence[str]) -> NDArray[np.fl
 def _unanswered(
     table: DataTable, empty_of: Mapping[str, NDArray[np.bool_]], policy: str
 ) -> NDArray[np.bool_] | None:
-    """The rows that are empty in any column; None where there is none."""
     empty: NDArray[np.bool_] = np.any([*empty_of.values()], axis=0)
     if not empty.any():
         return None

@@ -1,7 +1,6 @@
-"""Given embeddings (npz), similarities (npy) and rankings (JSON), read without ever unpickling.
+"""Given embeddings (npz), similarities (npy; images x captions) and rankings (JSON), read without unpickling.
 
-Rows of a similarity are images, columns captions, in the benchmark's order or by ids. Rankings list for every
-query the ids found, best first: `{"i2t": {image id: [caption ids]}, "t2i": {caption id: [image ids]}}`.
+Rankings are ids, best first: `{"i2t": {image id: [caption ids]}, "t2i": {caption id: [image ids]}}`.
 """
 
 import re
@@ -42,16 +41,13 @@ class PrecomputedEmbeddings:
     captions: Float[ndarray, "captions width"]
     image_ids: tuple[str, ...] | None = None
     caption_ids: tuple[str, ...] | None = None
-    #: What an item has here, in words.
     held: ClassVar[str] = "embedding"
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many images and captions there are."""
         return len(self.images), len(self.captions)
 
     def compare(self, captions: PairVectors, images: PairVectors) -> Float[ndarray, "pairs"]:
-        """Cosine of captions[i] with images[i] in float64, in [-1, 1]."""
         left, right = captions.astype(np.float64), images.astype(np.float64)
         return cosines(left, right) / (np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1))
 
@@ -78,7 +74,6 @@ def load_embeddings(argument: str, options: Options = DEFAULT) -> PrecomputedEmb
 def _embeddings_of(
     arrays: Mapping[str, ndarray], names: tuple[str, ...], path: Path
 ) -> tuple[str, Float[ndarray, "rows width"]]:
-    """The name and the rows of the one array under any of `names`, checked."""
     fitting = [name for name in arrays if name.lower() in names]
     if len(fitting) != 1:
         problem = f"{'several arrays' if fitting else 'no array'} could be the {names[0]}"
@@ -144,12 +139,10 @@ class PrecomputedSimilarity:
     values: Real[ndarray, "images captions"]
     image_ids: tuple[str, ...] | None = None
     caption_ids: tuple[str, ...] | None = None
-    #: What an item has here, in words.
     held: ClassVar[str] = "score"
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many images and captions there are."""
         return self.values.shape[0], self.values.shape[1]
 
 
@@ -194,11 +187,9 @@ class RankedLists:
 
     @property
     def lengths(self) -> Int[ndarray, "queries"]:
-        """How many items each list names."""
         return np.diff(self.starts)
 
     def __getitem__(self, query: str) -> tuple[str, ...]:
-        """The ids that a query's list names, best first."""
         at = self.queries.index(query)
         return tuple(self.items[i] for i in self.entries[self.starts[at] : self.starts[at + 1]])
 
@@ -224,7 +215,6 @@ def holds_rankings(path: Path) -> bool:
 
 
 def load_rankings(argument: str, options: Options = DEFAULT) -> PrecomputedRankings:
-    """The rankings in a JSON file."""
     reject_unused_options(f"given:{argument}", options)
     path = Path(argument)
     value = parse_json(read_text(path), where=path)

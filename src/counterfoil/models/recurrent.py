@@ -1,9 +1,7 @@
-"""Recurrent dual encoders: a GRU over words beside what is found in the cells of a picture.
+"""Recurrent dual encoders `vse` (VSE++, Faghri et al. 2018) and `vsrn` (VSRN, Li et al. 2019).
 
-`vse` is after VSE++ (Faghri et al. 2018), `vsrn` after VSRN (Li et al. 2019). Features come from files that a
-detector left, as in the papers (`regions`), or from a few convolutions over small pictures; either way the
-networks train from scratch. VSRN's caption generator, a loss of its training, is left out, and a layer norm
-stands for its batch norms.
+They train from scratch on regions in files, as in the papers, or on convolutions over small pictures. VSRN's
+caption generator is left out, and a layer norm stands for its batch norms.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +41,6 @@ class WordGru(nn.Module):
         self.projection = nn.Linear(sizes.width, sizes.width, bias=False)
 
     def forward(self, tokens: Tensor) -> Local:
-        """The last state through a linear map, and the state after each word; padding stands behind."""
         states, _ = self.gru(self.embedding(tokens))
         there = tokens != 0
         return Local(self.projection(_last(states, there)), states, ~there)
@@ -69,17 +66,13 @@ class MeanTower(RegionTower):
     """The mean of the regions' features through a linear map (VSE++)."""
 
     def forward(self, inputs: Tensor) -> Local:
-        """The whole, and the features of each region."""
         regions, there = self.found(inputs)
         mean = (regions * there).sum(dim=1) / there.sum(dim=1)
         return Local(self.projection(mean), regions, there[:, :, 0] == 0)
 
 
 class Relation(nn.Module):
-    """(batch, regions, width) to the same: each region takes in the others by how they relate to it.
-
-    The scale of its norm begins at zero, so that at first a region stays as it is.
-    """
+    """Regions with what they relate to added; the norm begins at zero, so that at first they stay."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -90,7 +83,6 @@ class Relation(nn.Module):
         nn.init.zeros_(self.norm.weight)
 
     def forward(self, regions: Tensor, there: Tensor) -> Tensor:
-        """The regions with what they relate to added; `there` is 0 for those that are padding."""
         many = there.sum(dim=1, keepdim=True)
         related = self.queries(regions) @ self.keys(regions).transpose(1, 2) / many
         return regions + self.norm(self.out(related @ (self.values(regions) * there)))
@@ -106,7 +98,6 @@ class ReasoningTower(RegionTower):
         self.norm = nn.LayerNorm(sizes.width)
 
     def forward(self, inputs: Tensor) -> Local:
-        """The whole, and each region as it stands among the others."""
         features, there = self.found(inputs)
         regions = normalize(self.projection(features), dim=-1)
         for layer in self.relations:
@@ -116,8 +107,6 @@ class ReasoningTower(RegionTower):
 
 
 class RecurrentNetwork(PlacesNetwork):
-    """Both towers; cosines of their points are the scores."""
-
     def __init__(self, vocabulary: int, sizes: Sizes, *, kind: str, regions: int | None = None) -> None:
         super().__init__()
         self.visual = (MeanTower if kind == "vse" else ReasoningTower)(sizes, regions)
@@ -125,12 +114,10 @@ class RecurrentNetwork(PlacesNetwork):
         self.logit_scale = nn.Parameter(torch.tensor(1 / _TEMPERATURE).log())
 
     def projections(self) -> Sequence[nn.Parameter]:
-        """The maps of the picture's features, and of the GRU's last state."""
         return self.visual.projection.weight, self.text.projection.weight
 
 
 def _last(states: Tensor, there: Tensor) -> Tensor:
-    """The state at the last place of each row that is no padding."""
     last = (there != 0).sum(dim=1).clamp(min=1) - 1
     return states[torch.arange(len(states), device=states.device), last]
 
@@ -153,7 +140,6 @@ def backbone(
 
 
 def with_regions(backbone: Backbone, regions: RegionFile) -> Backbone:
-    """The same network with its regions from that file."""
     if not isinstance(backbone.preparation, RegionReader):
         problem = "the network reads pixels and no regions"
         allowed = f"{', '.join(KINDS)} trained with --regions"

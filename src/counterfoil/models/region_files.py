@@ -28,7 +28,6 @@ from counterfoil.inputs.arrays import read_npz
 from counterfoil.inputs.files import digest_file, digest_value, regular, unreadable
 from counterfoil.models.base import ImageBatches
 
-#: Where the columns that are needed stand, by the number of columns.
 _COLUMNS = {
     6: {"id": 0, "width": 1, "height": 2, "count": 3, "boxes": 4, "features": 5},
     10: {"id": 0, "height": 1, "width": 2, "count": 7, "boxes": 8, "features": 9},
@@ -64,7 +63,6 @@ class RegionFile:
     digest: str
 
     def of(self, image: Image) -> Regions:
-        """The regions of an image; raises `DataError` where the file has none for it."""
         return self._reader(image)()
 
     def _reader(self, image: Image) -> Callable[[], Regions]:
@@ -79,15 +77,12 @@ class RegionFile:
 
     @property
     def width(self) -> int:
-        """The width of the first image's features."""
         return self.first().features.shape[1]
 
     def first(self) -> Regions:
-        """The regions of the first image, which show whether they fit a model."""
         return next(iter(self.readers.values()))()
 
     def batches(self, batches: ImageBatches, *, workers: int = 0) -> Generator[list[Any], None, None]:
-        """The regions of each batch of images, in order; `workers` are of no use here."""
         readers = [[self._reader(image) for image in batch] for batch in batches]
         for batch_readers in readers:
             yield [read() for read in batch_readers]
@@ -101,7 +96,6 @@ class RegionReader:
     regions: RegionFile | None = None
 
     def read(self, image: Image) -> Float32[ndarray, "regions width"]:
-        """The features of an image's regions."""
         if self.regions is None:
             problem = "the network reads regions of images, and no file of them is named"
             hint = "give them with --set regions=PATH, in training with --regions PATH"
@@ -109,7 +103,6 @@ class RegionReader:
         return self.regions.of(image).within(self.width, self.regions.where)
 
     def sample(self) -> Float32[ndarray, "regions width"]:
-        """One region of zeros."""
         return np.zeros((1, self.width), dtype=np.float32)
 
     def __call__(self, picture: PIL.Image.Image) -> ndarray:
@@ -137,7 +130,6 @@ def names_of(image: Image) -> list[str]:
 
 
 def read_regions(path: str | Path) -> RegionFile:
-    """The regions in a folder, an npz file or a TSV file."""
     place = Path(path)
     if place.is_dir():
         files = sorted(place.glob("*.npz"))
@@ -157,13 +149,11 @@ def read_regions(path: str | Path) -> RegionFile:
 
 
 def _one(path: Path) -> Regions:
-    """The regions in a file of one image."""
     arrays = read_npz(path, names="features boxes")
     return _regions(path, _named(arrays, "features", path), arrays.get("boxes"), *_size(arrays, path))
 
 
 def _all(path: Path) -> dict[str, Callable[[], Regions]]:
-    """The regions in a file of many images."""
     arrays: dict[str, ndarray] = read_npz(path, names="image_ids features boxes")
     ids, features = _named(arrays, "image_ids", path), _named(arrays, "features", path)
     names = list(map(str, ids.reshape(-1)))
@@ -186,7 +176,6 @@ def _all(path: Path) -> dict[str, Callable[[], Regions]]:
 
 
 def _lines(path: Path) -> dict[str, Callable[[], Regions]]:
-    """The regions of a TSV, by the places of its lines."""
     regions: dict[str, Callable[[], Regions]] = {}
     try:
         with open(path, "rb") as file:
@@ -235,7 +224,6 @@ def _line(path: Path, number: int, begin: int) -> Regions:
 def _regions(
     where: object, features: ndarray, boxes: ndarray | None, width: float | None, height: float | None
 ) -> Regions:
-    """Regions that are checked, boxes as fractions."""
     if features.ndim != 2 or not features.size or features.dtype.kind not in "fiu":
         given, allowed = f"{features.shape} {features.dtype}", "(regions, width) numbers"
         raise DataError("no table of features", where=where, given=given, allowed=allowed)

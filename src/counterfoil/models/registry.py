@@ -1,7 +1,4 @@
-"""Kinds of scorer, named before the colon of a scorer's name: their loaders, and those that can be trained.
-
-A name without a kind is looked up (`scorers_called`); of the hub's models the configuration alone is fetched.
-"""
+"""Kinds of scorer by prefix with their loaders, those that can be trained, and names without a kind."""
 
 import re
 from collections.abc import Mapping
@@ -39,17 +36,14 @@ class ScorerEntry:
 
     @property
     def settings_class(self) -> type[Any] | None:
-        """The dataclass of its settings; None where it takes none."""
         return resolve(self.settings) if self.settings else None
 
     @property
     def named_models(self) -> tuple[str, ...]:
-        """The settings that name a further model."""
         kind = self.settings_class
         return tuple(row.name for row in fields(kind) if row.metadata.get("model")) if kind else ()
 
 
-#: Kind, argument, loader, extra, dataclass of its settings, example and summary of each.
 _ROWS = (
     ("given", "PATH", "counterfoil.models.precomputed:load", "", "", "given:scores/clip.jsonl",
      "scores or outcomes from a CSV, JSON, JSONL or Parquet file, or a folder of them; of a gallery a "
@@ -128,15 +122,11 @@ SCORERS: Registry[ScorerEntry] = Registry(
 TEXT_MODELS = ("hf-text",)
 
 
-#: The libraries whose models can be trained, by the prefix of their specs.
 KINDS = ("open-clip", "hf")
 
 
 def backbone(spec: str, options: Options = DEFAULT) -> "Backbone":
-    """The model that `spec` names, all of its parameters in fp32 and trainable, on the CPU.
-
-    `open-clip:ARCH` alone starts from random weights; torch's random state decides which.
-    """
+    """The trainable model of `spec` in fp32 on the CPU; `open-clip:ARCH` alone has random weights."""
     kind, colon, argument = spec.partition(":")
     if kind not in KINDS:
         raise UnknownNameError("kind of trainable model", kind, KINDS, where=spec)
@@ -187,10 +177,7 @@ def kinds_of(config: Mapping[str, Any]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def scorers_called(name: str) -> tuple[str, ...]:
-    """Each KIND:WHAT that `name`, which has no kind, may mean; empty where it is none of these.
-
-    Raises `ModelError` for a name of the hub that is not in the cache where the hub does not answer.
-    """
+    """Each KIND:WHAT that `name` may mean; `ModelError` where the hub must be asked and does not answer."""
     folder = Path(name)
     specs = []
     if folder.is_dir():

@@ -17,7 +17,6 @@ from counterfoil.models.base import Identity, Options, prompt_of, reject_unused_
 PRECISIONS = ("fp32", "bf16", "fp16")
 #: Of a network with fewer numbers a step takes less time than its threads wait for each other.
 SMALL = 1_000_000
-#: What is said of what is neither here nor to be had.
 CANNOT_BE_HAD = "is not here and cannot be downloaded"
 #: Phrases in the libraries' messages where there is no network.
 NO_NETWORK = re.compile(
@@ -28,7 +27,6 @@ NO_NETWORK = re.compile(
 
 
 def library(name: str, package: str = "") -> Any:
-    """The package that is imported as `name`; raises `MissingExtraError` where it is not installed."""
     try:
         return import_module(name)
     except ModuleNotFoundError:
@@ -36,7 +34,6 @@ def library(name: str, package: str = "") -> Any:
 
 
 def import_torch() -> Any:
-    """The package torch; raises as `library`."""
     return library("torch")
 
 
@@ -75,7 +72,6 @@ def sampling(temperature: float, **more: Any) -> dict[str, Any]:
 
 
 def one_line(error: BaseException, most: int = 240) -> str:
-    """An error's own words in one line, cut off where they are many."""
     return " ".join(str(error).split())[:most]
 
 
@@ -129,7 +125,6 @@ def device_of(options: Options, *, where: str) -> Any:
 
 
 def precision_of(options: Options, device: Any, *, where: str) -> Any:
-    """The torch type of weights and activations; raises `InputError` for one that the device cannot do."""
     torch = import_torch()
     if options.precision not in PRECISIONS:
         raise InputError("unknown precision", where=where, given=options.precision, allowed=PRECISIONS)
@@ -142,8 +137,7 @@ def precision_of(options: Options, device: Any, *, where: str) -> Any:
 def to_device(model: Any, device: Any, dtype: Any) -> tuple[Any, Any]:
     """The model ready to answer on `device`, and the type its activations have.
 
-    bf16 on a processor without arithmetic for it takes four times as long as fp32, so there the rounded
-    weights are computed with in fp32.
+    A processor without bf16 arithmetic computes rounded weights in fp32, four times as fast.
     """
     torch = import_torch()
     model = model.eval().requires_grad_(False).to(device=device, dtype=dtype)
@@ -156,7 +150,6 @@ def to_device(model: Any, device: Any, dtype: Any) -> tuple[Any, Any]:
 class LoadContext:
     """What loading a model starts from, whatever its library: its name, its options, where it computes."""
 
-    #: The scorer's name, which errors begin with.
     where: str
     options: Options
     device: Any
@@ -165,7 +158,6 @@ class LoadContext:
 
     @classmethod
     def of(cls, where: str, options: Options, *takes: str) -> "LoadContext":
-        """The context of a model that takes a precision and the options `takes`."""
         reject_unused_options(where, options, "precision", *takes)
         device = device_of(options, where=where)
         dtype = precision_of(options, device, where=where)
@@ -174,7 +166,6 @@ class LoadContext:
     def identity(
         self, *, weights: str, revision: str = "", preprocessing: str = "", **facts: Any
     ) -> Identity:
-        """The identity of the model: its weights, and `facts` besides its device."""
         options, precision = {"device": self.device.type, **facts}, self.options.precision
         return Identity(self.where, revision, weights, preprocessing, precision, self.prompt, options)
 
@@ -205,6 +196,5 @@ def fewest_threads(network: Any, device: Any) -> Iterator[None]:
 
 
 def causes(error: BaseException) -> str:
-    """An error and all that led to it, with the names of their types, as one text."""
     cause = error.__cause__ or error.__context__
     return f"{type(error).__name__} {error}" + (f" {causes(cause)}" if cause else "")

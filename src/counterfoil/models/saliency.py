@@ -30,25 +30,19 @@ from counterfoil.models.region_files import BOXES
 
 #: A row of numbers per token of a text, a column per cell of the grid over the picture.
 TokenMaps = Float[ndarray, "tokens rows columns"]
-#: Rows of numbers, one per patch or region, as grids.
 Fill = Callable[[ndarray], ndarray]
-#: Cells to a side of the grid into which regions are painted.
 _CELLS = 24
 
 
 @dataclass(frozen=True, eq=False)
 class PairSaliency:
-    """The heatmaps that a cross-encoder of transformers has in it."""
-
     identity: Identity
     matcher: Any
     tokens: HfTokens
-    #: What the matcher reads of an image: by default its pixels.
     read: Callable[[Image], Any] = lambda image: np.asarray(image.decode())
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The methods that the model's family has."""
         protocol = getattr(self.matcher, "protocol", "itm")
         if hasattr(self.matcher, "crossed"):
             return ("grad-cam",) if protocol != "itc" else ()
@@ -78,13 +72,10 @@ class PairSaliency:
         return whole, part_maps
 
     def box(self, image: Image) -> Box:
-        """The part of the picture that the grid covers: all of it."""
         return WHOLE
 
 
 class Stream(NamedTuple):
-    """The attention of one transformer over words and patches."""
-
     #: (heads, places, places) of each layer; the class token of the pair is at place 0.
     attentions: Sequence[ndarray]
     #: Places of the text's tokens, marks included, and of patches or regions.
@@ -94,7 +85,6 @@ class Stream(NamedTuple):
 
 
 def of_rollout(matcher: Any, inputs: Any, ids: Sequence[int]) -> tuple[ndarray, TokenMaps]:
-    """Attention rollout: of the class token, and of every token of the text."""
     stream = matcher.stream(inputs, ids)
     flow = rollout(stream.attentions)
     return stream.fill(flow[:1, stream.patches])[0], stream.fill(flow[stream.words, stream.patches])
@@ -135,7 +125,6 @@ def one_pair(matcher: Any, ids: Sequence[int]) -> TokenizedPairs:
 def weighted_attention(logit: Callable[[], Tensor], module: nn.Module) -> Float[ndarray, "rows places"]:
     """The attention of a module, at its first call, times the positive part of the gradient of a logit."""
     seen: list[Tensor] = []
-    # A hook that returns nothing, so the output stays.
     with module.register_forward_hook(lambda _, args, output: seen.append(output[1])), torch.enable_grad():
         (gradient,) = torch.autograd.grad(logit(), seen[:1])
     weighted: ndarray = (seen[0] * gradient.clamp(min=0))[0].mean(dim=0).detach().double().cpu().numpy()
@@ -143,7 +132,6 @@ def weighted_attention(logit: Callable[[], Tensor], module: nn.Module) -> Float[
 
 
 def squared(rows: Float[ndarray, "tokens patches"]) -> TokenMaps:
-    """Rows of numbers of patches in a square."""
     side = isqrt(rows.shape[1])
     return rows.reshape(len(rows), side, side)
 

@@ -1,7 +1,4 @@
-"""Layouts of tables of given answers, recognised by the header; `precomputed` reads the numbers.
-
-Scores come before outcomes, because outcomes follow from scores.
-"""
+"""Layouts of tables of given answers, by their header; scores come first, since outcomes follow from them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -24,7 +21,6 @@ IDS = (
 #: The column in which a folder of tables names the file a row is of.
 SUBSET = "subset"
 SCORES = ("score", "scores", "similarity", "sim", "cosine", "logit", "value")
-#: Columns that say which of two candidates a row is of, 0 or 1.
 SIDES = ("side", "candidate", "slot")
 #: Columns that name the image (or video) and the caption of a row that is one pair, first the likeliest.
 IMAGES = (
@@ -75,10 +71,9 @@ class TableLayout:
 
 
 def recognise(table: DataTable, column: str | None = None, *, whole_rows: bool = False) -> TableLayout:
-    """What `table` holds, from its header; `column` says which column to use where there is a choice.
+    """What `table` holds, from its header; of several layouts the one with `column` in it.
 
-    A column that belongs to a set (`c0_i0` of the four scores of a quad) stands for the set. With
-    `whole_rows` every row answers a question of its own, also where ids look like those of pairs.
+    With `whole_rows` every row answers a question of its own, also where ids look like those of pairs.
     """
     if column is not None and column not in table:
         raise ScoreError("no such column", where=table.source, given=column, allowed=list(table.columns))
@@ -148,7 +143,6 @@ def _recognised(table: DataTable, identifier: str | None, column: str | None) ->
 
 
 def _candidates(table: DataTable, identifier: str | None) -> Iterator[TableLayout]:
-    """Every layout that the header fits, first the likeliest."""
     if "text_pred" in table and "label" in table:
         # What detectors of synthetic captions and images gave, by BiVLC's authors.
         both = "img_pred" in table
@@ -248,7 +242,6 @@ def first_column(table: DataTable, names: Sequence[str]) -> str | None:
 
 
 def _lower(table: DataTable) -> dict[str, str]:
-    """The columns by their names in lower case."""
     return {name.lower(): name for name in table.columns}
 
 
@@ -266,7 +259,6 @@ def _is_truth(values: Sequence[object], *, empty: bool = False, parts: bool = Fa
 
 
 def cell_text(cell: object) -> str:
-    """A cell as a text; "" of null."""
     # Parquet written by data-frame libraries keeps whole numbers beside gaps as 17.0.
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))

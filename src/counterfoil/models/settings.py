@@ -1,7 +1,4 @@
-"""Settings of models, declared once for each kind: `--set`, recipes, checks, errors and lists read them here.
-
-A loader makes the class of its kind of `Options.settings`, by `settings_of`.
-"""
+"""Settings of models, declared once for each kind: `--set`, recipes, errors and lists read them here."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,8 +1,7 @@
 """A dual encoder small enough to learn the world of paper shapes from scratch in half a minute.
 
-Image tower: convolutions over patches, a learned position for each cell of their grid, one mixer layer
-(MLP-Mixer: Tolstikhin et al., 2021), then mean and maximum over the cells and a linear map. Text tower:
-embeddings of words, dilated convolutions over them (van den Oord et al., 2016), then the same.
+Pictures: convolutions over patches, one mixer layer (Tolstikhin et al., 2021). Texts: dilated convolutions
+over words (van den Oord et al., 2016). Both: mean and maximum, and a linear map.
 """
 
 import re
@@ -38,9 +37,7 @@ _TEMPERATURE = 0.07
 class Sizes:
     """How large the network is. The defaults are about 0.3 million parameters."""
 
-    #: Pixels to a side.
     picture: int = 48
-    #: Pixels to a side of a patch.
     patch: int = 4
     #: Channels of a patch, then of each convolution over the grid, the first of which halves its sides.
     channels: tuple[int, ...] = (24, 48, 96)
@@ -80,7 +77,6 @@ class Mixer(nn.Module):
         self.channels = _hidden(channels, sizes.hidden)
 
     def forward(self, cells: Tensor) -> Tensor:
-        """What is found in each cell, with what the other cells hold taken in."""
         cells = cells + self.cells(self.cells_norm(cells).transpose(1, 2)).transpose(1, 2)
         return cells + self.channels(self.channels_norm(cells))
 
@@ -98,7 +94,6 @@ class ImageTower(nn.Module):
         self.projection = nn.Linear(2 * last, sizes.width, bias=False)
 
     def forward(self, pixels: Tensor) -> Local:
-        """The whole, and what was found in each cell of the grid."""
         cells = self.body(pixels).flatten(2).transpose(1, 2) + self.position
         features = self.norm(self.mixer(cells))
         return Local(self.projection(torch.cat([features.mean(1), features.amax(1)], dim=1)), features)
@@ -117,7 +112,6 @@ class TextTower(nn.Module):
         self.projection = nn.Linear(2 * sizes.words, sizes.width, bias=False)
 
     def forward(self, tokens: Tensor) -> Local:
-        """The whole, and each word as it stands in its sentence."""
         there = (tokens != _PADDING).unsqueeze(-1)
         words = self.embedding(tokens)
         length = tokens.shape[1]
@@ -151,8 +145,6 @@ def _hidden(size: int, hidden: int) -> nn.Sequential:
 
 
 class SmallNetwork(PlacesNetwork):
-    """Both towers."""
-
     def __init__(self, vocabulary: int, sizes: Sizes) -> None:
         super().__init__()
         self.visual = ImageTower(sizes)
@@ -170,7 +162,6 @@ class SmallNetwork(PlacesNetwork):
         return replace(self.plain_towers(backbone, device, dtype), patches=patches)
 
     def projections(self) -> Sequence[nn.Parameter]:
-        """The last linear map of each tower."""
         return self.visual.projection.weight, self.text.projection.weight
 
 
@@ -189,7 +180,6 @@ def backbone(captions: Iterable[str], *, sizes: Sizes | None = None, seed: int =
 
 
 def words_of(captions: Iterable[str]) -> list[str]:
-    """The words and marks of captions, each once, in order."""
     return sorted({word for caption in captions for word in _WORD.findall(caption.lower())})
 
 
@@ -228,7 +218,6 @@ class Vocabulary:
     words: Mapping[str, int]
 
     def __call__(self, texts: Sequence[str]) -> Tensor:
-        """(batch, length) ids, 0 after the end; an empty text is one unknown word."""
         words = (_WORD.findall(text.lower()) for text in texts)
         rows = [[self.words.get(word, _UNKNOWN) for word in text] or [_UNKNOWN] for text in words]
         ids = torch.zeros(len(rows), max(map(len, rows), default=1), dtype=torch.int64)

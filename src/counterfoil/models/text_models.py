@@ -1,17 +1,13 @@
 """Language models, classifiers, plausibility models and encoders of texts: they read captions, see no image.
 
-* `lm:` is a causal or masked language model. A causal one reads a caption after its begin token, or after the
-  text `context`: the begin token of instruct models opens a turn.
-* `text-classifier:` gives the probability of a class (`label`), for example of grammar (CoLA).
-* `plausibility:` is laid out as Vera is: a T5 encoder whose linear head and temperature lie in the last rows
-  of its table of embeddings.
-* `text-encoder:` pools the last states of a text model to a vector per caption, by default as the files of
-  sentence-transformers say, else by their mean (Reimers and Gurevych, 2019, section 3).
-* `hf-text:NAME@LAYER` gives every token a vector, which `token-match` compares as BERTScore does. Layer 0 is
-  the input embeddings. BERTScore chose one for each model: 9 of bert-base-uncased, 17 of roberta-large.
+* `lm:` reads a caption after its begin token, or after the text `context`: the begin token of instruct models
+  opens a turn.
+* `plausibility:` is Vera's layout: a T5 encoder whose head and temperature lie in its table of embeddings.
+* `text-encoder:` pools the last states, by default as the files of sentence-transformers say.
+* `hf-text:NAME@LAYER` gives every token a vector, for `token-match` (BERTScore: 9 of bert-base-uncased, 17 of
+  roberta-large; 0 is the input embeddings).
 
-A causal model also writes texts after prompts (`TextGenerator`). Batches are padded on the right, where
-neither a causal mask nor an attention mask lets padding count.
+Batches are padded on the right, where no mask lets padding count.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -71,7 +67,6 @@ class TextModel:
     end: int | None = None
 
     def score_pairs(self, batches: base.PairBatches, *, workers: int = 0) -> base.BatchNumbers:
-        """One number per pair of each batch, that of its caption."""
         for batch in batches:
             texts = base.prompted(self.identity, [caption for _, caption in batch])
             distinct = list(dict.fromkeys(texts))
@@ -90,7 +85,6 @@ class TextModel:
         return scores.tolist()
 
     def read(self, text: str) -> Ids:
-        """The tokens of a text, cut to what the model reads."""
         if not self.start:
             options = {"truncation": True, "max_length": self.length, "return_special_tokens_mask": True}
             given = self.tokenizer(text, **options)
@@ -101,11 +95,9 @@ class TextModel:
 
     @property
     def room(self) -> int:
-        """How many tokens of a text a causal model reads."""
         return self.length - len(self.start) - (self.end is not None)
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
-        """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
         texts = base.prompted(self.identity, captions)
         if self.start:
             return sum(len(self.words(text)) > self.room for text in texts)
@@ -118,11 +110,9 @@ class TextModel:
         return {"context": self.tokenizer.decode(self.start)} if self.start else {}
 
     def words(self, text: str) -> list[int]:
-        """The ids of a text without marks."""
         return self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
 
     def forward(self, rows: Sequence[Sequence[int]], **options: Any) -> tuple[Any, Tensor]:
-        """The network's answer to rows of ids, padded on the right, and which ids are no padding."""
         ids, mask = padded_ids(rows, self.tokenizer.pad_token_id or 0, self.device)
         return self.network(input_ids=ids, attention_mask=mask, **options), mask
 
@@ -154,10 +144,7 @@ def likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, Tensor]:
 
 
 def pseudo_likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, Tensor]:
-    """The sum of the log-probabilities of a text's tokens, each masked alone, and their number.
-
-    Source: Salazar et al., Masked Language Model Scoring, 2020.
-    """
+    """Log-probabilities of tokens, each masked alone, summed, and their number (Salazar et al., 2020)."""
     cells = [(n, place) for n, text in enumerate(texts) for place, mark in enumerate(text.marks) if not mark]
     sums = torch.zeros(len(texts), dtype=torch.float64)
     hidden = model.tokenizer.mask_token_id
@@ -196,7 +183,6 @@ def load_lm(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
         sums, counts = of(model, texts)
         if score == sum_name:
             return sums
-        # A text without tokens has the mean 0.
         means = sums / counts.clamp(min=1)
         return means if score == "mean" else -torch.exp(-means)
 
@@ -219,10 +205,7 @@ def load_lm(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
 
 
 def load_classifier(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
-    """A classifier of sequences; the score is the probability of the class `label`.
-
-    Without `label` it is class 1 of two ("acceptable" of CoLA, as SugarCrepe takes it).
-    """
+    """The probability of the class `label`; of two by default the second ("acceptable" of CoLA)."""
     where = f"text-classifier:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
     settings = declared.settings_of(declared.ClassifierSettings, options.settings, where=where)
@@ -249,10 +232,7 @@ def load_classifier(argument: str, options: base.Options = base.DEFAULT) -> Text
 
 
 def load_plausibility(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
-    """A model of Vera's layout; the score is sigmoid(logit / temperature), or the logit (`score=logit`).
-
-    The text's last token is classified. Source: Liu et al., Vera, 2023, and the card of liujch1998/vera.
-    """
+    """Vera's layout (Liu et al., 2023): sigmoid(logit / temperature) of the last token, or the logit."""
     where = f"plausibility:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
     score = declared.settings_of(declared.PlausibilitySettings, options.settings, where=where).score
@@ -312,13 +292,10 @@ _MODULES = ("Transformer", "Pooling", "Normalize")
 
 @dataclass(frozen=True, eq=False)
 class OnTextModel:
-    """What is done with a text model, under its identity."""
-
     model: TextModel
 
     @property
     def identity(self) -> base.Identity:
-        """That of the model."""
         return self.model.identity
 
 
@@ -332,7 +309,6 @@ class SentenceEncoder(OnTextModel, base.ComparedByCosine):
     lower: bool = False
 
     def embed_captions(self, batches: base.CaptionBatches) -> base.BatchVectors:
-        """One (batch, width) float32 array of unit vectors per batch."""
         for batch in batches:
             rows = self._read(batch)
             with torch.inference_mode():
@@ -341,11 +317,9 @@ class SentenceEncoder(OnTextModel, base.ComparedByCosine):
             yield array
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
-        """Tokens of each caption within its prompt, at most as many as the model reads."""
         return [len(row.ids) for row in self._read(captions)]
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
-        """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
         cased = [replace(caption, text=self._cased(base.text_of(caption))) for caption in captions]
         return self.model.over_limit(cased)
 
@@ -357,7 +331,6 @@ class SentenceEncoder(OnTextModel, base.ComparedByCosine):
 
 
 def load_encoder(argument: str, options: base.Options = base.DEFAULT) -> SentenceEncoder:
-    """The encoder in a local folder, or of that name on the hub."""
     where = f"text-encoder:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
     settings = declared.settings_of(declared.SentenceSettings, options.settings, where=where)
@@ -386,7 +359,6 @@ def load_encoder(argument: str, options: base.Options = base.DEFAULT) -> Sentenc
 
 
 def _pooled(model: TextModel, texts: Sequence[Ids], *, pooling: str) -> Tensor:
-    """A vector for each text."""
     output, mask = model.forward([text.ids for text in texts])
     states = output.last_hidden_state.float()
     if pooling == "cls":
@@ -430,7 +402,6 @@ def _sentence_facts(library: Any, argument: str, where: str) -> dict[str, Any]:
 
 
 def _file(library: Any, argument: str, name: str, where: str) -> Any:
-    """A JSON file of a folder or of the hub; None where there is none."""
     with loading.quiet(library):
         try:
             path = library.utils.cached_file(
@@ -445,7 +416,6 @@ def _file(library: Any, argument: str, name: str, where: str) -> Any:
 
 
 def load_tokens(argument: str, options: base.Options = base.DEFAULT) -> "TextEncoder":
-    """The model in a local folder, or of that name on the hub."""
     where = f"hf-text:{argument}"
     context = LoadContext.of(where, options, "prompt")
     name, _, layer = argument.rpartition("@") if "@" in argument else (argument, "", "")
@@ -465,7 +435,6 @@ def load_tokens(argument: str, options: base.Options = base.DEFAULT) -> "TextEnc
 
 
 def _states(model: TextModel, texts: Sequence[Ids], *, layer: int) -> Tensor:
-    """The unit vectors of the texts' tokens, by the states of a layer."""
     rows = [text.ids for text in texts]
     output, _ = model.forward(rows, output_hidden_states=True, return_dict=True)
     return torch.nn.functional.normalize(output.hidden_states[layer].float(), dim=-1)
@@ -476,7 +445,6 @@ class TextEncoder(OnTextModel):
 
     @property
     def local(self) -> "TextEncoder":
-        """Itself: single tokens are all that it gives."""
         return self
 
     def embed_tokens(self, batches: base.CaptionBatches) -> BatchTokens:
@@ -494,16 +462,13 @@ class TextEncoder(OnTextModel):
             yield captions
 
     def embed_frames(self, batches: base.ImageBatches, *, workers: int = 0) -> BatchFrames:
-        """It cannot: raises `InputError`."""
         raise InputError("reads captions and looks at nothing", where=self.identity.name)
 
     def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
-        """The ids of each text within the prompt; no model runs."""
         prompt = self.identity.prompt
         return [np.array(self.model.read(base.filled(prompt, text)).ids, dtype=np.int64) for text in texts]
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
-        """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
         return self.model.over_limit(captions)
 
 
@@ -521,9 +486,8 @@ class TextGenerator(OnTextModel):
     ) -> list[str]:
         """What the model writes after each prompt, up to its end mark or `most` tokens, without marks.
 
-        With `head` every answer begins with that text, and what follows it is returned. At temperature 0 the
-        likeliest token is taken; above it tokens are drawn, and the same prompts in one call with one seed
-        give the same texts.
+        With `head` every answer begins with that text, and what follows it is returned. Above temperature 0
+        tokens are drawn; the same prompts in one call with one seed give the same texts.
         """
         if not prompts:
             return []
@@ -545,7 +509,6 @@ class TextGenerator(OnTextModel):
         return [text.strip() for text in texts]
 
     def _ids(self, prompt: str | Sequence[str], head: str = "") -> list[int]:
-        """The ids of a prompt, within the chat template where there is one, and of how the answer begins."""
         tokenizer = self.model.tokenizer
         messages = [prompt] if isinstance(prompt, str) else list(prompt)
         if not getattr(tokenizer, "chat_template", None):
@@ -558,7 +521,6 @@ class TextGenerator(OnTextModel):
 
 
 def load_generator(argument: str, options: base.Options = base.DEFAULT) -> TextGenerator:
-    """The causal model in a local folder, or of that name on the hub."""
     model = load_lm(argument, options)
     if not model.start or not model.network.can_generate():
         problem = "the model writes no text"

@@ -1,4 +1,4 @@
-"""What a result says in print: the table of one run with lines below it, and notes for readers."""
+"""A result in print: the table of one run with lines below it, and notes for readers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

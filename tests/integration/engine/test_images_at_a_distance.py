@@ -137,7 +137,7 @@ def test_photographs_of_coco_lie_in_a_bucket(root, tmp_path, picture):
         photographs(names, ["val2014"], None, Path(f"{root}/none"))
 
 
-def test_images_of_a_released_benchmark_lie_in_a_bucket(root, tmp_path, picture):
+def test_images_of_a_benchmark_and_a_table_lie_in_a_bucket_and_are_listed_once(root, tmp_path, picture):
     open_place(f"{root}/val2017").write("1.jpg", picture)
     row = {"filename": "1.jpg", "caption": "a cat", "negative_caption": "a dog"}
     (tmp_path / "swap_obj.json").write_text(json.dumps({"0": row}))
@@ -145,9 +145,6 @@ def test_images_of_a_released_benchmark_lie_in_a_bucket(root, tmp_path, picture)
         "sugarcrepe", data=tmp_path / "swap_obj.json", images=f"{root}/val2017", counts=False
     )
     assert found.images[0].read() == picture
-
-
-def test_the_images_of_a_table_are_listed_once(root, tmp_path, picture):
     for name in ("1.png", "2.png"):
         open_place(f"{root}/photos").write(name, picture)
     (tmp_path / "mine.csv").write_text("image,caption,foil\n1.png,a cat,a dog\n2.png,a cat,a dog\n")

@@ -11,12 +11,13 @@ import pytest
 
 from counterfoil.engine.cache import Cache
 from counterfoil.engine.plan import shards
+from engine import fakes
 
 #: Rows in a full shard with batches of 24, as the script of the fakes runs.
 SHARD = sum(map(len, shards(range(10_000), 24)[0]))
 
 
-def start(fakes, folder, pause, *, out="out", executor="local"):
+def start(folder, pause, *, out="out", executor="local"):
     script = [fakes.__file__, folder / "cache", folder / "log", folder / out, pause, 400, executor]
     # The fakes import modules of the tests, as pytest finds them.
     return subprocess.Popen(
@@ -26,19 +27,19 @@ def start(fakes, folder, pause, *, out="out", executor="local"):
 
 
 @pytest.fixture(scope="module")
-def whole(fakes, tmp_path_factory):
+def whole(tmp_path_factory):
     """A run that nothing stopped, of 400 questions: 800 images and 800 captions."""
     folder = tmp_path_factory.mktemp("whole")
-    in_this_process(fakes, folder)
+    in_this_process(folder)
     assert len(fakes.embedded(folder)) == len(set(fakes.embedded(folder))) == 1600
     return folder
 
 
-def in_this_process(fakes, folder):
+def in_this_process(folder):
     fakes.main(*(str(folder / name) for name in ("cache", "log", "out")), "0", "400")
 
 
-def done_again(fakes, folder, whole):
+def done_again(folder, whole):
     """How often each item was embedded, where all of them and no others were; the shards are the same."""
     times = Counter(fakes.embedded(folder))
     assert set(times) == set(fakes.embedded(whole))
@@ -47,19 +48,19 @@ def done_again(fakes, folder, whole):
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
-def test_killed_runs_lose_at_most_a_shard_and_end_in_the_same_bits(fakes, whole, tmp_path, seed):
+def test_killed_runs_lose_at_most_a_shard_and_end_in_the_same_bits(whole, tmp_path, seed):
     rng, kills = random.Random(seed), 0
     for _ in range(2):
         already = len(fakes.embedded(tmp_path))
-        process = start(fakes, tmp_path, 0.004)
+        process = start(tmp_path, 0.004)
         fakes.wait_for(tmp_path, process, already + rng.randrange(40, 600))
         process.send_signal(signal.SIGKILL)
         kills += process.wait(600) == -signal.SIGKILL
     assert kills >= 1
     assert not (tmp_path / "out").exists()
-    in_this_process(fakes, tmp_path)
+    in_this_process(tmp_path)
     assert (tmp_path / "out").read_bytes() == (whole / "out").read_bytes()
-    times = done_again(fakes, tmp_path, whole)
+    times = done_again(tmp_path, whole)
     # A process that is killed is in one shard of one kind: this holds over both kinds together.
     assert sum(times.values()) - len(times) <= kills * SHARD
     # Nothing that a reader looks at is half-written.
@@ -68,18 +69,18 @@ def test_killed_runs_lose_at_most_a_shard_and_end_in_the_same_bits(fakes, whole,
         assert Cache(tmp_path / "cache", identity).read(kind, ["00" * 16]).broken == ()
 
 
-def test_two_processes_at_once_end_in_the_same_bits(fakes, whole, tmp_path):
-    both = [start(fakes, tmp_path, 0.002, out=name) for name in ("out", "other")]
+def test_two_processes_at_once_end_in_the_same_bits(whole, tmp_path):
+    both = [start(tmp_path, 0.002, out=name) for name in ("out", "other")]
     assert [process.wait(600) for process in both] == [0, 0]
     expected = (whole / "out").read_bytes()
     assert (tmp_path / "out").read_bytes() == (tmp_path / "other").read_bytes() == expected
 
 
 @pytest.mark.parametrize("ranks", [3, pytest.param(8, marks=pytest.mark.slow)])
-def test_ranks_in_random_order_one_killed_and_one_started_twice(fakes, whole, tmp_path, ranks):
+def test_ranks_in_random_order_one_killed_and_one_started_twice(whole, tmp_path, ranks):
     order = random.Random(0).sample(range(ranks), ranks)
     killed, *others = [
-        start(fakes, tmp_path, 0.02, out=f"out-{n}", executor=f"rank:{rank}/{ranks}")
+        start(tmp_path, 0.02, out=f"out-{n}", executor=f"rank:{rank}/{ranks}")
         for n, rank in enumerate([*order, order[2]])
     ]
     fakes.wait_for(tmp_path, killed, 150)
@@ -89,7 +90,7 @@ def test_ranks_in_random_order_one_killed_and_one_started_twice(fakes, whole, tm
     expected = (whole / "out").read_bytes()
     assert all((tmp_path / f"out-{n}").read_bytes() == expected for n in range(1, ranks + 1))
     # Only what the killed rank was at was done again, and nothing a third time.
-    times = done_again(fakes, tmp_path, whole)
+    times = done_again(tmp_path, whole)
     assert max(times.values()) <= 2
     assert sum(times.values()) - len(times) <= SHARD
     assert not list((tmp_path / "cache" / "leases").glob("*.json"))

@@ -27,6 +27,7 @@ from counterfoil.engine.ray_worker import Handshake, ShardWorker, sendable, vers
 from counterfoil.engine.session import Session, executor_named, run
 from counterfoil.errors import CounterfoilError, DataError, InputError, MissingExtraError, UnknownNameError
 from counterfoil.models.base import Identity, Options, source_of
+from engine import fakes
 from refusals import refuses
 from three_nodes import LONG, finish, of_ray, start, three_nodes
 
@@ -36,7 +37,7 @@ SHARD, QUESTIONS = sum(map(len, shards(range(10_000), 24)[0])), 600
 
 
 @pytest.mark.parametrize("what", ["a node", pytest.param("the driver", marks=pytest.mark.slow)])
-def test_whatever_is_killed_the_bytes_are_those_of_one_process(fakes, tmp_path, what):
+def test_whatever_is_killed_the_bytes_are_those_of_one_process(tmp_path, what):
     whole, shared = tmp_path / "whole", tmp_path / "shared"
 
     def begin(folder, executor, out="out", pause=0.02):
@@ -62,18 +63,14 @@ def test_whatever_is_killed_the_bytes_are_those_of_one_process(fakes, tmp_path, 
             for process in both:
                 finish(process)
             assert (shared / "other").read_bytes() == (whole / "out").read_bytes()
-        _check(fakes, shared, whole, lost=1 if what == "a node" else 3)
-
-
-def _check(fakes, folder, whole, *, lost):
-    """The same answers and the same files, and nothing twice but what `lost` processes were at."""
-    assert (folder / "out").read_bytes() == (whole / "out").read_bytes()
-    assert fakes.shards_in(folder) == fakes.shards_in(whole)
-    times = Counter(fakes.embedded(folder))
+    # The same answers and the same files, and nothing twice but what the processes that are lost were at.
+    assert (shared / "out").read_bytes() == (whole / "out").read_bytes()
+    assert fakes.shards_in(shared) == fakes.shards_in(whole)
+    times = Counter(fakes.embedded(shared))
     assert set(times) == set(fakes.embedded(whole))
     assert max(times.values()) <= 2
-    assert sum(times.values()) - len(times) <= lost * SHARD
-    assert not list((folder / "cache" / "leases").glob("*.json"))
+    assert sum(times.values()) - len(times) <= (1 if what == "a node" else 3) * SHARD
+    assert not list((shared / "cache" / "leases").glob("*.json"))
 
 
 @pytest.mark.slow
@@ -122,7 +119,7 @@ def test_names_of_executors(monkeypatch):
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:99999"])
-def test_no_cluster_at_the_address(fakes, tmp_path, address, monkeypatch):
+def test_no_cluster_at_the_address(tmp_path, address, monkeypatch):
     # It would be waited for.
     monkeypatch.setattr("ray.init", lambda *_, **__: pytest.fail("it was joined"))
     session = Session(tmp_path, executor=RayExecutor(address))
@@ -151,7 +148,7 @@ def test_a_cluster_whose_server_did_not_come_up_is_asked_again(monkeypatch, erro
     assert len(asked) == calls
 
 
-def test_without_ray_the_extra_is_named(fakes, tmp_path, monkeypatch):
+def test_without_ray_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtraError, match=r"'ray' is not installed.*'counterfoil\[ray\]'"):
         run(fakes.quads(2), fakes.FakeEmbedder(), session=Session(tmp_path, executor=RayExecutor()))

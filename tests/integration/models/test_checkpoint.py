@@ -54,7 +54,7 @@ def answered(backbone, images, captions):
     with torch.inference_mode():
         answer = forward(backbone, images, captions)
     parts = [*answer.images, *answer.texts, answer.logit_scale, answer.match]
-    return [each.detach().numpy() for each in parts if each is not None]
+    return [each.detach().numpy().tobytes() for each in parts if each is not None]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -65,9 +65,8 @@ def test_answers_are_the_same_bits_after_saving(kind, backbones, tmp_path, drawn
     after = checkpoint.read(tmp_path / "ckpt")
     assert after.card == json.loads(json.dumps(before.card))
     first, second = (answered(each, drawn_images, captions) for each in (before, after))
-    assert len(first) == len(second) >= 3
-    for one, other in zip(first, second, strict=True):
-        assert one.tobytes() == other.tobytes()
+    assert first == second
+    assert len(first) >= 3
     assert checkpoint.facts(tmp_path / "ckpt") == FACTS
     # And saved again: the same weights by the same names.
     checkpoint.save(tmp_path / "again", after, FACTS)
@@ -168,8 +167,7 @@ def test_a_full_disk_leaves_the_old_checkpoint(size, backbones, tmp_path, drawn_
     # A mark that writing began is all that is new.
     assert {path.name for path in tmp_path.glob("[!.]*")} == {"card.json", "model.safetensors"}
     assert checkpoint.facts(tmp_path) == {"step": 1}
-    for one, other in zip(expected, answered(checkpoint.read(tmp_path), drawn_images, captions), strict=True):
-        assert one.tobytes() == other.tobytes()
+    assert answered(checkpoint.read(tmp_path), drawn_images, captions) == expected
 
 
 def test_a_machine_that_stops_between_the_files_leaves_the_new_one(
@@ -183,8 +181,7 @@ def test_a_machine_that_stops_between_the_files_leaves_the_new_one(
     expected = answered(network, drawn_images, captions)
     (tmp_path / "card.json").write_bytes(card)
     assert checkpoint.facts(tmp_path) == {"step": 2}
-    for one, other in zip(expected, answered(checkpoint.read(tmp_path), drawn_images, captions), strict=True):
-        assert one.tobytes() == other.tobytes()
+    assert answered(checkpoint.read(tmp_path), drawn_images, captions) == expected
 
 
 def test_tied_weights_are_kept(backbones, tmp_path):
@@ -216,20 +213,19 @@ def test_folders_that_hold_no_checkpoint(tmp_path, saved):
     refused(saved, "ckpt: not a checkpoint folder; given: no model.safetensors")
 
 
-@pytest.mark.parametrize("keep", [0, -1000])
-def test_weights_that_are_cut_off(keep, saved):
+def test_weights_that_are_cut_off_or_damaged(saved):
     path = saved / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:keep])
-    refused(saved, r"model\.safetensors: not a readable safetensors file.*is the file cut off\?")
-    refuses("not a readable safetensors", checkpoint.facts, saved, error=ModelError)
-
-
-def test_damaged_weights(saved):
-    path = saved / "model.safetensors"
-    data = bytearray(path.read_bytes())
-    data[-3] ^= 1
-    path.write_bytes(bytes(data))
+    whole = path.read_bytes()
+    for keep in (0, -1000):
+        path.write_bytes(whole[:keep])
+        refused(saved, r"model\.safetensors: not a readable safetensors file.*is the file cut off\?")
+        refuses("not a readable safetensors", checkpoint.facts, saved, error=ModelError)
+    path.write_bytes(whole[:-3] + bytes([whole[-3] ^ 1]) + whole[-2:])
     refused(saved, r"model\.safetensors: the weights are not those that were saved; is the file damaged")
+    # Plain weights beside a card.
+    path.write_bytes(whole)
+    save_file(load_file(path), path)
+    refused(saved, "card.json is not the card of these weights")
 
 
 def test_weights_of_another_model(saved, backbones, tmp_path):
@@ -244,11 +240,6 @@ def test_weights_of_another_model(saved, backbones, tmp_path):
     checkpoint.save(tmp_path / "quick", registry.backbone("open-clip:tiny-quickgelu"), {})
     shutil.copy(tmp_path / "quick" / "model.safetensors", saved)
     refused(saved, "ckpt: card.json is not the card of these weights; is model.safetensors that of")
-
-
-def test_plain_weights_beside_a_card(saved):
-    save_file(load_file(saved / "model.safetensors"), saved / "model.safetensors")
-    refused(saved, "card.json is not the card of these weights")
 
 
 @pytest.mark.parametrize(
@@ -322,13 +313,6 @@ def same(found, expected):
     [
         pytest.param(lambda state: state, id="tensors"),
         pytest.param(lambda state: {"state_dict": state, "epoch": 3}, id="state_dict"),
-        pytest.param(
-            lambda state: {"epoch": 9, "model_state_dict": state, "optimizer_state_dict": {}, "loss": 0.1},
-            id="fine-tunes",
-        ),
-        pytest.param(
-            lambda state: {"state_dict": {f"module.{k}": v for k, v in state.items()}}, id="parallel"
-        ),
         # As PAC-S releases them: OpenAI's archives carry sizes beside the weights, scripts what they like.
         pytest.param(
             lambda state: {
@@ -352,8 +336,11 @@ def test_what_files_say_beside_the_weights_is_kept(state, tmp_path):
     found = read_checkpoint(tmp_path / "model.safetensors")
     assert same(found.tensors, state)
     assert found.notes["counterfoil"] == '{"quick_gelu": true}'
-    torch.save({"model_state_dict": state, "epoch": 9, "loss": 0.25}, tmp_path / "model.pt")
-    assert read_checkpoint(tmp_path / "model.pt").notes == {"epoch": 9, "loss": 0.25}
+    tuned = {"model_state_dict": state, "optimizer_state_dict": {}, "epoch": 9, "loss": 0.25}
+    torch.save(tuned, tmp_path / "model.pt")
+    found = read_checkpoint(tmp_path / "model.pt")
+    assert same(found.tensors, state)
+    assert found.notes == {"epoch": 9, "loss": 0.25}
 
 
 def test_digest_is_of_tensors_not_of_files(state):
@@ -382,12 +369,9 @@ def test_code_in_a_pickle_is_not_run(old, tmp_path):
     assert mark.read_text() == "executed"
 
 
-def test_whole_models_are_refused(tiny_model, tmp_path):
+def test_whole_models_and_torchscript_are_refused(tiny_model, tmp_path):
     torch.save(tiny_model("tiny"), tmp_path / "model.pt")
     unreadable(tmp_path / "model.pt", "given: open_clip.model.CLIP; allowed: safetensors")
-
-
-def test_torchscript_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "model.pt", "w") as archive:
         archive.writestr("model/code/__torch__.py", "def f(): ...")
         archive.writestr("model/constants.pkl", b"")
@@ -431,9 +415,9 @@ def test_missing_and_left_over_tensors_are_named(state):
     refuses(pattern, fit, given, state, where=Path("x"), architecture="tiny", error=ModelError)
 
 
-def test_equal_weights_give_equal_bytes(tiny_model, tmp_path):
+def test_equal_weights_give_equal_bytes(tmp_path):
     """The library's own order of the metadata changes from one call to the next."""
-    state, said = dict(tiny_model("tiny").state_dict()), {"format": "pt", "b": "\u00e9", "a": "1", "c": "{}"}
+    state, said = torch.nn.Linear(5, 3).state_dict(), {"format": "pt", "b": "\u00e9", "a": "1", "c": "{}"}
     assert len({save(state, metadata=said) for _ in range(20)}) > 1
     files = {b"".join(packed(state, dict(order))) for order in permutations(said.items())}
     assert len(files) == 1

@@ -56,12 +56,8 @@ def test_the_processor_runs_all_parts():
         assert words in done.stdout, words
 
 
-@pytest.fixture
-def routes(script):
-    return script("routes")
-
-
-def test_decisions_that_differ_are_counted_by_side(routes):
+def test_decisions_that_differ_are_counted_by_side(script):
+    routes = script("routes")
     rows = np.eye(3)[:2]
     turned = np.array([[0.6, 0.8, 0.0], [0.0, 1.0, 0.0]])
 

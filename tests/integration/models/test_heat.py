@@ -9,7 +9,6 @@ import torch
 import transformers
 from transformers import AutoImageProcessor, CLIPModel, SiglipModel
 
-import tiny_matchers
 from counterfoil import catalog
 from counterfoil.benchmarks import Caption, Image, PixelSource
 from counterfoil.engine.explain import PairToExplain, check_methods, explain, methods_of, words_of
@@ -31,9 +30,7 @@ from tiny_families import save_family
 TEXT = "a red cat on mats"
 
 
-def loaded(folder, name, protocol="", prompt="{}"):
-    if not folder.exists():
-        tiny_matchers.save(name, folder)
+def loaded(folder, protocol="", prompt="{}"):
     settings = {"protocol": protocol} if protocol else {}
     return itm.load(str(folder), Options(device="cpu", settings=settings, prompt=prompt))
 
@@ -81,15 +78,15 @@ def inputs_of(folder):
     return image, transformers.AutoTokenizer.from_pretrained(folder)(TEXT, return_tensors="pt")
 
 
-def test_vilt(tmp_path):
-    scorer = loaded(tmp_path / "vilt", "vilt")
+def test_vilt(matchers):
+    scorer = loaded(matchers / "vilt")
     assert methods_of(scorer) == ("rollout", "occlusion")
     (found,) = explain(scorer, [asked()])
     by_name = {heat.method: heat for heat in found.heats}
     assert list(by_name) == ["rollout"]
 
-    model = eager("ViltForImageAndTextRetrieval", tmp_path / "vilt")
-    inputs, words = inputs_of(tmp_path / "vilt")
+    model = eager("ViltForImageAndTextRetrieval", matchers / "vilt")
+    inputs, words = inputs_of(matchers / "vilt")
     # Patches in their own order: their embedding and place by hand, row by row.
     embeddings = model.vilt.embeddings
     with torch.no_grad():
@@ -119,14 +116,14 @@ def test_vilt(tmp_path):
 
 
 @pytest.mark.parametrize("protocol", ["itm", "retrieval"])
-def test_blip(tmp_path, protocol):
-    scorer = loaded(tmp_path / "blip", "blip", protocol)
+def test_blip(matchers, protocol):
+    scorer = loaded(matchers / "blip", protocol)
     assert methods_of(scorer) == ("grad-cam", "occlusion")
     (found,) = explain(scorer, [asked()])
     (heat,) = found.heats
 
-    model = transformers.BlipForImageTextRetrieval.from_pretrained(tmp_path / "blip").eval()
-    inputs, words = inputs_of(tmp_path / "blip")
+    model = transformers.BlipForImageTextRetrieval.from_pretrained(matchers / "blip").eval()
+    inputs, words = inputs_of(matchers / "blip")
     ids = words["input_ids"].clone()
     if protocol == "retrieval":
         ids[:, 0] = model.config.text_config.vocab_size - 1
@@ -155,14 +152,14 @@ def test_blip(tmp_path, protocol):
     assert next(scorer.score_pairs([[pair]]))[0] == pytest.approx(found.score, rel=1e-4)
 
 
-def test_flava(tmp_path):
-    scorer = loaded(tmp_path / "flava", "flava")
+def test_flava(matchers):
+    scorer = loaded(matchers / "flava")
     assert methods_of(scorer) == ("rollout", "occlusion")
-    assert methods_of(loaded(tmp_path / "flava", "flava", "contrastive")) == ("occlusion",)
+    assert methods_of(loaded(matchers / "flava", "contrastive")) == ("occlusion",)
     (found,) = explain(scorer, [asked()])
     (rolled,) = found.heats
-    image, words = inputs_of(tmp_path / "flava")
-    model = transformers.FlavaForPreTraining.from_pretrained(tmp_path / "flava").eval().flava
+    image, words = inputs_of(matchers / "flava")
+    model = transformers.FlavaForPreTraining.from_pretrained(matchers / "flava").eval().flava
     with torch.no_grad():
         output = model(**image, **words)
         patches = model.image_to_mm_projection(output.image_output.hidden_states[-1])
@@ -179,37 +176,31 @@ class TestRegions:
     #: Two boxes that overlap, and one that lies apart.
     BOXES = np.array([[0, 0, 0.5, 0.5], [0.25, 0.25, 0.75, 0.75], [0.75, 0, 1, 1]], np.float32)
 
-    def scorer(self, tmp_path, name, *, boxes=True):
-        tiny_matchers.save(name, tmp_path / name)
+    def scorer(self, matchers, tmp_path, name, *, boxes=True):
         features = np.random.default_rng(3).normal(size=(3, 12)).astype(np.float32)
         (tmp_path / "regions").mkdir()
         np.savez(
             tmp_path / "regions" / "i.npz", features=features, **({"boxes": self.BOXES} if boxes else {})
         )
         return itm.load_regions(
-            str(tmp_path / name), Options(device="cpu", settings={"features": str(tmp_path / "regions")})
+            str(matchers / name), Options(device="cpu", settings={"features": str(tmp_path / "regions")})
         ), torch.from_numpy(features)[None]
 
     def painted(self, numbers):
         """The largest of the regions over each cell, cell by cell."""
         grid = np.zeros((24, 24))
-        for row in range(24):
-            for column in range(24):
-                x, y = (column + 0.5) / 24, (row + 0.5) / 24
-                over = [
-                    number
-                    for number, (left, top, right, bottom) in zip(numbers, self.BOXES, strict=True)
-                    if left <= x < right and top <= y < bottom
-                ]
-                grid[row, column] = max(over, default=0)
+        middles = (np.arange(24) + 0.5) / 24
+        for number, (left, top, right, bottom) in zip(numbers, self.BOXES, strict=True):
+            inside = np.outer((top <= middles) & (middles < bottom), (left <= middles) & (middles < right))
+            grid[inside] = np.maximum(grid[inside], number)
         return grid
 
-    def test_lxmert(self, tmp_path):
-        scorer, features = self.scorer(tmp_path, "lxmert")
+    def test_lxmert(self, matchers, tmp_path):
+        scorer, features = self.scorer(matchers, tmp_path, "lxmert")
         (found,) = explain(scorer, [asked()])
         (heat,) = found.heats
         assert heat.method == "grad-cam"
-        model = transformers.LxmertForPreTraining.from_pretrained(tmp_path / "lxmert").eval()
+        model = transformers.LxmertForPreTraining.from_pretrained(matchers / "lxmert").eval()
         words = scorer.tokens.tokenizer(TEXT, return_tensors="pt")
         output = model(
             **words, visual_feats=features, visual_pos=torch.tensor(self.BOXES)[None], output_attentions=True
@@ -221,11 +212,11 @@ class TestRegions:
         np.testing.assert_allclose(heat.whole, expected, atol=1e-7)
         assert heat.whole.any()
 
-    def test_visual_bert(self, tmp_path):
-        scorer, features = self.scorer(tmp_path, "visual_bert")
+    def test_visual_bert(self, matchers, tmp_path):
+        scorer, features = self.scorer(matchers, tmp_path, "visual_bert")
         (found,) = explain(scorer, [asked()])
         (rolled,) = found.heats
-        model = transformers.VisualBertForPreTraining.from_pretrained(tmp_path / "visual_bert").eval()
+        model = transformers.VisualBertForPreTraining.from_pretrained(matchers / "visual_bert").eval()
         words = scorer.tokens.tokenizer(TEXT, return_tensors="pt")
         with torch.no_grad():
             output = model.visual_bert(**words, visual_embeds=features, output_attentions=True)
@@ -236,17 +227,15 @@ class TestRegions:
             expected = every[own, length:].mean(axis=0)
             np.testing.assert_allclose(part, self.painted(expected), atol=1e-6)
 
-    def test_regions_without_boxes(self, tmp_path):
-        scorer, _ = self.scorer(tmp_path, "visual_bert", boxes=False)
+    def test_regions_without_boxes(self, matchers, tmp_path):
+        scorer, _ = self.scorer(matchers, tmp_path, "visual_bert", boxes=False)
         refuses("have no boxes, so nothing says where", explain, scorer, [asked()])
 
 
-def test_a_model_that_is_remembered_has_its_heatmaps(tmp_path):
-    loaded(tmp_path / "vilt", "vilt")
-
+def test_a_model_that_is_remembered_has_its_heatmaps(matchers, tmp_path):
     def found(name, protocol=""):
         options = Options(device="cpu", settings={"protocol": protocol} if protocol else {})
-        return lazy("itm", str(tmp_path / name), options, itm.load, tmp_path / "memory")
+        return lazy("itm", str(matchers / name), options, itm.load, tmp_path / "memory")
 
     first, second = found("vilt"), found("vilt")
     assert isinstance(second, LazyPairScorer)
@@ -255,14 +244,16 @@ def test_a_model_that_is_remembered_has_its_heatmaps(tmp_path):
     np.testing.assert_array_equal(ours.whole, theirs.whole)
     np.testing.assert_array_equal(ours.parts, theirs.parts)
     # One that has none says so, remembered or not.
-    loaded(tmp_path / "blip", "blip")
     assert found("blip", "itc").heats is found("blip", "itc").heats is None
+    assert methods_of(found("blip", "itc")) == ("occlusion",)
+    with pytest.raises(InputError, match="grad-cam needs the cross-attention of BLIP"):
+        check_methods(found("blip", "itc"), ["grad-cam"])
 
 
-def test_prompts_move_words_and_cut_captions_have_none(tmp_path):
-    scorer = loaded(tmp_path / "vilt", "vilt", prompt="a photo of {}")
+def test_prompts_move_words_and_cut_captions_have_none(matchers):
+    scorer = loaded(matchers / "vilt", prompt="a photo of {}")
     whole, parts = scorer.heats.maps("rollout", picture(), Caption("c", "red cat"), [(0, 3), (4, 7)])
-    plain = loaded(tmp_path / "vilt", "vilt")
+    plain = loaded(matchers / "vilt")
     text = "a photo of red cat"
     again, inner = plain.heats.maps("rollout", picture(), Caption("c", text), [(11, 14), (15, 18)])
     np.testing.assert_allclose(whole, again)
@@ -271,13 +262,6 @@ def test_prompts_move_words_and_cut_captions_have_none(tmp_path):
     _, far = plain.heats.maps("rollout", picture(), Caption("c", long), [(0, 3), (240, 243)])
     assert far[0].any()
     assert not far[1].any()
-
-
-def test_what_a_family_lacks_is_refused(tmp_path):
-    scorer = loaded(tmp_path / "blip", "blip", "itc")
-    assert methods_of(scorer) == ("occlusion",)
-    with pytest.raises(InputError, match="grad-cam needs the cross-attention of BLIP"):
-        check_methods(scorer, ["grad-cam"])
 
 
 CPU = Options(device="cpu")

@@ -54,12 +54,9 @@ def test_equals_the_library_at_full_length(name, request, drawn_images, captions
         # Padding to the longest would have given other numbers, so this test can tell.
         _, cut = by_the_library(folder, drawn_images[:1], texts[:3], padding="longest")
         assert abs(cut - full[:3]).max() > 1e-3
-
-
-def test_siglip_reads_lower_case(siglip_folder):
-    scorer = hf.load(str(siglip_folder), CPU)
-    low, high = embedded(scorer, [Caption("a", "a red cat"), Caption("b", "A Red CAT")])
-    assert low.tolist() == high.tolist()
+        # It reads lower case.
+        low, high = embedded(scorer, [Caption("a", "a red cat"), Caption("b", "A Red CAT")])
+        assert low.tolist() == high.tolist()
 
 
 def test_lengths_are_tokens_with_both_marks(clip_folder):
@@ -71,11 +68,6 @@ def test_lengths_are_tokens_with_both_marks(clip_folder):
 
 def refused(argument, pattern, options=CPU, kind=ModelError):
     refuses(pattern, hf.load, str(argument), options, error=kind)
-
-
-def copied(folder, to):
-    shutil.copytree(folder, to)
-    return to
 
 
 def edited(**values):
@@ -102,7 +94,7 @@ PROCESSOR = "preprocessor_config.json"
     ],
 )
 def test_damaged_folders(names, edit, pattern, kind, clip_folder, tmp_path):
-    folder = copied(clip_folder, tmp_path / "model")
+    folder = shutil.copytree(clip_folder, tmp_path / "model")
     for file in map(folder.joinpath, names.split()):
         file.unlink() if edit is None else file.write_bytes(edit(file.read_bytes()))
     refused(folder, pattern, kind=kind)
@@ -117,7 +109,7 @@ def test_model_without_both_features(tmp_path):
 
 
 def test_pickled_code_is_not_run(clip_folder, tmp_path):
-    folder = copied(clip_folder, tmp_path / "model")
+    folder = shutil.copytree(clip_folder, tmp_path / "model")
     (folder / "model.safetensors").unlink()
     torch.save({"visual_projection.weight": Bomb(tmp_path / "mark")}, folder / "pytorch_model.bin")
     refused(folder, "running code from them, and that is not done; save them as safetensors")
@@ -125,7 +117,7 @@ def test_pickled_code_is_not_run(clip_folder, tmp_path):
 
 
 def test_code_beside_the_checkpoint_is_not_run(clip_folder, tmp_path):
-    folder = copied(clip_folder, tmp_path / "model")
+    folder = shutil.copytree(clip_folder, tmp_path / "model")
     mine = {"AutoConfig": "mine.MyConfig", "AutoModel": "mine.MyModel"}
     config = edited(model_type="my_own", auto_map=mine)((folder / "config.json").read_bytes())
     (folder / "config.json").write_bytes(config)

@@ -1,7 +1,6 @@
 """Workers: order, errors that arrive as themselves, and sizes computed as torchvision does."""
 
 import multiprocessing
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,19 +20,14 @@ from refusals import refuses
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_order_is_kept(workers, drawn_images):
+def test_order_is_kept_and_a_missing_file_is_named(workers, drawn_images):
     batches = [drawn_images[at : at + 2] for at in range(0, 10, 2)] * 3
     expected = [np.asarray(image.decode()) for batch in batches for image in batch]
-    found = [array for batch in prepared(batches, Untouched(), workers=workers) for array in batch]
+    missing = Image("gone", FileSource(Path("/nowhere/gone.jpg")))
+    stream = prepared([*batches, [missing]], Untouched(), workers=workers)
+    found = [array for _ in batches for array in next(stream)]
     assert len(found) == 30
     assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_a_missing_file_is_named(workers, drawn_images):
-    missing = Image("gone", FileSource(Path("/nowhere/gone.jpg")))
-    stream = prepared([drawn_images[:3], [missing]], Untouched(), workers=workers)
-    assert len(next(stream)) == 3
     refuses(r"^/nowhere/gone\.jpg: no such image file", next, stream)
 
 
@@ -115,9 +109,6 @@ def test_pixels_of_a_picture_that_fits_are_normalised_and_no_more():
     assert torch.allclose(found[0], expected / torch.tensor(std)[:, None, None], atol=1e-6)
 
 
-ROUTES = ({}, {"resize": "device"})
-
-
 def test_the_reference_has_the_name_it_always_had(tiny_architectures, checkpoint):
     where = f"tiny/{checkpoint('tiny')}"
     plain = load(where, Options(device="cpu")).identity
@@ -126,10 +117,11 @@ def test_the_reference_has_the_name_it_always_had(tiny_architectures, checkpoint
     assert set(plain.options) == {"activation", "device"}
 
 
-#: To trace a tower takes a second, and to write and compile a program of it half a minute.
-@pytest.mark.parametrize("backend", ["eager", pytest.param("inductor", marks=pytest.mark.slow)])
-def test_a_compiled_tower_is_that_tower(backend, tiny_architectures, checkpoint, drawn_images, monkeypatch):
-    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=backend))
+#: To write a program of a tower and to compile it takes half a minute.
+@pytest.mark.parametrize("real", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_compiled_tower_is_that_tower(real, tiny_architectures, checkpoint, drawn_images, monkeypatch):
+    if not real:
+        monkeypatch.setattr(torch, "compile", lambda tower, **_: tower)
     where = f"tiny/{checkpoint('tiny')}"
     plain, made = (load(where, Options(device="cpu", settings={"compile": mode})) for mode in ("no", "yes"))
     assert plain.identity.key != made.identity.key
@@ -167,17 +159,15 @@ def test_a_program_that_disagrees_or_fails_is_refused(monkeypatch):
         monkeypatch.setattr(torch, "compile", lambda tower, **_: program)
         return CompiledTower(Counting(), tolerance=1e-4, where="x")
 
-    pixels = torch.rand(2, 3, 2, 2)
-    with pytest.raises(ModelError, match=r"^x: the compiled image tower does not agree.*--set compile$"):
-        made(lambda pixels: pixels.flatten(1)[:, :4] + 1.01 * pixels.flatten(1)[:, :4])(pixels)
-    with pytest.raises(ModelError, match="does not agree"):
-        made(lambda pixels: pixels.flatten(1)[:, :4] * float("nan"))(pixels)
-
     def failing(pixels):
         raise RuntimeError("no compiler\nfound")
 
-    with pytest.raises(ModelError, match=r"^x: the image tower cannot be compiled: RuntimeError no compiler"):
-        made(failing)(pixels)
+    for program, words in (
+        (lambda pixels: 2.01 * pixels.flatten(1)[:, :4], r"tower does not agree.*--set compile$"),
+        (lambda pixels: pixels.flatten(1)[:, :4] * float("nan"), "does not agree"),
+        (failing, "^x: the image tower cannot be compiled: RuntimeError no compiler"),
+    ):
+        refuses(words, made(program), torch.rand(2, 3, 2, 2), error=ModelError)
 
 
 def test_a_model_with_a_preparation_of_its_own_resizes_nowhere_else():

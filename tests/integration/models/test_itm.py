@@ -17,7 +17,6 @@ from counterfoil.models import itm
 from counterfoil.models.base import Options, PairScorer
 from counterfoil.models.region_files import read_regions
 from embedded import scored
-from made_once import made_once
 from refusals import refuses
 
 CASES = [
@@ -28,18 +27,6 @@ CASES = [
 TEXTS = [
     "a cat", "two birds sit on a wire", "the red dog", "a photo of a cat on the mat in a house by the sea",
 ]  # fmt: skip
-
-
-@pytest.fixture(scope="session")
-def matchers(tmp_path_factory):
-    """A folder with a tiny model of each family."""
-    pytest.importorskip("transformers")
-
-    def make(folder):
-        for name in tiny_matchers.NAMES:
-            tiny_matchers.save(name, folder / name)
-
-    return made_once(tmp_path_factory, "tiny-matchers", make)
 
 
 def loaded(folder, protocol="", **options):
@@ -149,12 +136,8 @@ def test_models_without_a_matching_head(clip_folder, blip):
 
 
 def test_unknown_protocols_and_lengths(matchers):
-    refused(
-        matchers / "blip",
-        "unknown protocol; given: retrival; allowed: itc, itm, retrieval; did you mean 'retrieval'",
-        UnknownNameError,
-        settings={"protocol": "retrival"},
-    )
+    said = "unknown protocol; given: retrival; allowed: itc, itm, retrieval; did you mean 'retrieval'"
+    refused(matchers / "blip", said, UnknownNameError, settings={"protocol": "retrival"})
     refused(matchers / "vilt", "unknown protocol; given: itc", UnknownNameError, settings={"protocol": "itc"})
     refused(matchers / "vilt", "3 to 40 tokens", InputError, settings={"length": "41"})
     assert loaded(matchers / "blip", "retrieval").identity.options["length"] == 35
@@ -221,17 +204,14 @@ def save_all(folder):
     (folder / "ten.tsv").write_text("\n".join(ten) + "\n")
 
 
-@pytest.fixture(scope="session")
-def files(tmp_path_factory):
+@pytest.fixture(scope="module")
+def files(matchers, tmp_path_factory):
     """Tiny models of regions, and the regions of three images."""
-    pytest.importorskip("transformers")
-
-    def make(folder):
-        for name in tiny_matchers.OF_REGIONS:
-            tiny_matchers.save(name, folder / name)
-        save_all(folder)
-
-    return made_once(tmp_path_factory, "tiny-regions", make)
+    folder = tmp_path_factory.mktemp("regions")
+    for name in tiny_matchers.OF_REGIONS:
+        (folder / name).symlink_to(matchers / name)
+    save_all(folder)
+    return folder
 
 
 def reading(files, name, features="each", **settings):
@@ -298,13 +278,10 @@ def broken(files, name, features, pattern, kind=DataError):
     refuses(pattern, lambda: scored(reading(files, name, str(features)), named()), error=kind)
 
 
-def test_regions_that_fit_no_image(files):
-    scorer = reading(files, "lxmert")
-    with pytest.raises(DataError, match=r"no regions for image 'three'.*given: three; allowed: COCO_val2014"):
-        next(scorer.score_pairs([named()[:1], [(Image("three"), Caption("0", "a cat"))]]))
-
-
-def test_regions_that_do_not_fit_the_model(files, tmp_path):
+def test_regions_that_fit_neither_image_nor_model(files, tmp_path):
+    pairs = [named()[:1], [(Image("three"), Caption("0", "a cat"))]]
+    words = r"no regions for image 'three'.*given: three; allowed: COCO_val2014"
+    refuses(words, next, reading(files, "lxmert").score_pairs(pairs))
     np.savez(tmp_path / "one.npz", features=np.ones((2, 7)), boxes=np.zeros((2, 4)))
     broken(files, "lxmert", tmp_path, "do not fit the model; given: features 7 wide; allowed: 12", ModelError)
     np.savez(tmp_path / "one.npz", features=np.ones((2, 12)))

@@ -6,6 +6,9 @@ import numpy as np
 import open_clip
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from open_clip.transformer import LayerScale
 from safetensors.torch import save_file
 
 from counterfoil.benchmarks.records import Caption
@@ -13,6 +16,7 @@ from counterfoil.errors import ModelError
 from counterfoil.models import clip_fast, runtime
 from counterfoil.models import open_clip as ours
 from counterfoil.models.base import Embedder, Options
+from counterfoil.models.clip_fast import FastTextTower, grow, image_tower, text_tower
 from embedded import embedded
 from refusals import refuses
 
@@ -96,18 +100,14 @@ def test_other_resize_modes_go_through_the_librarys_transform(
 ):
     model = tiny_model("tiny")
     save_file(model.state_dict(), tmp_path / "open_clip_model.safetensors")
-    settings = {"size": [32, 32], "resize_mode": "longest", "interpolation": "bilinear", "fill_color": 9}
-    (tmp_path / "open_clip_config.json").write_text(
-        json.dumps({"model_cfg": tiny_architectures["tiny"], "preprocess_cfg": settings})
-    )
+    how = {"resize_mode": "longest", "interpolation": "bilinear", "fill_color": 9}
+    config = {"model_cfg": tiny_architectures["tiny"], "preprocess_cfg": {"size": [32, 32], **how}}
+    (tmp_path / "open_clip_config.json").write_text(json.dumps(config))
     scorer = ours.load(f"local-dir:{tmp_path}", CPU)
-    transform = open_clip.transform.image_transform(
-        (32, 32), is_train=False, resize_mode="longest", interpolation="bilinear", fill_color=9
-    )
+    transform = open_clip.transform.image_transform((32, 32), is_train=False, **how)
     with torch.inference_mode():
-        exact = model.encode_image(
-            torch.stack([transform(image.decode()) for image in drawn_images]), normalize=True
-        )
+        pixels = torch.stack([transform(image.decode()) for image in drawn_images])
+        exact = model.encode_image(pixels, normalize=True)
     found = embedded(scorer, drawn_images, 5, "images")
     assert abs(found - exact.numpy()).max() < 1e-5
     assert "longest" in scorer.identity.preprocessing
@@ -195,3 +195,52 @@ def test_what_a_checkpoint_says_of_its_activation_goes_first(tmp_path, tiny_mode
     torch.save(content, path)
     assert load("tiny", path).identity.options["activation"] == "gelu"
     refused(f"tiny-quickgelu/{path}", "with GELU .*, tiny-quickgelu builds QuickGELU.*use open-clip:tiny/")
+
+
+@given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=6), min_size=1, max_size=12))
+def test_a_tree_gives_back_its_rows_and_shares_what_they_begin_with(rows):
+    tree = grow(rows)
+    for row, nodes, end in zip(rows, tree.nodes, tree.ends, strict=True):
+        assert [tree.tokens[node] for node in nodes[: end + 1]] == row
+        assert [tree.depths[node] for node in nodes[: end + 1]] == list(range(len(row)))
+    # As many nodes as there are different beginnings, and each found where `first` says.
+    assert len(tree.tokens) == len({tuple(row[:n]) for row in rows for n in range(1, len(row) + 1)})
+    flat = [node for nodes in tree.nodes for node in nodes]
+    assert [flat[place] for place in tree.first] == list(range(len(tree.tokens)))
+    assert len({len(nodes) for nodes in tree.nodes}) == 1
+
+
+@pytest.mark.parametrize(("end", "kept"), [(None, [4, 2, 9]), (2, [4, 2]), (7, [4])])
+def test_texts_are_cut_at_their_end_mark(end, kept):
+    # The highest id, the mark itself, or the first token where there is no mark: what the library pools.
+    assert FastTextTower(None, end).cut([4, 2, 9, 9, 0, 0]) == kept
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("visual.pool_type", "avg"),
+        ("visual.output_tokens", True),
+        ("visual.transformer.resblocks.1.ls_1", LayerScale(64)),
+        ("visual.transformer.resblocks.1.mlp.gelu", torch.nn.ReLU()),
+        ("visual.transformer.resblocks.2.attn.add_zero_attn", True),
+    ],
+)
+def test_other_image_towers_are_left_to_the_library(path, value, tiny_model):
+    model = tiny_model("tiny")
+    assert image_tower(model) is not None
+    owner, _, name = path.rpartition(".")
+    setattr(model.get_submodule(owner), name, value)
+    assert image_tower(model) is None
+
+
+@pytest.mark.parametrize("change", [
+    lambda model: setattr(model, "text_pool_type", "last"),
+    lambda model: model.attn_mask[3, 5].zero_(),
+    lambda model: setattr(model, "attn_mask", None),
+])  # fmt: skip
+def test_texts_are_cut_only_under_a_causal_mask_and_pooled_at_the_end(change, tiny_model):
+    model = tiny_model("tiny")
+    assert text_tower(model) is not None
+    change(model)
+    assert text_tower(model) is None

@@ -141,15 +141,6 @@ def test_padding_changes_nothing_and_an_empty_text_gives_numbers(make):
     assert all(torch.isfinite(p.grad).all() for p in network.parameters() if p.grad is not None)
 
 
-def test_one_head_gives_one_point():
-    network = pcme.pvse(small(), heads=1).network
-    found = network.encode_images(batch()[0])
-    assert found.points.shape == (5, WIDTH)
-    assert found.residuals.shape == (5, 1, WIDTH)
-    assert pcme.rows(found).shape == (5, WIDTH)
-    assert network.comparison() is None
-
-
 def test_the_mean_of_pcme_is_a_head_and_its_variance_begins_at_log_sigma():
     network = pcme.pcme(small(), log_sigma=-3.0).network
     pixels, tokens = batch()
@@ -209,7 +200,12 @@ def test_rows_are_compared_as_the_losses_compare():
     assert comparison == MostSimilarHeads(3)
     expected = losses.similarity(answer.images.points, answer.texts.points).detach().numpy()
     np.testing.assert_allclose(comparison.block(images, texts), expected, atol=1e-6)
-    assert small().network.comparison() is None
+    # One head gives one point.
+    one = pcme.pvse(small(), heads=1).network
+    found = one.encode_images(pixels)
+    assert found.points.shape == pcme.rows(found).shape == (5, WIDTH)
+    assert found.residuals.shape == (5, 1, WIDTH)
+    assert one.comparison() is small().network.comparison() is None
 
 
 def test_gaussian_rows_are_compared_as_the_loss_compares_them():

@@ -1,4 +1,4 @@
-"""Recurrent dual encoders: equal to the papers' steps one by one, trainable, and scorers as checkpoints."""
+"""Networks that train from scratch: equal to the papers' steps one by one, trainable, and as checkpoints."""
 
 import numpy as np
 import pytest
@@ -136,17 +136,10 @@ def test_a_training_on_regions_is_measured_above_chance_on_images_that_are_not_a
 
     def trained(*, regions, steps=50, **more):
         return cf.train_model(
-            "vse++-warm",
-            "vse",
-            tmp_path / "rows.csv",
-            regions=regions,
-            out=tmp_path / "ckpt",
-            validation_share=0,
-            workers=0,
-            cache=None,
-            quiet=True,
+            "vse++-warm", "vse", tmp_path / "rows.csv",
+            regions=regions, out=tmp_path / "ckpt", validation_share=0, workers=0, cache=None, quiet=True,
             changed={"steps": steps, "batch_size": 16, "lr": 5e-3, "select": "last", **more},
-        )
+        )  # fmt: skip
 
     with pytest.raises(InputError, match=r"read as they are.*--set augment=none"):
         trained(regions=path, augment="crop-flip")
@@ -206,10 +199,72 @@ def test_rows_of_images_without_regions_are_left_out_where_that_is_asked_for(reg
     # Regions of different numbers are read when their turn comes.
     (batch,) = store.batches([BatchImages(np.array([0, 2]))])
     assert [each.shape for each in batch] == [(4, 6), (2, 6)]
-
-
-def test_heads_stand_on_networks_of_regions(regions):
+    # Heads stand on networks of regions.
     backbone = pcme.pvse(on_regions("vsrn", regions), heads=2)
-    inputs = [backbone.preparation.read(Image(name)) for name in "ab"]
-    found = backbone.network.encode_images(backbone.pixels(inputs))
+    found = backbone.network.encode_images(backbone.pixels(batch))
     assert tuple(found.points.shape) == (2, 2, 12)
+
+
+@pytest.fixture
+def tiny():
+    backbone = small.backbone(CAPTIONS, sizes=TINY, seed=3)
+    backbone.network.eval()
+    return backbone
+
+
+def test_words_differ_by_letters_and_not_by_case(tiny):
+    words = {
+        word for caption in CAPTIONS for word in caption.lower().replace(".", " .").replace(",", " ,").split()
+    }
+    ids = tiny.tokens([" ".join(sorted(words))])[0].tolist()
+    assert sorted(ids) == list(range(2, 2 + len(words)))
+    assert tiny.tokens(["RED Star"]).tolist() == tiny.tokens(["red star"]).tolist()
+    # What it never heard is one word to it, and nothing at all is that word too.
+    assert tiny.tokens(["green", "purple", ""]).tolist() == [[1], [1], [1]]
+
+
+def test_padding_changes_no_text_and_order_and_place_matter(tiny):
+    with torch.no_grad():
+        alone = tiny.network.encode_texts(tiny.tokens(["a red star"])).points
+        beside = tiny.network.encode_texts(tiny.tokens(["a red star", CAPTIONS[0] * 3])).points[:1]
+        one, other = tiny.network.encode_texts(
+            tiny.tokens(["a red star above a moon", "a moon above a red star"])
+        ).points
+        picture = pictures(1)[0]
+        upright, turned = tiny.network.encode_images(tiny.pixels([picture, picture[::-1]])).points
+    assert torch.allclose(alone, beside, atol=1e-6)
+    assert not torch.allclose(one, other, atol=1e-4)
+    assert not torch.allclose(upright, turned, atol=1e-4)
+
+
+def test_pixels_are_centred_bytes_and_places_are_of_one_pass(tiny):
+    black, white = np.zeros((32, 32, 3), np.uint8), np.full((32, 32, 3), 255, np.uint8)
+    values = tiny.pixels([black, white])
+    assert tuple(values.shape) == (2, 3, 32, 32)
+    assert values[0].unique().tolist() == [-2.0]
+    assert values[1].unique().tolist() == [2.0]
+    assert torch.equal(values, tiny.pixels(np.stack([black, white])))
+    # The whole and its places come from one pass.
+    with torch.no_grad():
+        local = tiny.network.local_images(tiny.pixels(pictures(2)))
+        text = tiny.network.local_texts(tiny.tokens(["a red star", "a moon"]))
+        assert torch.equal(local.whole, tiny.network.encode_images(tiny.pixels(pictures(2))).points)
+    assert tuple(local.places.shape) == (2, 4 * 4, 8)
+    assert text.nothing is not None
+    assert text.nothing.tolist() == [[False, False, False], [False, False, True]]
+
+
+def test_a_seed_decides_the_weights_and_touches_no_other_randomness():
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    first, again, other = (small.backbone(CAPTIONS, sizes=TINY, seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(torch.rand(3), expected)
+    for name, weights in first.network.named_parameters():
+        assert torch.equal(weights, again.network.get_parameter(name)), name
+    assert not torch.equal(first.network.projections()[0], other.network.projections()[0])
+
+
+@pytest.mark.parametrize(("picture", "channels"), [(30, (4, 8)), (4, (4, 8)), (48, (4,))])
+def test_pictures_that_cannot_be_cut_are_refused(picture, channels):
+    refuses("cannot be cut into patches", small.Sizes, picture=picture, channels=channels, error=InputError)

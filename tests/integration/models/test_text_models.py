@@ -193,7 +193,7 @@ def rows(scorer, texts, batch=4):
 
 def pooled_twin(folder, kind, pool, *, length=512, lower=False):
     """One text at a time, through the library's own classes, and no padding."""
-    model, tokenizer = kind.from_pretrained(folder).eval(), transformers.AutoTokenizer.from_pretrained(folder)
+    model, tokenizer = loaded(folder, kind)
     found = []
     for text in TEXTS:
         cased = text.lower() if lower else text
@@ -310,10 +310,8 @@ def captions(texts):
 
 def states(bert, text, layer):
     """The unit vectors of one text's tokens, marks included, straight from transformers."""
-    model = transformers.AutoModel.from_pretrained(bert).eval()
-    ids = transformers.AutoTokenizer.from_pretrained(bert)(
-        text, return_tensors="pt", truncation=True, max_length=40
-    )
+    model, tokenizer = loaded(bert, transformers.AutoModel)
+    ids = tokenizer(text, return_tensors="pt", truncation=True, max_length=40)
     rows = model(**ids, output_hidden_states=True).hidden_states[layer][0].numpy()
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
@@ -358,22 +356,19 @@ def test_token_match_is_bertscore(bert, layer):
     np.testing.assert_allclose(score_captions(asked, metric), expected, atol=1e-5)
 
 
-def test_layers_are_other_scorers(bert):
+def test_layers_are_other_scorers_and_what_it_cannot_do(bert):
     names = [str(bert), f"{bert}@2", f"{bert}@1"]
     first, same, other = (text_models.load_tokens(name, Options(device="cpu")).identity for name in names)
     assert first.options == same.options
     assert other.options["layer"] == 1
     assert len({first.weights, same.weights, other.weights}) == 1
-
-
-def test_what_it_cannot_do(bert):
     with pytest.raises(InputError, match=r"no such layer; given: 3; allowed: 0 to 2"):
         text_models.load_tokens(f"{bert}@3", Options(device="cpu"))
     with pytest.raises(InputError, match="no such layer; given: last"):
         text_models.load_tokens(f"{bert}@last", Options(device="cpu"))
     with pytest.raises(InputError, match=r"looks at no images; allowed: metric:token-match --backbone hf"):
         catalog.scorer(f"hf-text:{bert}")
-    for name in ("clip-s", "em-score", "ref-pac-s"):
+    for name in ("clip-s", "em-score"):
         with pytest.raises(InputError, match="the model reads captions and looks at no images"):
             catalog.scorer(f"metric:{name}", Options(device="cpu", backbone=f"hf-text:{bert}"))
     with pytest.raises(ModelError, match=r"no image and text features.*an encoder of texts is hf-text"):

@@ -185,14 +185,11 @@ def test_a_frame_that_comes_again_is_embedded_once(checkpoint):
     assert len(seen) == 5
     ((each,),) = parts.embed_frames([[Video("film", Grey(5))]])
     np.testing.assert_array_equal(rows, each[evenly(5, 17)])
+    # One without frames is named.
+    refuses(r"nothing|grey", next, parts.embed_frames([[Video("nothing", Grey(0))]]))
 
 
-def test_a_video_without_frames_is_named(checkpoint):
-    scorer = load("tiny", checkpoint("tiny"))
-    refuses(r"nothing|grey", next, scorer.local.embed_frames([[Video("nothing", Grey(0))]]))
-
-
-def test_frames_that_were_embedded_already(checkpoint, tmp_path):
+def test_frames_that_were_embedded_already_and_those_that_cannot_be_read(checkpoint, tmp_path):
     parts = load("tiny", checkpoint("tiny")).local
     rows = np.random.default_rng(0).normal(size=(12, 32)).astype(np.float32)
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
@@ -206,10 +203,6 @@ def test_frames_that_were_embedded_already(checkpoint, tmp_path):
     cut = Video("a", FrameFeatures(tmp_path / "a.pt", duration=6.0), start=1.0, end=3.0)
     ((found,),) = parts.embed_frames([[cut]])
     assert abs(found - unit[2:6]).max() <= 1e-6
-
-
-def test_features_that_cannot_be_read_are_named(checkpoint, tmp_path):
-    parts = load("tiny", checkpoint("tiny")).local
     torch.save({"a": torch.ones(2, 2)}, tmp_path / "mapping.pt")
     torch.save(Grey(3), tmp_path / "code.pt")
     np.save(tmp_path / "zero.npy", np.array([[1.0, 0.0], [0.0, 0.0]]))
@@ -219,5 +212,5 @@ def test_features_that_cannot_be_read_are_named(checkpoint, tmp_path):
         ("none.pt", ModelError, "no such file.*none.pt|none.pt.*no such file"),
         ("zero.npy", DataError, "zero.npy.*frame 1: a frame without length"),
     ):
-        with pytest.raises(error, match=pattern):
-            next(parts.embed_frames([[Video("a", FrameFeatures(tmp_path / name))]]))
+        videos = [[Video("a", FrameFeatures(tmp_path / name))]]
+        refuses(pattern, next, parts.embed_frames(videos), error=error)

@@ -99,15 +99,10 @@ class FakeScorer:
     pairs_seen: list[tuple[str, str]] = field(default_factory=list)
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> np.ndarray:
-        self.pairs_seen += [
-            (image.id, str(caption.text)) for image, caption in zip(images, captions, strict=True)
-        ]
-        return np.asarray(
-            [
-                float(vector(image.read()) @ vector(str(caption.text).encode()))
-                for image, caption in zip(images, captions, strict=True)
-            ]
-        )
+        texts = [str(caption.text) for caption in captions]
+        self.pairs_seen += zip([image.id for image in images], texts, strict=True)
+        pairs = [(image.read(), text.encode()) for image, text in zip(images, texts, strict=True)]
+        return np.asarray([float(vector(image) @ vector(text)) for image, text in pairs])
 
 
 def embedded(folder: Path) -> list[tuple[str, str]]:

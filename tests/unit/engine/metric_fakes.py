@@ -116,18 +116,15 @@ class Best:
         return found
 
 
-def rated(n: int, *, references: bool = True, images: int = 4) -> Benchmark:
-    """`n` candidates of `images` images; each row has 1 to 3 references; texts repeat."""
-    pictures = tuple(Image(f"i{i}", BytesSource(bytes([i] * (i + 1)))) for i in range(images))
+def rated(n: int) -> Benchmark:
+    """`n` candidates of four images; each row has 1 to 3 references; texts repeat."""
+    pictures = tuple(Image(f"i{i}", BytesSource(bytes([i] * (i + 1)))) for i in range(4))
     captions = tuple(Caption(f"c{i}", f"a word{i % 3} and more{i % 5}") for i in range(2 * n))
     found = References.of([[n + (row + k) % n for k in range(1 + row % 3)] for row in range(n)])
     return ratings_of(
         np.arange(n, dtype=float)[:, None],
-        np.arange(n) % images,
-        shown=pictures,
-        captions=captions,
-        references=found if references else None,
-    )
+        np.arange(n) % 4, shown=pictures, captions=captions, references=found,
+    )  # fmt: skip
 
 
 def preferred(n: int, *, sentences: int = 1, sample: int | None = None, draws: int = 1) -> Benchmark:
@@ -137,12 +134,6 @@ def preferred(n: int, *, sentences: int = 1, sample: int | None = None, draws: i
     captions = tuple(Caption(f"c{i}", f"word{i % 11} is on line{i % 7}") for i in range(rows + 4 * n))
     shared = References.of([[rows + 4 * row + k for k in range(4)] for row in range(n)])
     return paragraphs_of(
-        n,
-        sentences,
-        np.tile(np.arange(sentences), 2 * n),
-        shown=pictures,
-        captions=captions,
-        references=shared.take(np.repeat(np.arange(n), 2 * sentences)),
-        sample=sample,
-        draws=draws,
-    )
+        n, sentences, np.tile(np.arange(sentences), 2 * n), shown=pictures, captions=captions,
+        references=shared.take(np.repeat(np.arange(n), 2 * sentences)), sample=sample, draws=draws,
+    )  # fmt: skip

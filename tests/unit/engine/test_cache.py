@@ -5,9 +5,15 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from counterfoil.benchmarks import BytesSource, Caption, FileSource, Image
+from counterfoil.benchmarks.records import PixelSource
 from counterfoil.engine.cache import SCHEMA, Cache, pair_key
+from counterfoil.engine.cache_keys import image_keys
+from counterfoil.engine.plan import check_at_hand, id_key, silent
 from counterfoil.inputs.files import digest
 from counterfoil.models.base import Identity
+from engine import fakes
+from refusals import refuses
 
 
 def keys(*names):
@@ -43,16 +49,14 @@ def test_kinds_and_identities_are_apart(cache, tmp_path):
     for other in (Identity("m", precision="bf16"), Identity("m", prompt="a photo of {}"), Identity("n")):
         assert not len(Cache(tmp_path, other).read("captions", keys("a")).rows)
     assert len(Cache(tmp_path, Identity("m")).read("captions", keys("a")).rows) == 1
-
-
-def test_pairs_differ_in_both_halves(cache):
+    # Pairs differ in both halves.
     a, b = keys("a", "b")
     cache.write("pairs", [pair_key(a, b)], np.array([[0.25]]))
     assert cache.read("pairs", [pair_key(b, a), pair_key(a, b), pair_key(a, a)]).rows.tolist() == [1]
     assert cache.read("pairs", [pair_key(a, b)]).values.dtype == np.float64
 
 
-def test_without_a_folder_nothing_is_kept(tmp_path):
+def test_without_a_folder_nothing_is_kept():
     cache = Cache(None, Identity("m"))
     cache.write("captions", keys("a"), rows(1))
     cache.sweep()
@@ -70,7 +74,7 @@ def test_the_same_shard_has_the_same_bytes(cache, monkeypatch):
     assert path.read_bytes() == before
 
 
-def test_every_truncation_is_noticed_and_other_shards_still_answer(cache):
+def test_damage_is_noticed_and_other_shards_still_answer(cache):
     cache.write("captions", keys("a", "b"), rows(1, 2))
     (victim,) = shard_files(cache)
     cache.write("captions", keys("c"), rows(3))
@@ -80,12 +84,7 @@ def test_every_truncation_is_noticed_and_other_shards_still_answer(cache):
         found = cache.read("captions", keys("a", "b", "c"))
         assert found.rows.tolist() == [2]
         assert found.broken == (victim,)
-
-
-def test_a_flipped_bit_never_gives_other_numbers(cache):
-    cache.write("captions", keys("a", "b"), rows(1, 2))
-    (victim,) = shard_files(cache)
-    whole = victim.read_bytes()
+    # A flipped bit never gives other numbers.
     for at in range(0, len(whole), 3):
         victim.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
         found = cache.read("captions", keys("a", "b"))
@@ -149,3 +148,120 @@ def test_many_writers_and_readers_at_once(tmp_path):
     with ThreadPoolExecutor(6) as pool:
         assert all(pool.map(work, range(6)))
     assert Cache(tmp_path, Identity("m")).read("captions", keys(*range(40))).rows.tolist() == list(range(40))
+
+
+def files(tmp_path, contents):
+    images = []
+    for i, data in enumerate(contents):
+        path = tmp_path / f"{i}.jpg"
+        path.write_bytes(data)
+        images.append(Image(f"i{i}", FileSource(path)))
+    return images
+
+
+@pytest.fixture
+def settled(monkeypatch):
+    """Files count as settled at once: the time of their last change cannot be set."""
+    monkeypatch.setattr("counterfoil.engine.cache_keys._UNSETTLED_NS", 0)
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """Names of the files that are really read."""
+    seen = []
+    original = FileSource.read
+
+    def read(self):
+        seen.append(self.path.name)
+        return original(self)
+
+    monkeypatch.setattr(FileSource, "read", read)
+    return seen
+
+
+def named(images, cache=None):
+    return image_keys(images, cache=cache, progress=silent)
+
+
+def test_names_follow_content_and_crop_and_are_ids_without_a_source(tmp_path):
+    keys = named([*files(tmp_path, [b"a", b"b", b"a"]), Image("memory", BytesSource(b"a"))])
+    assert keys[0] == keys[2] == keys[3] != keys[1]
+    crops = [None, (0, 0, 1, 1), (0, 0, 1, 2), (0, 0, 1, 1)]
+    keys = named([Image(str(i), BytesSource(b"a"), crop) for i, crop in enumerate(crops)])
+    assert keys[1] == keys[3]
+    assert len(set(keys)) == 3
+    keys = named([Image("x"), Image("y"), Image("x")])
+    assert keys[0] == keys[2] == id_key(Image("x")) != keys[1]
+    # Pictures held as pixels are named by them; the same bytes in another shape are another picture.
+    one = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
+    pictures = (one, one.copy(), one.reshape(3, 2, 3), one + 1)
+    keys = named([Image(str(i), PixelSource(pixels)) for i, pixels in enumerate(pictures)])
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == 3
+
+
+def test_each_file_is_read_once(tmp_path, reads):
+    first, second = files(tmp_path, [b"a", b"b"])
+    steps = []
+    image_keys(
+        [first, second, Image("again", first.source), Image("crop", first.source, (0, 0, 1, 1))],
+        cache=None,
+        progress=lambda *step: steps.append(step),
+    )
+    assert sorted(reads) == ["0.jpg", "1.jpg"]
+    assert steps[0] == ("reading images", 0, 2)
+    assert steps[-1] == ("reading images", 2, 2)
+
+
+def test_a_second_run_reads_only_what_was_touched(tmp_path, reads, settled):
+    images = files(tmp_path, [b"a", b"b", b"c"])
+    time.sleep(0.05)  # a tick of a coarse clock
+    cache = tmp_path / "cache"
+    first = named(images, cache)
+    reads.clear()
+    assert named(images, cache) == first
+    assert reads == []
+    # Same size, and the modification time put back: the time of the last change gives it away.
+    path = images[1].source.path
+    stamp = path.stat()
+    path.write_bytes(b"B")
+    os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    again = named(images, cache)
+    assert reads == ["1.jpg"]
+    assert again[1] not in first
+    assert (again[0], again[2]) == (first[0], first[2])
+    # A damaged list only costs time.
+    (listing,) = cache.glob("files-*")
+    listing.write_bytes(listing.read_bytes()[:50])
+    reads.clear()
+    assert named(images, cache) == again
+    assert sorted(reads) == ["0.jpg", "1.jpg", "2.jpg"]
+
+
+def test_a_file_just_written_is_not_remembered(tmp_path, reads):
+    # Two writes within one tick of a coarse clock leave the same times.
+    images = files(tmp_path, [b"a"])
+    named(images, tmp_path / "cache")
+    reads.clear()
+    named(images, tmp_path / "cache")
+    assert reads == ["0.jpg"]
+
+
+def test_a_file_that_cannot_be_read_stops_with_its_name(tmp_path):
+    images = files(tmp_path, [b"a", b"b"])
+    images[1].source.path.unlink()
+    refuses(r"1\.jpg: no such image file", named, images)
+
+
+def test_missing_items_are_counted_in_one_line(tmp_path):
+    benchmark = fakes.choices(5)
+    images = list(benchmark.images)
+    images[1] = Image("i1")
+    images[3] = Image("i3", FileSource(tmp_path / "gone.jpg"))
+    object.__setattr__(benchmark, "images", tuple(images))
+    refuses("fake: images are not at hand; given: 2 of 5 missing, first: i1, i3;", check_at_hand, benchmark)
+    check_at_hand(benchmark, images=False)
+    benchmark = fakes.choices(3)
+    object.__setattr__(benchmark, "captions", tuple(Caption(c.id) for c in benchmark.captions))
+    refuses(r"captions have no text; given: 6 of 6 without, first: c0, c1, c2", check_at_hand, benchmark)
+    check_at_hand(benchmark, captions=False)

@@ -21,16 +21,6 @@ def choice(texts, candidates, query, images):
     )
 
 
-def test_equal_texts_are_one_caption_and_equal_keys_one_image():
-    # Questions: image 1 with captions 0, 1; image 0 (same pixels as 1) with captions 2 (= text 0), 3.
-    benchmark = choice(["dog", "cat", "dog", "cow"], [[0, 1], [2, 3]], [1, 0], 2)
-    work = deduplicate(benchmark, ["k", "k"])
-    assert [i.id for i in work.images] == ["i1"]
-    assert [c.text for c in work.captions] == ["dog", "cat", "cow"]
-    assert work.pairs.tolist() == [[0, 0], [1, 0], [2, 0]]
-    assert work.row_of.tolist() == [[0, 1], [0, 2]]
-
-
 def test_items_without_a_question_cost_nothing():
     benchmark = choice(["a", "b", "unused", "c"], [[3, 0]], [2], 4)
     captions, images = benchmark.questions.used()
@@ -40,13 +30,11 @@ def test_items_without_a_question_cost_nothing():
     assert [i.id for i in work.images] == ["i2"]
 
 
-def test_captions_differ_by_case_and_blanks():
+def test_captions_differ_by_case_and_blanks_and_by_themselves_without_a_text():
     # Tokenizers see them; SugarCrepe has captions with blanks at their ends.
     work = deduplicate(choice(["a dog", "A dog", "a dog ", "a dog"], [[0, 1], [2, 3]], [0, 0], 1), ["k"])
     assert len(work.captions) == 3
-
-
-def test_captions_without_text_are_only_equal_to_themselves():
+    # Captions without a text are only equal to themselves.
     work = deduplicate(choice([None, None, None, "x"], [[0, 1], [0, 3]], [0, 0], 1), ["k"])
     assert len(work.captions) == 3
     assert len(set(work.caption_keys)) == 3

@@ -22,6 +22,7 @@ from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.models.base import Identity
 from counterfoil.models.baselines import load_blind, load_pixels
+from engine import fakes
 from refusals import refuses
 
 
@@ -105,7 +106,7 @@ def test_a_function_is_explained_as_by_hand(mask, tmp_path):
     assert [one.score for one in again] == [one.score for one in found]
 
 
-def test_a_dual_encoder_embeds_each_state_once_and_agrees_with_a_scorer_of_pairs(fakes):
+def test_a_dual_encoder_embeds_each_state_once_and_agrees_with_a_scorer_of_pairs():
     images = [Image(f"i{k}", PixelSource(np.full((4, 4, 3), 60 * k, np.uint8))) for k in range(2)]
     pairs = asked(images, ["a red cat", "a dog"])
     embedder, scorer = fakes.FakeEmbedder(), fakes.FakeScorer()

@@ -84,13 +84,8 @@ def test_captions_whose_scores_were_rounded_in_two_ways_are_counted_again():
 
 
 def test_a_long_pass_reports_how_far_it_is():
-    said = []
-    rank(
-        [benchmark(np.random.default_rng(0), 5, 8)],
-        Matrix(np.zeros((5, 8))),
-        block=2,
-        progress=lambda stage, done, total: said.append((stage, done, total)),
-    )
+    each, said = benchmark(np.random.default_rng(0), 5, 8), []
+    rank([each], Matrix(np.zeros((5, 8))), block=2, progress=lambda *step: said.append(step))
     assert said == [("ranking", 2, 5), ("ranking", 4, 5), ("ranking", 5, 5)]
 
 

@@ -57,6 +57,12 @@ HEAD = "filename,caption,negative_caption,correct / "
 CAT, COW, X = "1.jpg,a cat,A dog,1", "2.jpg,a cow ,a pig,0", "3.jpg,x,y,1"
 
 
+#: The score is 100 q + 10 c + i, so every cell shows where it belongs.
+PAIRED = "label,score" + "".join(
+    f" / {q}_c{c}_i{i},{100 * q + 10 * c + i}" for q in (1, 0) for i in (1, 0) for c in (0, 1)
+)
+
+
 def table(tmp_path, text, name="table.csv"):
     """A table whose lines are parted by slashes."""
     path = tmp_path / name
@@ -78,15 +84,7 @@ def listed(answers):
     ("text", "benchmark", "expected"),
     [
         ("id,s0,s1 / c,3,0 / a,1,0 / b,2,0", ABC, [[1, 0], [2, 0], [3, 0]]),
-        # The score is 100 q + 10 c + i, so every cell shows where it belongs.
-        (
-            "label,score"
-            + "".join(
-                f" / {q}_c{c}_i{i},{100 * q + 10 * c + i}" for q in (1, 0) for i in (1, 0) for c in (0, 1)
-            ),
-            quads("01"),
-            [[[0, 1], [10, 11]], [[100, 101], [110, 111]]],
-        ),
+        (PAIRED, quads("01"), [[[0, 1], [10, 11]], [[100, 101], [110, 111]]]),
         # Numbers of caption and image in the names of columns.
         ("id,S00,s01,s10,s11 / a,4,3,2,1", quads("a"), [[[4, 3], [2, 1]]]),
         # Ids win over the order, and captions agree whatever their case and blanks.
@@ -112,20 +110,10 @@ def test_rows_go_to_their_questions_without_a_note(tmp_path, text, benchmark, ex
 @pytest.mark.parametrize(
     ("text", "benchmark", "expected", "note"),
     [
-        (
-            "id,correct / d,0 / c,1 / b,0 / a,1",
-            ABC,
-            [1, 0, 1],
-            "1 of 4 ids belong to no question of choices and are left out: 'd'",
-        ),
+        ("id,correct / d,0 / c,1 / b,0 / a,1", ABC, [1, 0, 1], "no question of choices and are left out"),
         ("s0,s1 / 1,0 / 2,0 / 3,0", ABC, [[1, 0], [2, 0], [3, 0]], "taken to be in the order of choices"),
         ("score / 0.5 / 2 / 1", rated("abc"), [0.5, 2, 1], "in the order of toy-rated"),
-        (
-            f"{HEAD}{CAT} / 9.jpg,old,item,0 / {COW} / {X}",
-            ABC,
-            [1, 0, 1],
-            "row 2: 1 of 4 rows belong to no question of choices and are left out",
-        ),
+        (f"{HEAD}{CAT} / 9.jpg,old,item,0 / {COW} / {X}", ABC, [1, 0, 1], "row 2: 1 of 4 rows belong to no"),
         # File name and subset tell questions of equal captions apart.
         (
             "filename,caption,negative_caption,type,subtype,correct / 2.jpg,a,b,t,x,1 / 2.jpg,a,b,s,x,0 / "
@@ -166,32 +154,16 @@ def of_columns(*names):
         (by_id("abbc"), ABC, r"id occurs twice"),
         (by_id("xyz"), ABC, r"3 of 3 questions are missing.*every id once: 'a', 'b', 'c'"),
         (by_id("a"), rated("ab"), "the ids are not those of toy-rated; given: 1 of 2 questions are missing"),
-        (
-            f"id,{HEAD}b,2.jpg,A COW,a hen,0 / a,{CAT} / c,{X}",
-            ABC,
-            "row 1: a caption differs from that of question 'b'.*given: 'a hen'; allowed: 'a pig'; 1 of 3 ro",
-        ),
+        (f"id,{HEAD}b,2.jpg,A COW,a hen,0 / a,{CAT} / c,{X}", ABC, "row 1: .*'b'.*hen'; allowed: 'a pig'; 1"),
         ("s0,s1 / 1,0 / 2,0", ABC, "given: 2 rows; allowed: 3, in the benchmark"),
-        (
-            f"{HEAD}{CAT} / 2.jpg,a hen,a pig,0 / 3.jpg,z,y,1",
-            ABC,
-            "no row with their captions; given: 2 of 3 missing: 'b', 'c'.*'a cow'",
-        ),
+        (f"{HEAD}{CAT} / 2.jpg,a hen,a pig,0 / 3.jpg,z,y,1", ABC, "given: 2 of 3 missing: 'b', 'c'.*'a cow'"),
         (f"{HEAD}{CAT} / {X}", ABC, "no row with their captions; given: 1 of 3 missing: 'b'.*'a cow'"),
-        (
-            f"{HEAD}{CAT} / {COW} / {X} / {CAT}",
-            ABC,
-            "row 1 and .*row 4: a question is answered twice; given: 'a cat'",
-        ),
+        (f"{HEAD}{CAT} / {COW} / {X} / {CAT}", ABC, "row 1 and .*row 4: .* answered twice; given: 'a cat'"),
         # Answers to other questions.
         (of_columns("c0_i0", "c0_i1", "c1_i0", "c1_i1"), ABC, "questions of another form"),
         (of_columns("s0", "s1"), quads("012"), "questions of another form.*outcomes of quads"),
         (of_columns("ipos2t", "ineg2t", "tpos2i", "tneg2i"), ABC, "questions of another form"),
-        (
-            of_columns("s0", "s1", "s2"),
-            ABC,
-            "another number of candidates than choices; given: 3; allowed: 2",
-        ),
+        (of_columns("s0", "s1", "s2"), ABC, "number of candidates than choices; given: 3; allowed: 2"),
         ("id,score / a,0.5", quads("a"), "given: a score per question .* allowed: scores or outcomes of q"),
         ("id,score / a,0.5", preferred("a"), "given: a score per question .* allowed: the scores of two c"),
         ("id,s0,s1 / a,0.5,1", rated("a"), "given: scores of 2 candidates .*; allowed: a score per quest"),
@@ -223,12 +195,8 @@ class TestOutcomesWithoutAnAnswer:
     BENCHMARK = choices("swap/0,2.jpg,c,d / swap/1,3.jpg,e,f / add/0,1.jpg,a,b")
 
     def test_they_are_refused_without_a_policy(self, folder):
-        with pytest.raises(
-            ScoreError,
-            match=r"gpt-swap.json, item '0', column 'correct': a question without an answer; given: 2 of 4 "
-            r"without; allowed: true or false; .* --unanswered wrong or --unanswered leave-out",
-        ):
-            precomputed.load(str(folder))
+        said = "gpt-swap.json, item '0', column 'correct': .*; given: 2 of 4 without; .* --unanswered wrong"
+        refuses(said, precomputed.load, str(folder), error=ScoreError)
 
     def test_they_are_wrong_and_counted(self, folder):
         loaded = precomputed.load(str(folder), Options(unanswered="wrong"))
@@ -300,14 +268,9 @@ def test_outputs_of_detectors_answer_by_the_rule_of_two_steps(tmp_path):
     assert outcomes(join_scores(loaded, quads("ab"), note=[].append)) == expected
 
 
-def embeddings(images, captions, image_ids=None, caption_ids=None):
-    return precomputed_galleries.PrecomputedEmbeddings(
-        Identity("embeddings:x.npz"),
-        np.asarray(images, dtype=np.float32),
-        np.asarray(captions, dtype=np.float32),
-        image_ids,
-        caption_ids,
-    )
+def embeddings(images, captions, *ids):
+    rows = (np.asarray(side, dtype=np.float32) for side in (images, captions))
+    return precomputed_galleries.PrecomputedEmbeddings(Identity("embeddings:x.npz"), *rows, *ids)
 
 
 @pytest.mark.parametrize(
@@ -330,10 +293,7 @@ def test_embeddings_are_compared_by_cosine(rows):
     [
         ((np.eye(3), np.eye(4, 3)), "number of image embeddings .* of quads; given: 3 rows; allowed: 4"),
         ((np.eye(4, 3), np.eye(5, 3)), "number of caption embeddings .* of quads; given: 5 rows; allowed: 4"),
-        (
-            (np.eye(4), np.eye(4), ("0_i0", "0_i1", "2_i0", "x"), None),
-            r"images of quads have no embedding; given: 2 of 4 missing: '1_i0', '1_i1'; .*'0_i0', '0_i1'",
-        ),
+        ((np.eye(4), np.eye(4), ("0_i0", "0_i1", "2_i0", "x"), None), "2 of 4 missing: '1_i0', '1_i1'; "),
     ],
 )
 def test_embeddings_that_do_not_fit_are_refused(rows, message):

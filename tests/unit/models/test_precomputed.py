@@ -30,6 +30,8 @@ def csv(path, header, *rows):
 
 
 QUADS, CHOICES = [[[1, 2], [3, 4]], [[5, 6], [7, 8]]], [[1, 2], [3, 4]]
+DRAWN = np.swapaxes(QUADS, 1, 2).tolist()
+PAIRS = "a_c1_i1,4 b_c0_i0,5 a_c0_i1,2 b_c1_i1,8 a_c0_i0,1 b_c1_i0,7 a_c1_i0,3 b_c0_i1,6"
 
 
 @pytest.mark.parametrize(
@@ -39,12 +41,7 @@ QUADS, CHOICES = [[[1, 2], [3, 4]], [[5, 6], [7, 8]]], [[1, 2], [3, 4]]
         ("id,T0_I0,T0_I1,T1_I0,T1_I1", "a,1,2,3,4 b,5,6,7,8", "quad_scores", QUADS),
         ("id,q0i0,q0i1,q1i0,q1i1", "a,1,2,3,4 b,5,6,7,8", "quad_scores", QUADS),
         ("c1_i1,c0_i1,id,c1_i0,c0_i0", "4,2,a,3,1 8,6,b,7,5", "quad_scores", QUADS),
-        (
-            "label,score",
-            "a_c1_i1,4 b_c0_i0,5 a_c0_i1,2 b_c1_i1,8 a_c0_i0,1 b_c1_i0,7 a_c1_i0,3 b_c0_i1,6",
-            "quad_scores",
-            QUADS,
-        ),
+        ("label,score", PAIRS, "quad_scores", QUADS),
         ("id,score", "a_c1,2 a_c0,1 a_c2,3 b_c1,5 b_c0,4 b_c2,6", "choice_scores", [[1, 2, 3], [4, 5, 6]]),
         ("id,score", "a_i1,2 a_i0,1 b_i1,4 b_i0,3", "choice_scores", CHOICES),
         ("id,score", "a_s1,2 a_s0,1 b_s1,4 b_s0,3", "choice_scores", CHOICES),
@@ -53,12 +50,7 @@ QUADS, CHOICES = [[[1, 2], [3, 4]], [[5, 6], [7, 8]]], [[1, 2], [3, 4]]
         ("id,pos,neg", "a,1,2 b,3,4", "choice_scores", CHOICES),
         # Two candidates as runs keep them, and a row per candidate.
         ("question,a,b", "a,1,2 b,3,4", "choice_scores", CHOICES),
-        (
-            "question,a_d0,b_d0,a_d1,b_d1",
-            "a,1,2,3,4 b,5,6,7,8",
-            "drawn_scores",
-            np.swapaxes(QUADS, 1, 2).tolist(),
-        ),
+        ("question,a_d0,b_d0,a_d1,b_d1", "a,1,2,3,4 b,5,6,7,8", "drawn_scores", DRAWN),
         ("id,side,score", "b,1,4 a,0,1 a,1,2 b,0,3", "choice_scores", CHOICES),
         ("id,score", "a,0.5 b,-1", "rated_scores", [0.5, -1]),
     ],
@@ -66,24 +58,18 @@ QUADS, CHOICES = [[[1, 2], [3, 4]], [[5, 6], [7, 8]]], [[1, 2], [3, 4]]
 def test_layouts(header, rows, kind, values, tmp_path):
     table = precomputed.load(csv(tmp_path, header, *rows.split()))
     assert (table.kind, table.ids) == (kind, ("a", "b"))
-    assert table.values is not None
     assert table.values.tolist() == values
     assert table.folded == (len(rows.split()) > 2)
 
 
-def test_an_object_keyed_by_pair(tmp_path):
+def test_objects_of_scores_by_pair_and_of_right_and_wrong_by_question(tmp_path):
     scores = {f"x_c{c}_i{i}": 2 * c + i for c in (0, 1) for i in (0, 1)}
     found = precomputed.load(write(tmp_path / "scores.json", json.dumps(scores)))
-    assert found.kind == "quad_scores"
-    assert found.ids == ("x",)
-
-
-def test_an_object_of_right_and_wrong_by_question(tmp_path):
+    assert (found.kind, found.ids) == ("quad_scores", ("x",))
     for name, text in (("a", '{"0": true, "1": false}'), ("b", '{"0": 1, "1": 0}')):
         (tmp_path / f"{name}.json").write_text(text)
         table = precomputed.load(str(tmp_path / f"{name}.json"))
-        assert table.kind == "choice_outcome"
-        assert table.ids == ("0", "1")
+        assert (table.kind, table.ids) == ("choice_outcome", ("0", "1"))
         assert table.right["accuracy"].tolist() == [True, False]
     # Ones and zeros beside ids of pairs are scores: a crowd may be that sure.
     (tmp_path / "c.json").write_text('{"0_c0": 1, "0_c1": 0}')
@@ -107,13 +93,15 @@ def test_our_own_scores(tmp_path):
 def test_a_folder_with_a_file_per_subset(tmp_path):
     for name, rows in (("swap_obj", {"0": True, "1": False}), ("add_att", {"0": False, "3": True})):
         content = {key: {"caption": f"{name} {key}", "correct": right} for key, right in rows.items()}
+        # As in GPT-4V's released answers: beside the objects a key with a number.
+        content |= {"accuracy": 0.6667} if name == "swap_obj" else {}
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
     found = precomputed.load(str(tmp_path))
     assert found.kind == "choice_outcome"
     assert found.subsets == ("add_att", "add_att", "swap_obj", "swap_obj")
     assert found.ids == ("0", "3", "0", "1")
     assert found.right["accuracy"].tolist() == [False, True, True, False]
-    assert found.described.endswith("2 files")
+    assert found.described.endswith("'accuracy' of swap_obj.json is passed over; 2 files")
 
 
 def test_scores_go_before_outcomes():
@@ -123,18 +111,9 @@ def test_scores_go_before_outcomes():
     assert recognise(both, "correct").kind == "choice_outcome"
     # A column of the four stands for the four.
     assert recognise(both, "c1_i0").columns == ("c0_i0", "c0_i1", "c1_i0", "c1_i1")
-
-
-def test_a_caption_column_is_no_score():
+    # A column of captions is no score.
     table = DataTable({"positive": ["a cat"], "negative": ["a dog"], "correct": ["true"]}, "t.csv")
     assert recognise(table).kind == "choice_outcome"
-
-
-def test_a_column_of_choice(tmp_path):
-    path = csv(tmp_path, "label,clip,blip", *(f"1_c{c}_i{i},{c},{i}" for c in (0, 1) for i in (0, 1)))
-    found = precomputed.load(path, Options(column="blip"))
-    assert found.values is not None
-    assert found.values.tolist() == [[[0, 1], [0, 1]]]
 
 
 def test_whole_numbers_that_became_floats_are_ids(tmp_path):
@@ -147,6 +126,8 @@ def test_without_ids_and_with_a_column_of_choice(tmp_path):
     assert (plain.kind, plain.ids, len(plain)) == ("rated_scores", None, 2)
     chosen = precomputed.load(csv(tmp_path, "name,words", "a,1", "b,7"), Options(column="words"))
     assert (chosen.kind, chosen.column) == ("rated_scores", ("words",))
+    path = csv(tmp_path, "label,clip,blip", *(f"1_c{c}_i{i},{c},{i}" for c in (0, 1) for i in (0, 1)))
+    assert precomputed.load(path, Options(column="blip")).values.tolist() == [[[0, 1], [0, 1]]]
     # The only column of true and false is guessed and noted.
     path = csv(tmp_path, "id,model,solved", "a,x,true", "b,x,false")
     for options in (Options(), Options(column="solved")):
@@ -195,11 +176,6 @@ def test_tables_that_cannot_be_right(lines, pattern, tmp_path):
     assert "table.csv" in words
 
 
-def test_files_that_are_not_there(tmp_path):
-    refuses("no such file or folder", precomputed.load, str(tmp_path / "none.csv"))
-    refuses("no table in this folder", precomputed.load, str(tmp_path))
-
-
 def save(path, **arrays):
     np.savez(path, **arrays)
     return str(path)
@@ -218,12 +194,7 @@ def test_names_of_arrays(image, caption, tmp_path):
     )
     assert found.images.tolist() == IMAGES.tolist()
     assert found.captions.tolist() == CAPTIONS.tolist()
-    assert found.image_ids is None
-    assert found.caption_ids is None
-
-
-def test_compare_normalises(tmp_path):
-    found = precomputed_galleries.load_embeddings(save(tmp_path / "e.npz", images=IMAGES, captions=CAPTIONS))
+    assert found.image_ids is found.caption_ids is None
     scores = found.compare(found.captions[[0, 1, 2]], found.images[[0, 0, 1]])
     # cos((1,0),(3,4)) = 3/5, cos((0,1),(3,4)) = 4/5, cos((5,0),(0,2)) = 0.
     np.testing.assert_allclose(scores, [0.6, 0.8, 0.0], atol=1e-12)
@@ -260,11 +231,6 @@ def test_types_and_ids(dtype, tmp_path):
 def test_embeddings_that_cannot_be_right(arrays, pattern, tmp_path):
     words = refuses(pattern, precomputed_galleries.load_embeddings, save(tmp_path / "e.npz", **arrays))
     assert "e.npz" in words
-
-
-def test_a_missing_file_of_embeddings(tmp_path):
-    with pytest.raises(DataError, match="no such file; check the path after 'embeddings:'"):
-        precomputed_galleries.load_embeddings(str(tmp_path / "none.npz"))
 
 
 SCORES = np.array([[0.5, 1.0, -2.0], [0.25, 0.0, 8.0]])
@@ -337,9 +303,16 @@ def test_ids_that_do_not_fit(arrays, pattern, file, tmp_path):
     refused(file, pattern, ids_at(tmp_path / "i.npz", **arrays))
 
 
-def test_where_the_path_of_a_missing_file_stands(file, tmp_path):
-    refused(tmp_path / "none.npy", "no such file; check the path after 'given:'")
+def test_files_that_are_not_there(file, tmp_path):
+    refuses("no such file or folder", precomputed.load, str(tmp_path / "none.csv"))
+    (tmp_path / "empty").mkdir()
+    refuses("no table in this folder", precomputed.load, str(tmp_path / "empty"))
+    with pytest.raises(DataError, match="no such file; check the path after 'embeddings:'"):
+        precomputed_galleries.load_embeddings(str(tmp_path / "none.npz"))
     refused(file, "no such file; check the path after '--ids'", Options(ids=tmp_path / "none.npz"))
+    refuses("no such file; check the path after 'given:'", scorer, f"given:{tmp_path / 'none.npy'}")
+    np.savez(tmp_path / "r.npz", i2t=np.arange(3))
+    refuses("no table of scores; given: an npz file; embeddings are", scorer, f"given:{tmp_path / 'r.npz'}")
 
 
 def test_ids_are_for_similarities_only(file, tmp_path):
@@ -408,9 +381,3 @@ def test_json_that_holds_no_rankings(value, pattern, tmp_path):
     path = save_json(tmp_path / "r.json", value)
     words = refuses(pattern, scorer, f"given:{path}")
     assert str(path) in words
-
-
-def test_other_files(tmp_path):
-    refuses("no such file; check the path after 'given:'", scorer, f"given:{tmp_path / 'none.npy'}")
-    np.savez(tmp_path / "r.npz", i2t=np.arange(3))
-    refuses("no table of scores; given: an npz file; embeddings are", scorer, f"given:{tmp_path / 'r.npz'}")

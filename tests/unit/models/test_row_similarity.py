@@ -78,12 +78,6 @@ def test_a_score_depends_on_its_two_rows_alone(name, monkeypatch):
     assert comparison.pairs(captions[:0], images[:0]).shape == (0,)
 
 
-def test_one_head_is_the_cosine():
-    rng = np.random.default_rng(2)
-    captions, images = (unit(rng.normal(size=(n, 8))) for n in (5, 4))
-    np.testing.assert_allclose(MostSimilarHeads(1).block(images, captions), images @ captions.T)
-
-
 def test_points_without_variance_have_one_probability_however_it_is_computed():
     rng = np.random.default_rng(3)
     captions, images = rows_of(rng, 6, "gaussian", np.float64), rows_of(rng, 6, "gaussian", np.float64)

@@ -71,10 +71,11 @@ def test_a_network_that_is_trained_on_is_another():
     assert identity_of(own) == before
     own.network.shift.add_(1)
     assert identity_of(own) != before
-
-
-def test_what_no_tensor_tells_counts():
+    # What no tensor tells counts.
     assert identity_of(Own(Network(0, nn.GELU()))) != identity_of(Own(Network(0, nn.ReLU())))
+    # Named weights are believed.
+    named = replace(Identity("own"), weights="abc")
+    assert identity_of(Own(Network(0), named)) == named
 
 
 class Slotted:
@@ -109,11 +110,6 @@ def test_weights_are_found_wherever_a_scorer_holds_them(hold):
     assert one == same
     assert one.weights
     assert one.weights != other.weights
-
-
-def test_named_weights_are_believed():
-    named = replace(Identity("own"), weights="abc")
-    assert identity_of(Own(Network(0), named)) == named
 
 
 @dataclass(frozen=True)

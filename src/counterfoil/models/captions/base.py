@@ -1,9 +1,4 @@
-"""The protocols of caption metrics: a score of a candidate from its image, its references, or both.
-
-A metric is named `metric:NAME`. It says what it reads (`needs`) and how, and the engine
-(`engine.caption_scoring`) gives it that: texts, embeddings that the engine computed and keeps, or the parts
-of items (tokens, frames).
-"""
+"""The protocols of caption metrics: a score of a candidate from its image, its references, or both."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -79,7 +79,6 @@ class Corpus:
 
     @classmethod
     def of(cls, idf: str, where: str) -> "Corpus | None":
-        """The corpus that the setting `idf` names, None where it names none."""
         if idf in SOURCES:
             return None
         # It is read and counted once as long as the file stays as it is.
@@ -93,7 +92,6 @@ class Corpus:
         return f"corpus {self.digest}"
 
     def frequencies(self, local: LocalEmbedder) -> Frequencies:
-        """Those of the corpus, as the model's tokenizer reads it; counted once."""
         key = local.identity.key
         if key not in self._counted:
             # Every embedder of tokens here has it; a corpus is too long to be embedded for its ids.
@@ -128,7 +126,6 @@ class Counting:
 
     @property
     def provenance(self) -> dict[str, str]:
-        """Which captions its document frequencies are of."""
         if self.corpus is not None:
             return {"idf": f"{len(self.corpus.captions):,} captions of {self.corpus.name}"}
         return {"idf": "none" if self.settings.idf == "none" else f"the {self.counted} that are measured"}
@@ -175,7 +172,6 @@ class Phrases:
         self._made: dict[int, tuple[CaptionTokens, TokenizedCaption]] = {}
 
     def __call__(self, tokens: CaptionTokens) -> TokenizedCaption:
-        """The phrase of these tokens."""
         cached = self._made.get(id(tokens))
         if cached is None:
             # The tokens are kept too, so that no others can get their id.

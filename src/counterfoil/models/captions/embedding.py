@@ -1,14 +1,9 @@
 """Caption metrics with a model behind them: CLIP-S, PAC-S, EMScore, their kin with references, token-match.
 
-What the codes behind the published numbers do, and where this differs:
-
-* CLIPScore and PAC-S put "A photo depicts " before candidates and references, EMScore nothing.
-* CLIPScore on a GPU computes in half precision up to the score. Here scores are float64, of float32
-  embeddings; `arithmetic=half` and precision fp16 are CLIPScore's GPU, whose scores tie often, to a step or
-  two: embeddings here have length 1 before they are rounded, there after it.
-* EMScore's padding makes scores depend on the rows beside them; here none does, but for `padding=released`.
-  Where all weights of a caption are 0 its code has a NaN; here its tokens count alike. Its code stops with an
-  error at captions that are too long; here they are cut off.
+Differences from the released codes: scores are float64 (CLIPScore on a GPU computes in half precision:
+`arithmetic=half` with precision fp16); no score depends on rows beside it, as EMScore's padding makes them
+(`padding=released`); where all weights of a caption are 0 its tokens count alike (EMScore: NaN); captions
+that are too long are cut off (EMScore: an error).
 """
 
 from collections.abc import Sequence
@@ -33,7 +28,6 @@ from counterfoil.models.text_models import TextEncoder
 
 
 def load(name: str, options: Options, backbone: Backbone) -> "CosineMetric | FrameMetric | TokenMetric":
-    """The metric called `name`, such as "clip-s", around the model that `backbone` loads with the prefix."""
     where, given = f"metric:{name}", f"--backbone {options.backbone}"
     reject_unused_options(where, options, "precision", "prompt", "backbone", "settings")
     prompted = options.prompt != "{}"
@@ -82,7 +76,6 @@ class CosineMetric:
         references: Float[ndarray, "references width"] | None,
         starts: Int64[ndarray, "rows_and_one"] | None,
     ) -> Float[ndarray, "rows"]:
-        """One float64 number per row; see `counterfoil.metrics.captions.clip_score`."""
         assert images is not None
         how: dict[str, Any] = {"weight": self.settings.weight, "arithmetic": self.settings.arithmetic}
         if "references" not in self.needs:
@@ -93,10 +86,7 @@ class CosineMetric:
         return ref_clip_s(candidates, images, references, starts, negative=negative, **how)
 
     def for_videos(self) -> "FrameMetric":
-        """The metric of videos, by tokens and frames: PAC-S there is EMScore with PAC-S's model.
-
-        EMScore's official values hold, so there is no prefix unless one is set. PAC-S section 3.2.
-        """
+        """The metric of videos: PAC-S is EMScore with PAC-S's model and no prefix there (section 3.2)."""
         name = self.identity.name.removeprefix("metric:")
         kind = KINDS[name].of_videos
         if kind is None:
@@ -126,7 +116,6 @@ class FrameMetric(Counting):
         references: TokenGroups | None,
         documents: Documents | None = None,
     ) -> Float[ndarray, "rows"]:
-        """One float64 number per row, EMScore's full F1; see `counterfoil.metrics.captions.token_match`."""
         assert images is not None
         rare = self.frequencies(candidates, references, documents)
         phrase = Phrases(None if rare is None else rare.with_end(), marks=True)
@@ -154,10 +143,7 @@ class TokenMetric(Counting):
         references: TokenGroups | None,
         documents: Documents | None = None,
     ) -> Float[ndarray, "rows"]:
-        """One float64 number per row: F1, or the part that is set.
-
-        As in BERTScore the marks of begin and end may be found and weigh nothing themselves.
-        """
+        """F1, or the part that is set; marks may be found and weigh nothing, as in BERTScore."""
         assert references is not None
         phrase = Phrases(self.frequencies(candidates, references, documents), marks=False)
         parts = [phrase(tokens) for tokens in candidates]
@@ -182,10 +168,7 @@ def _of_frames(
 
 
 def _title(name: str, model: Any, settings: Settings) -> str:
-    """What results call PAC-S where no model of PAC-S is behind it: there it is CLIP-S times 0.8.
-
-    PAC-S's model was trained with the recipe `pac`, or the user says that it is a released one.
-    """
+    """What results call PAC-S whose model is neither of the recipe `pac` nor said to be a released one."""
     if not name.endswith("pac-s") or settings.model == "pac-s":
         return ""
     if (getattr(model, "provenance", None) or {}).get("recipe") == "pac":
@@ -194,7 +177,6 @@ def _title(name: str, model: Any, settings: Settings) -> str:
 
 
 def _asked(settings: Settings, options: Options) -> Options:
-    """The options of the model behind the metric."""
     prompt = options.prompt if options.prompt != "{}" else settings.prefix + "{}"
     return replace(options, prompt=prompt, backbone="", settings={})
 
@@ -222,7 +204,6 @@ def _local_of(model: Any, name: str, options: Options) -> LocalEmbedder:
 def _identity(
     name: str, model: Identity, settings: Settings, kind: Kind, corpus: Corpus | None = None
 ) -> Identity:
-    """A metric's identity: all of the model behind it, and how its answers are compared."""
     values = registry.deciding_settings(settings, kind) | ({} if corpus is None else {"idf": corpus.identity})
     options = {**model.options, "model": model.name, "metric": values}
     return replace(model, name=f"metric:{name}", options=options)

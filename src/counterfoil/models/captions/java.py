@@ -26,20 +26,17 @@ _INSTALL = "install a Java runtime, version 8 or later (such as the package defa
 
 
 def telling(lines: Iterable[str]) -> Iterable[str]:
-    """The lines that say something of a failure: neither blank, nor a place in a program, nor chatter."""
     for line in lines:
         if line.strip() and not line.lstrip().startswith(_CHATTER) and not line.lstrip().startswith("at "):
             yield line.strip()
 
 
 def died(code: int, complaints: Sequence[str]) -> str:
-    """How a program ended, by its exit status and its last words."""
     how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
     return f"{how}; it said {f'last: {complaints[-1]}' if complaints else 'nothing'}"
 
 
 def run(command: Sequence[str], *, name: str, patience: float) -> str:
-    """Run a program that reads and writes files, and return what it said."""
     try:
         how: dict[str, Any] = {
             "capture_output": True,
@@ -59,7 +56,6 @@ def run(command: Sequence[str], *, name: str, patience: float) -> str:
 
 
 def java(name: str) -> str:
-    """Where `java` is; raises `ModelError` where PATH has none, for the metric `name`."""
     program = shutil.which("java")
     if program is None:
         raise ModelError("needs Java, and there is no program 'java' on PATH", where=name, hint=_INSTALL)
@@ -75,14 +71,12 @@ def folder(part: str) -> Path:
 
 
 def file(path: Path, name: str, hint: str) -> Path:
-    """`path` where there is such a file; else a `ModelError` for the metric `name` with what to do."""
     if not path.is_file():
         raise ModelError("a file is missing", where=name, given=path, hint=hint)
     return path
 
 
 METEOR, SPICE = "metric:meteor", "metric:spice"
-#: Seconds that a load of SPICE may take, which does some tens of captions in one.
 _PATIENCE = 6 * 3600.0
 #: The program that is kept, by process of ours: a fork must not write into the pipes of its parent's.
 _KEPT: dict[int, Any] = {}
@@ -98,12 +92,9 @@ class Meteor(NamedTuple):
 def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Meteor:
     """METEOR of each candidate against the best of its references, and of all candidates as one text.
 
-    The value of the whole is not the mean: the counts of all candidates are added up first. Options are those
-    of pycocoevalcap (`-l en -norm`). `|||`, which stands between captions on the way to the program, is left
-    out, and white space is one blank. An empty candidate gets 0, and so does one whose references are all
-    empty. The program keeps about a gigabyte in memory and ends with this one.
-
-    Source: PAC-S, section 2; Denkowski and Lavie (2014).
+    The value of the whole adds up the counts first. Options are those of pycocoevalcap (`-l en -norm`).
+    `|||`, which stands between captions on the way to the program, is left out. An empty candidate gets 0,
+    and so does one whose references are all empty. Source: PAC-S, section 2; Denkowski and Lavie (2014).
     """
     if not candidates:
         return Meteor(np.zeros(0), 0.0)
@@ -146,12 +137,10 @@ atexit.register(close_meteor)
 
 
 def _plain(text: str) -> str:
-    """A caption that is one caption to the program."""
     return " ".join(text.replace("|||", "").split())
 
 
 def check_meteor() -> None:
-    """Raise what `meteor` raises of things that are missing."""
     java(METEOR)
     again = "install pycocoevalcap again: pip install --force-reinstall 'counterfoil[java]'"
     for part in ("meteor-1.5.jar", "data/paraphrase-en.gz"):
@@ -170,10 +159,7 @@ def spice(
 ) -> Float[ndarray, "n"]:
     """SPICE of each candidate: the F-score of its facts against those of all its references, in [0, 1].
 
-    A candidate or references in which no fact is found give 0. `models` is the folder of the parser's two
-    files.
-
-    Source: PAC-S, section 2; Anderson et al. (2016). Up to how the program is called, as in pycocoevalcap.
+    Without facts it is 0. `models` is the folder of the parser's two files. Source: Anderson et al. (2016).
     """
     if not candidates:
         return np.zeros(0)
@@ -198,7 +184,6 @@ def spice(
 
 
 def spice_command(models: Path | None = None) -> tuple[str, ...]:
-    """How SPICE is started; raises what `spice` raises of things that are missing."""
     place = folder("spice")
     library = place / "lib"
     program = java(SPICE)

@@ -43,8 +43,6 @@ class Settings:
 
 @dataclass(frozen=True)
 class Kind:
-    """What the name of a metric stands for."""
-
     official: Settings
     takes: tuple[str, ...]
     #: The same where it is asked about videos; none where it cannot be.
@@ -108,16 +106,12 @@ def deciding_settings(settings: Settings, kind: Kind) -> dict[str, Any]:
     return {name: getattr(settings, name) for name in names}
 
 
-#: Loads the model behind a metric, with the metric's prompt in its options.
 Backbone = Callable[[Options], Any]
 
 
 @dataclass(frozen=True)
 class MetricEntry:
-    """A caption metric as `counterfoil list metrics` shows it."""
-
     name: str
-    #: What it reads: captions, references, images; and model or java where it needs one.
     needs: tuple[str, ...]
     summary: str
     source: str
@@ -126,12 +120,10 @@ class MetricEntry:
 
     @property
     def has_model(self) -> bool:
-        """Whether a model stands behind it, which `--backbone` names."""
         return "model" in self.needs
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """What of captions, references and images it reads."""
         return tuple(name for name in self.needs if name not in ("model", "java"))
 
 
@@ -172,7 +164,6 @@ SEVERAL: Mapping[str, tuple[str, ...]] = {"bleu": ("bleu-1", "bleu-2", "bleu-3",
 
 
 def entry(name: str) -> MetricEntry:
-    """The metric called `name`; raises `UnknownNameError`."""
     return METRICS.find(name)
 
 
@@ -204,7 +195,6 @@ def check(name: str, backbone: str) -> None:
 
 
 def load(name: str, options: Options, backbone: Backbone) -> CaptionMetric:
-    """The metric called `name`, with `options.settings`; `backbone` loads the model behind it."""
     check(name, options.backbone)
     metric = entry(name)
     kind = "embedding" if metric.has_model else "text"

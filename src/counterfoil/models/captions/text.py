@@ -54,12 +54,10 @@ class TextMeasure:
         references: Sequence[Sequence[str]],
         documents: Int64[ndarray, "documents"] | None = None,
     ) -> Float[ndarray, "n"]:
-        """One number per row; CIDEr counts the references of the rows `documents`, or of all."""
         # A copy: the metric keeps the original for the next call.
         return np.array(self.items(*self._words(candidates, references), documents))
 
     def of_corpus(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> float:
-        """One number for the load: of BLEU and METEOR that of all rows as one text, else the mean."""
         if not candidates:
             return float("nan")
         words = self._words(candidates, references)
@@ -165,7 +163,6 @@ def _measure(
     sums: Sums | None = None,
     **decided: Any,
 ) -> TextMeasure:
-    """A metric whose identity has all that decides its numbers."""
     identity = Identity(f"metric:{name}", options={"tokens": tokens, **decided})
     return TextMeasure(identity, entry(name).reads, tokens, items, whole, sums)
 

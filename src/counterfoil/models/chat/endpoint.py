@@ -1,7 +1,4 @@
-"""An OpenAI-compatible chat endpoint: requests with images, and answers kept in files.
-
-Every answer is written at once to a file named by the digest of everything that was sent, images by theirs.
-"""
+"""An OpenAI-compatible chat endpoint; answers are kept in files named by the digest of what was sent."""
 
 import base64
 import json
@@ -21,7 +18,6 @@ from counterfoil.models.chat.protocols import Parts, after_thinking
 from counterfoil.storage import open_place
 from counterfoil.store import json_bytes
 
-#: The folder of answers within the folder of finished work.
 FOLDER = "chat"
 
 #: How many of the likeliest first tokens are asked for: the most that servers give.
@@ -51,7 +47,6 @@ class ChatRequest:
     parts: Parts
     max_tokens: int
     logprobs: bool = False
-    #: A seed, which endpoints that sample may heed.
     seed: int | None = None
     #: The JSON schema that the answer shall keep, and what was said before: the user's turns and the answers.
     schema: Mapping[str, Any] | None = None
@@ -68,9 +63,7 @@ class Reply:
     top: tuple[tuple[str, float], ...] | None
     prompt_tokens: int
     completion_tokens: int
-    #: What the endpoint calls the model that answered.
     model: str
-    #: Whether the answer was cut off where it had used up its tokens.
     truncated: bool = False
 
     @property
@@ -80,8 +73,6 @@ class Reply:
 
 
 class Endpoint(Client[ChatRequest, Reply]):
-    """A chat endpoint with its answers in `folder`, if there is one."""
-
     kind, path, what = "chat", "chat/completions", "chat completion"
     settings: ChatSettings
 
@@ -92,21 +83,17 @@ class Endpoint(Client[ChatRequest, Reply]):
         self._digests: dict[Image, str] = {}
 
     def kept_in(self, folder: Path) -> "Endpoint":
-        """The same endpoint with its answers kept in `folder`."""
         return Endpoint(self.settings, key=self._key, folder=folder / FOLDER)
 
     @property
     def keeps(self) -> bool:
-        """Whether answers are kept from one process to the next."""
         return self._place is not None
 
     def ask(self, requests: Sequence[ChatRequest]) -> Iterator[Reply]:
-        """As `Client.ask`; digests of images are kept for these requests alone."""
         self._digests = {}
         yield from super().ask(requests)
 
     def payload(self, request: ChatRequest) -> tuple[Callable[[], bytes], str]:
-        """What makes the body of a request, and the digest of everything in it and of where it goes."""
         settings = self.settings
         facts: dict[str, Any] = {"model": settings.model, settings.tokens_field: request.max_tokens}
         facts |= {"temperature": settings.temperature, **settings.extra}
@@ -144,7 +131,6 @@ class Endpoint(Client[ChatRequest, Reply]):
         return lambda: json.dumps(body(data_url)).encode(), key
 
     def read(self, body: Any) -> Reply:
-        """The answer in a chat completion."""
         choice = body["choices"][0]
         message, usage = choice["message"], body.get("usage") or {}
         content = message.get("content")
@@ -162,11 +148,9 @@ class Endpoint(Client[ChatRequest, Reply]):
         return Reply(content or "", refused, top or None, read, written, model, ending == "length")
 
     def refusal(self, message: str) -> Reply:
-        """A refusal without words."""
         return Reply("", True, None, 0, 0, self.settings.model)
 
     def known(self, key: str) -> Reply | None:
-        """The answer in the folder, if it is there and whole."""
         file = None if self._place is None else self._place.read(f"{key}.json")
         if file is None:
             return None
@@ -182,7 +166,6 @@ class Endpoint(Client[ChatRequest, Reply]):
         return reply
 
     def keep(self, key: str, answer: Reply) -> Reply:
-        """The answer, written to its file and counted."""
         if self._place is not None:
             endpoint = {"url": self.settings.url, "model": self.settings.model}
             self._place.write(f"{key}.json", json_bytes({"asked": endpoint, "reply": vars(answer)}))

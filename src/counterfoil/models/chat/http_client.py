@@ -1,7 +1,4 @@
-"""Clients of endpoints that answer with JSON: requests sent at a pace, retried, and kept once answered.
-
-No request is paid for twice: an answer is kept as it arrives, under the digest of everything that was sent.
-"""
+"""Clients of endpoints that answer with JSON: paced, retried, and never paid for the same request twice."""
 
 import json
 import re
@@ -23,14 +20,12 @@ import httpx2
 from counterfoil.errors import ModelError
 from counterfoil.inputs.fields import secret
 
-#: What is asked of an endpoint, and what it answers.
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 Other = TypeVar("Other")
 
 #: States of answers that pass: they are worth another try.
 PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
-#: Codes of errors by which a filter declines to answer.
 _FILTERED = ("content_filter", "content_policy", "moderation_blocked")
 #: Words by which servers say that a request does not fit, llama.cpp with a status that passes elsewhere.
 _TOO_LONG = re.compile(r"context[ _](?:size|length|window)|maximum context", re.IGNORECASE)
@@ -52,7 +47,6 @@ class ClientSettings:
     url: str
     model: str
     concurrency: int = 8
-    #: Requests a minute at most; 0 is no limit.
     rpm: float = 0.0
     #: Tries after the first one, and the wait before the first of them, in seconds; it doubles every time.
     retries: int = 6
@@ -69,7 +63,6 @@ class FormData:
     files: Mapping[str, tuple[str, bytes, str]]
 
 
-#: What is sent: JSON, or a form.
 Body = bytes | FormData
 
 
@@ -102,7 +95,6 @@ class Client(ABC, Generic[Asked, Answer]):
         self._random = Random()
 
     def turned_into(self, kind: Callable[[ClientSettings, str], Other]) -> Other:
-        """A client of another kind for the same address, model and key."""
         return kind(self.settings, self._key)
 
     @abstractmethod
@@ -201,7 +193,6 @@ class Client(ABC, Generic[Asked, Answer]):
     def _sent(
         self, client: httpx2.Client, method: str, url: str, **given: Any
     ) -> tuple[httpx2.Response, bytes]:
-        """A response and its body, all of it within four timeouts."""
         most = _PARTS * self.settings.timeout
         until = time.monotonic() + most
         slow = httpx2.ReadTimeout(f"no whole answer within {most:g} s")
@@ -264,7 +255,6 @@ class Client(ABC, Generic[Asked, Answer]):
             raise self._failed("given up, since another request failed")
 
     def _backoff(self, tries: int) -> float:
-        """Seconds before the next try: doubled each time, with jitter, so that requests spread out."""
         return min(_LONGEST, self.settings.wait * 2**tries) * self._random.uniform(0.5, 1.0)
 
     def _shown(self, text: str) -> str:
@@ -280,7 +270,6 @@ class Client(ABC, Generic[Asked, Answer]):
 
 
 def _fulfil(future: "Future[Answer]", call: Callable[[], Answer]) -> None:
-    """Do what was promised."""
     try:
         future.set_result(call())
     except BaseException as error:

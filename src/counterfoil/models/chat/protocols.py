@@ -1,11 +1,9 @@
 """Protocols of questions to generative models: the prompts, the order of options, and what an answer picks.
 
 * `yes-no`: one image and one caption at a time; each pair gets a score.
-* `choose`: one image with the letters of k captions, or one caption with the letters of k images. A quad is
-  four such questions (ColorSwap and VisMin ask so).
+* `choose`: an image with the letters of k captions, or a caption with those of k images (a quad: four turns).
 * `two-images`: both images and both captions of a quad in one request; the model names the matching.
-* `answer`: one image and a question, where the captions of a choice are one question with different answers
-  behind it (NaturalBench).
+* `answer`: an image and the one question that a choice's captions begin with (NaturalBench).
 """
 
 import math
@@ -21,7 +19,6 @@ from counterfoil.errors import InputError
 from counterfoil.inputs.files import digest_value
 from counterfoil.models.base import Picks, QuestionItems, check_template, filled, text_of
 
-#: The texts of a prompt, and its images, in order.
 Parts = tuple[str | Image, ...]
 
 #: What a question, or the instruction behind it, ends with.
@@ -44,12 +41,10 @@ class Prompts:
 
     protocol: str
     question: str
-    #: Of `choose`, where images are the options.
     image_question: str = ""
 
     @classmethod
     def of(cls, protocol: str, *, question: str = "", image_question: str = "", where: str) -> "Prompts":
-        """The protocol's own words where none are given; raises `InputError` for a template without {}."""
         if image_question and protocol != "choose":
             problem = "image_question belongs to another protocol"
             raise InputError(problem, where=where, given=protocol, allowed="choose")
@@ -61,16 +56,12 @@ class Prompts:
         return cls(protocol, question, image_question)
 
     def about_pair(self, image: Image, caption: Caption) -> Parts:
-        """One image and the question about one caption."""
         return (image, filled(self.question, text_of(caption)))
 
 
 @dataclass(frozen=True, eq=False)
 class Turn:
-    """One request about a question: its prompt, and the order of its options.
-
-    `target` says what is picked: the caption of image `place`, the image of caption `place`, or both.
-    """
+    """One request; `target` is picked: the caption of image `place`, the image of that caption, or both."""
 
     question: int
     target: Literal["caption", "image", "both"]
@@ -97,9 +88,9 @@ class Turn:
 def turns(questions: Sequence[QuestionItems], prompts: Prompts, *, order: str, seed: int) -> list[Turn]:
     """The requests that answer the questions, question after question.
 
-    The order of options depends on the options and `seed` alone: both images of a quad see their captions in
-    one order, so that always answering A picks one right caption of two. `balanced` puts each option equally
-    often in each place (to one), and `given` keeps the benchmark's order, the right option first.
+    The order of options depends on them and `seed` alone, so that always answering A picks one right caption
+    of a quad's two. `balanced` puts each option equally often in each place, `given` keeps the right one
+    first.
     """
     protocol = prompts.protocol
     for question in questions:
@@ -256,10 +247,7 @@ def yes_or_no(text: str) -> bool | None:
 
 
 def first_named(text: str, answers: Sequence[str]) -> int | None:
-    """The place of the answer that the text names first, as a word and in any case.
-
-    The article "a" counts as the answer "A", as in the official code (NaturalBench, `naturalbench_vqa.py`).
-    """
+    """The place of the answer named first, in any case; "a" counts as "A" (`naturalbench_vqa.py`)."""
     words = "|".join(re.escape(answer) for answer in answers)
     match = re.search(rf"(?<!\w)({words})(?!\w)", text, re.IGNORECASE)
     return None if match is None else [answer.lower() for answer in answers].index(match.group(1).lower())

@@ -21,7 +21,6 @@ from counterfoil.models.settings import ChatModelSettings, settings_of
 _PROBE = "Answer with one word, yes or no: is seven larger than three?"
 #: Raised where prompts or readings of the same settings change.
 _REVISION = "2"
-#: Fields of a request that have settings of their own.
 _OWN_FIELDS = frozenset(
     ("model", "messages", "max_tokens", "max_completion_tokens", "temperature", "logprobs", "top_logprobs")
 )
@@ -82,11 +81,9 @@ def address(url: str, *, where: str) -> str:
 
 @dataclass(eq=False)
 class ChatScorer:
-    """A chat model behind an endpoint, asked by a protocol.
+    """A chat model behind an endpoint: pairs under `yes-no`, else picks among the items of questions.
 
-    Under `yes-no` it scores pairs: P(yes) or the log odds where log-probabilities are read, 1 or 0 where
-    texts are; NaN where the answer is refused or says neither. Under the others it picks among the items of
-    questions.
+    A pair's score is P(yes) or the log odds of log-probabilities, 1 or 0 of texts, NaN without an answer.
     """
 
     endpoint: Endpoint
@@ -108,12 +105,10 @@ class ChatScorer:
 
     @property
     def does(self) -> tuple[base.Ability, ...]:
-        """Pairs under `yes-no`, else whole questions."""
         return ("scores_pairs",) if self.prompts.protocol == "yes-no" else ("picks",)
 
     @property
     def picks_matchings(self) -> bool:
-        """Whether one answer names the whole matching of a quad."""
         return self.prompts.protocol == "two-images"
 
     @property
@@ -154,11 +149,9 @@ class ChatScorer:
         return {"models": sorted(self.endpoint.spent.models), **counts}
 
     def kept_in(self, folder: Path) -> "ChatScorer":
-        """The same scorer with its answers kept in `folder`."""
         return replace(self, endpoint=self.endpoint.kept_in(folder))
 
     def score_pairs(self, batches: base.PairBatches, *, workers: int = 0) -> base.BatchNumbers:
-        """One number per pair of each batch, NaN where there is no answer; images are sent, not decoded."""
         if not batches:
             return
         by_logprobs = self.found_reading() == "logprobs"
@@ -171,7 +164,6 @@ class ChatScorer:
             yield np.array([self._score(next(replies), by_logprobs) for _ in batch], dtype=np.float64)
 
     def pick(self, questions: Sequence[base.QuestionItems]) -> Iterator[base.Picks]:
-        """What the model picks in each question, in order."""
         requests = protocols.turns(questions, self.prompts, order=self._order, seed=self.seed)
         self.requests += len(requests)
         sent = [ChatRequest(self._sent(turn.parts), self.settings.max_tokens) for turn in requests]
@@ -196,7 +188,6 @@ class ChatScorer:
         return self.reading
 
     def spent(self) -> str:
-        """What was sent and used, and what had no answer, in one line."""
         used, again = self.endpoint.spent, f"{self.endpoint.spent.retried:,} of them again"
         tokens = used.prompt_tokens, used.completion_tokens
         prices = self.settings.input_price, self.settings.output_price

@@ -1,7 +1,4 @@
-"""Captioners as decoders: BLIP and GIT of the package transformers.
-
-They have no chat template: a caption follows a begin mark and the beginning of a text.
-"""
+"""Captioners as decoders: BLIP and GIT; a caption follows a begin mark and the beginning of a text."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -35,13 +32,11 @@ class Captioner(Decoder):
     wholes: bool = False
 
     def see(self, picture: ndarray) -> Seen:
-        """A picture's pixels."""
         pixels = self.pixels(picture).to(self.device, self.dtype)
         # About as many positions as it takes in a tower of patches of 16.
         return Seen(pixels.shape[-1] * pixels.shape[-2] // 256, {"pixels": pixels})
 
     def _mask(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        """Which ids are read: the prompt, and those of each row."""
         places = torch.arange(ids.shape[1], device=self.device)
         prompt = torch.ones((len(ids), len(self.prompt)), dtype=torch.long, device=self.device)
         return torch.cat([prompt, (places < lengths[:, None]).long()], dim=1)
@@ -54,15 +49,12 @@ class BlipCaptioner(Captioner):
     wholes: bool = True
 
     def states(self, pixels: Tensor) -> Tensor:
-        """(1, places, width): the states of all patches."""
         return self.model.vision_model(pixel_values=pixels).last_hidden_state
 
     def decode(self, keep: Tensor | int, **inputs: Any) -> Any:
-        """The decoder's output, with the logits of the positions `keep`, or of so many last ones."""
         return self.model.text_decoder(logits_to_keep=keep, **inputs)
 
     def whole(self, seen: Sequence[Seen], rows: Sequence[TextRow], keep: Tensor) -> Tensor:
-        """Pictures with one caption each."""
         ids, mask = padded_ids([row.ids for row in rows], 0, self.device)
         # The picture's positions are not among the text's.
         keep = keep - torch.tensor([[picture.size] for picture in seen], device=self.device)
@@ -71,7 +63,6 @@ class BlipCaptioner(Captioner):
         return self.decode(keep, use_cache=False, **inputs).logits
 
     def begin(self, seen: Seen) -> Prefix:
-        """A picture and the prompt."""
         from transformers import DynamicCache, EncoderDecoderCache
 
         ids, states = torch.tensor([self.prompt], device=self.device), self.states(seen.inputs["pixels"])
@@ -81,7 +72,6 @@ class BlipCaptioner(Captioner):
         return Prefix(cache_of(output), ids.shape[1], output.logits[0, -1].float(), states[:, :1])
 
     def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
-        """Captions after the prompt."""
         cache = cache_argument(self.model.text_decoder, stacked([prefix.cache for prefix in prefixes]))
         # That there is a picture is all that the states say: its keys and values are in the cache.
         inputs = {"input_ids": ids, "encoder_hidden_states": torch.cat([prefix.more for prefix in prefixes])}
@@ -93,14 +83,12 @@ class GitCaptioner(Captioner):
     """GIT: one decoder over the picture's positions, which see each other, and the caption after them."""
 
     def begin(self, seen: Seen) -> Prefix:
-        """A picture and the prompt."""
         pixels, ids = seen.inputs["pixels"], torch.tensor([self.prompt], device=self.device)
         inputs = {"input_ids": ids, "pixel_values": pixels, "attention_mask": torch.ones_like(ids)}
         output = self.model(use_cache=True, logits_to_keep=1, **inputs)
         return Prefix(cache_of(output), ids.shape[1], output.logits[0, -1].float())
 
     def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
-        """Captions after the prompt; their positions count from it, not from the picture."""
         places = len(self.prompt) + torch.arange(ids.shape[1], device=self.device)
         cache = cache_argument(self.model, stacked([prefix.cache for prefix in prefixes]))
         inputs = {"input_ids": ids, "position_ids": places[None].expand(len(ids), -1), **cache}
@@ -112,7 +100,6 @@ CAPTIONERS: dict[str, type[Captioner]] = {"blip": BlipCaptioner, "git": GitCapti
 
 
 def captioner_of(opened: Opened, instruction: str, where: str) -> Captioner:
-    """The captioner in a model of transformers that has no chat template: one of `CAPTIONERS`."""
     kind = CAPTIONERS.get(opened.model.config.model_type)
     if kind is None:
         problem = "captions of this kind of model cannot be scored without a chat template"

@@ -26,7 +26,6 @@ TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.1, torch.float16: 0.02}
 
 
 def placed(inputs: Mapping[str, Any], device: Any, dtype: Any) -> dict[str, Tensor]:
-    """The tensors among a model's inputs on its device, whole numbers as they are."""
     return {
         name: value.to(device, dtype if value.is_floating_point() else value.dtype)
         for name, value in inputs.items()
@@ -38,9 +37,8 @@ def placed(inputs: Mapping[str, Any], device: Any, dtype: Any) -> dict[str, Tens
 class ImageTextDecoder(Decoder):
     """A `Decoder` around an image-text-to-text model.
 
-    Shared are, where each agrees with the plain computation on samples: the output of the vision tower
-    (`together`), and keys and values of all that stands before the caption (`shares`). A prompt whose ids
-    attend to each other both ways shares no part of itself (PaliGemma's question).
+    Where each agrees with the plain computation on samples, the vision tower's output (`together`) and the
+    keys and values before the caption (`shares`) are computed once.
     """
 
     template: Template
@@ -75,12 +73,10 @@ class ImageTextDecoder(Decoder):
         return plain
 
     def see(self, picture: ndarray) -> Seen:
-        """A picture through the model's processor."""
         seen = self.template.see(picture)
         return replace(seen, inputs=placed(seen.inputs, self.device, self.dtype))
 
     def begin(self, seen: Seen) -> Prefix:
-        """A picture and the beginning of the prompt, read once."""
         ids = torch.tensor([[*seen.head, *self.read]], device=self.device)
         after = [0] * len(self.read)
         inputs = {
@@ -93,7 +89,6 @@ class ImageTextDecoder(Decoder):
         return Prefix(cache_of(output), ids.shape[1], output.logits[0, -1].float(), step)
 
     def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
-        """Texts after their prefixes, each with the keys and values of its picture."""
         (rows, longest), length = ids.shape, prefixes[0].length
         places = torch.arange(longest, device=self.device)
         mask = torch.ones((rows, length + longest), dtype=torch.long, device=self.device)
@@ -107,7 +102,6 @@ class ImageTextDecoder(Decoder):
         return self.model(use_cache=True, logits_to_keep=keep, **inputs).logits
 
     def whole(self, seen: Sequence[Seen], rows: Sequence[TextRow], keep: Tensor) -> Tensor:
-        """Pictures and texts from the beginning, one text per picture."""
         lines = [(*picture.head, *row.ids) for picture, row in zip(seen, rows, strict=True)]
         ids, mask = padded_ids(lines, 0, self.device)
         kinds = {}
@@ -137,8 +131,6 @@ class ImageTextDecoder(Decoder):
 
 
 def joined(outputs: Sequence[Any]) -> Any:
-    """The outputs of a vision tower for several pictures as one, in their order."""
-
     def both(parts: Sequence[Any]) -> Any:
         if isinstance(parts[0], Tensor):
             return torch.cat(list(parts))
@@ -185,13 +177,11 @@ class Opened:
 
     @property
     def image_id(self) -> int | None:
-        """The id that stands for a picture in prompts."""
         holders, names = (self.processor, self.model.config), ("image_token_id", "image_token_index")
         numbers = (getattr(holder, name, None) for holder in holders for name in names)
         return next((int(number) for number in numbers if number is not None), None)
 
     def decoder(self, where: str) -> ImageTextDecoder:
-        """The model with the template of its prompts; raises as `ChatTemplate.of`."""
         template: Template
         if self.model.config.model_type == "paligemma" and not getattr(self.processor, "chat_template", None):
             template = PaliGemmaTemplate(self.processor, self.processor.tokenizer, where)
@@ -208,7 +198,6 @@ _NOT_READ = ("blip-2", "instructblip", "instructblipvideo", "florence2")
 
 
 def opened(argument: str, context: LoadContext) -> Opened:
-    """The model in a local folder, or of that name on the hub."""
     where = context.where
     library, config = loading.configuration_of(argument, where)
     if config.model_type in _NOT_READ:
@@ -236,7 +225,6 @@ def opened(argument: str, context: LoadContext) -> Opened:
 
 
 def sharing(decoder: ImageTextDecoder) -> str:
-    """What is computed once per picture, in words, for provenance."""
     if decoder.shares:
         return f"picture and {len(decoder.read)} ids of the prompt once"
     return "vision tower once" if decoder.together else "every pair from the beginning"

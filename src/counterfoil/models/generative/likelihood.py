@@ -1,10 +1,8 @@
 """Likelihood of captions, log P(caption | image), by a model that writes them (`likelihood:NAME_OR_FOLDER`).
 
-A captioner favours captions that are likely without any image. With `unconditional` the score is log
-P(caption | image) - alpha log P(caption), the second term from a language model (`lm`), a grey picture
-(`blank`), or pictures of noise (`noise`).
-
-Source: Lin et al. 2024, "Revisiting the role of language priors in vision-language models" (VisualGPTScore).
+With `unconditional` alpha log P(caption) is taken off, by a language model (`lm`), a grey picture (`blank`)
+or pictures of noise (`noise`). Source: Lin et al. 2024, "Revisiting the role of language priors in
+vision-language models" (VisualGPTScore).
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +31,6 @@ _SIDE = 224
 
 
 def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
-    """The scorer `likelihood:NAME_OR_FOLDER`, of natural logarithms."""
     where = f"likelihood:{argument}"
     context = LoadContext.of(where, options, "settings")
     chosen = settings_of(LikelihoodSettings, options.settings, where=where)
@@ -66,7 +63,6 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
 
 
 def _described(settings: LikelihoodSettings, words: "Words") -> dict[str, Any]:
-    """What of the settings scores depend on, for identities."""
     facts: dict[str, Any] = {"length": settings.length, "end": settings.end, "prompt": list(words.prompt)}
     # Word after word; caches know it by this name.
     facts |= {"prediction": "causal", "unconditional": settings.unconditional}
@@ -74,7 +70,6 @@ def _described(settings: LikelihoodSettings, words: "Words") -> dict[str, Any]:
 
 
 def _alpha(settings: LikelihoodSettings) -> float:
-    """The weight of the unconditional term."""
     if settings.unconditional == "none":
         return 0.0
     return 1.0 if settings.alpha is None else settings.alpha
@@ -94,7 +89,6 @@ class Words:
     def of(
         cls, decoder: "captioners.Captioner | ImageTextDecoder", chosen: LikelihoodSettings, where: str
     ) -> "Words":
-        """Those of a captioner, or of a model with a template of prompts."""
         if isinstance(decoder, captioners.Captioner):
             prompt, ids, end = decoder.prompt, decoder.words, decoder.end
             room = max(1, decoder.positions - len(prompt) - 1)
@@ -118,12 +112,10 @@ class Words:
         return TextRow((*self.prompt, *targets[:-1]), np.array(targets, dtype=np.int64)[:, None])
 
     def too_long(self, text: str) -> bool:
-        """Whether a caption is cut."""
         return len(self.ids(text)) > self.room
 
 
 def _remembered(compute: Prior) -> Prior:
-    """The same term, each distinct text computed once per process."""
     cached: dict[str, float] = {}
 
     def prior(texts: Sequence[str]) -> list[float]:

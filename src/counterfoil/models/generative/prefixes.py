@@ -1,8 +1,4 @@
-"""Log-probabilities of tokens after pictures, with each picture read once for all its texts.
-
-A model that writes from left to right reads picture and prompt once; its keys and values are repeated for the
-texts that follow. Texts of like length go through the model together, padded on the right.
-"""
+"""Log-probabilities of tokens after pictures; each picture is read once, its keys and values are repeated."""
 
 import inspect
 from abc import ABC, abstractmethod
@@ -31,17 +27,13 @@ LOGITS = 1 << 26
 
 @dataclass(frozen=True, eq=False)
 class TextRow:
-    """Ids after a picture, and the ids whose log-probability is wanted at the last `len(wanted)` positions.
-
-    The last `len(wanted) - 1` ids are the model's own words so far; those before them are the prompt.
-    """
+    """Ids after a picture, and those whose log-probability is wanted at the last `len(wanted)` places."""
 
     ids: tuple[int, ...]
     wanted: Int64[ndarray, "positions choices"]
 
     @property
     def prompt(self) -> int:
-        """How many ids belong to the prompt."""
         return len(self.ids) - len(self.wanted) + 1
 
 
@@ -76,7 +68,6 @@ def cache_argument(model: Any, cache: Any) -> dict[str, Any]:
 
 
 def cache_of(output: Any) -> Any:
-    """The keys and values of what a model has read, from its output, by either name."""
     cache = getattr(output, "cache", None)
     return output.past_key_values if cache is None else cache
 
@@ -86,7 +77,6 @@ class Decoder(ABC):
     """A model that gives logits of the next id after a picture and some ids."""
 
     model: Any
-    #: The torch device that it computes on, and the type of its activations.
     device: Any
     dtype: Any
     vocabulary: int
@@ -130,7 +120,6 @@ class GenerativeScorer:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
-        """One score per pair of each batch. A picture whose pairs follow one another is read once."""
         fresh, seen = new_images(batches), dict[int, Seen]()
         with closing(prepared(fresh, UNTOUCHED, workers=workers)) as pictures:
             for batch, new, arrays in zip(batches, fresh, pictures, strict=True):
@@ -146,17 +135,13 @@ class GenerativeScorer:
                 yield np.array(self.values(texts, parts), dtype=np.float64)
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
-        """How many captions are longer than the model reads, so that they are cut off."""
         return sum(self.too_long(text_of(caption)) for caption in captions)
 
 
 def log_probabilities(
     decoder: Decoder, seen: Sequence[Seen], rows: Sequence[TextRow], shared: Sequence[bool]
 ) -> list[Float[ndarray, "positions choices"]]:
-    """Of each row after its picture the log-probabilities (float32 arithmetic, at most 0) of what it wants.
-
-    `shared` says which pictures are asked about more than once; the others are read whole with their text.
-    """
+    """Log-probabilities of what each row wants after its picture; pictures not `shared` are read whole."""
     values: list[ndarray] = [np.empty(0)] * len(rows)
     read = len(decoder.read)
     after: list[int] = []
@@ -183,7 +168,6 @@ def log_probabilities(
 def _follow(
     decoder: Decoder, prefixes: Mapping[int, Prefix], rows: Sequence[TextRow], values: list[ndarray]
 ) -> None:
-    """The log-probabilities of rows after their prefixes, all of one length."""
     read = len(decoder.read)
     rest: dict[int, TextRow] = {}
     for at, prefix in prefixes.items():

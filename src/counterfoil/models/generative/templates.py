@@ -1,7 +1,4 @@
-"""Templates of prompts: a picture's ids, the user's text after it, and the model's own words, as token ids.
-
-A caption is untrusted text: what looks like a control token in it is encoded as plain text.
-"""
+"""Templates of prompts as token ids; control tokens in a caption are encoded as plain text."""
 
 import inspect
 from collections.abc import Mapping, Sequence
@@ -71,7 +68,6 @@ class ChatTemplate:
 
     @property
     def digest(self) -> str:
-        """Names the template in identities."""
         return digest_value([self.processor.chat_template])
 
     def text(self, text: str) -> tuple[int, ...]:
@@ -85,7 +81,6 @@ class ChatTemplate:
         return tuple(both[len(before) :] if both[: len(before)] == before else alone)
 
     def end(self) -> int:
-        """The id that ends the model's turn."""
         replied = self._rendered(PROBES[0], reply=PROBES[1], ended=True)
         rest = replied[replied.rfind(PROBES[1]) + len(PROBES[1]) :]
         ids = self.tokenizer(rest, add_special_tokens=False)["input_ids"]
@@ -96,7 +91,6 @@ class ChatTemplate:
         return int(ended)
 
     def see(self, picture: ndarray) -> Seen:
-        """A picture and all ids up to the text."""
         return _seen(self._seen(picture, PROBES[0]), self.text(PROBES[0]), self.where)
 
     def _seen(self, picture: ndarray, text: str) -> dict[str, Any]:
@@ -104,12 +98,10 @@ class ChatTemplate:
         return dict(self.inputs([self.asked(text, PIL.Image.fromarray(picture))]))
 
     def inputs(self, messages: Sequence[Any], **options: Any) -> Any:
-        """What the processor makes of users' messages with pictures, up to the model's own."""
         how = {"tokenize": True, "return_dict": True, "return_tensors": "pt", **options, **self.options()}
         return self.processor.apply_chat_template(list(messages), add_generation_prompt=True, **how)
 
     def asked(self, text: str, picture: Any = None) -> list[dict[str, Any]]:
-        """The user's turn: a picture, or its place, and a text."""
         image = {"type": "image"} if picture is None else {"type": "image", "image": picture}
         return [{"role": "user", "content": [image, {"type": "text", "text": text}]}]
 
@@ -133,7 +125,6 @@ class ChatTemplate:
         return str(template["default"] if isinstance(template, Mapping) else template)
 
     def options(self) -> dict[str, bool]:
-        """Further arguments of the template."""
         # A model that thinks first would answer after its thoughts.
         return {"enable_thinking": False} if "enable_thinking" in self._template() else {}
 
@@ -161,10 +152,7 @@ class ChatTemplate:
 
 @dataclass(frozen=True, eq=False)
 class PaliGemmaTemplate:
-    """PaliGemma's prompt: picture, begin mark, text and a line break; the model's words are of kind 1.
-
-    Source: big_vision's notes on PaliGemma, and `PaliGemmaProcessor` of transformers.
-    """
+    """PaliGemma's prompt: picture, begin mark, text and a line break (big_vision; `PaliGemmaProcessor`)."""
 
     processor: Any
     tokenizer: Any
@@ -174,19 +162,15 @@ class PaliGemmaTemplate:
     digest: str = field(default="paligemma")
 
     def text(self, text: str) -> tuple[int, ...]:
-        """The begin mark, the text, a line break."""
         return (self.tokenizer.bos_token_id, *plain_ids(self.tokenizer, f"{text}\n"))
 
     def words(self, text: str) -> tuple[int, ...]:
-        """The ids of a suffix."""
         return tuple(plain_ids(self.tokenizer, text))
 
     def end(self) -> int:
-        """The end mark of a suffix."""
         return int(self.tokenizer.eos_token_id)
 
     def see(self, picture: ndarray) -> Seen:
-        """A picture and its ids."""
         text, image = self.processor.image_token + PROBES[0], PIL.Image.fromarray(picture)
         with quiet(library_of()):  # the library's own use of NumPy warns
             inputs = dict(self.processor(text=text, images=image, return_tensors="pt"))
@@ -204,7 +188,6 @@ def plain_ids(tokenizer: Any, text: str) -> list[int]:
 
 
 def common(rows: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """The ids that all rows begin with."""
     columns = zip(*rows, strict=False)
     return tuple(column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns))
 

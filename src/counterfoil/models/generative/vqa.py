@@ -1,10 +1,6 @@
-"""Answers yes or no: the probability of yes to a question about a caption (`vqa:NAME_OR_FOLDER`).
+"""P(yes) to a question about a caption (`vqa:NAME_OR_FOLDER`), in any spelling of yes that is one token.
 
-The score is VQAScore's: the probability that the model's answer begins with yes, in any spelling that is one
-token. The log-odds of yes against no tie less often in half precision. The default question is that of
-`VqaSettings` in `models/settings.py`.
-
-Source: Lin et al. 2024, "Evaluating text-to-visual generation with image-to-text generation".
+Source: Lin et al. 2024, "Evaluating text-to-visual generation with image-to-text generation" (VQAScore).
 """
 
 from collections.abc import Sequence
@@ -21,12 +17,10 @@ from counterfoil.models.generative.templates import PROBES, Template, common, pl
 from counterfoil.models.runtime import LoadContext
 from counterfoil.models.settings import VqaSettings, settings_of
 
-#: How an answer may be spelled at the beginning of the model's turn.
 SPELLINGS = {"yes": ("Yes", " Yes", "yes", " yes"), "no": ("No", " No", "no", " no")}
 
 
 def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
-    """The scorer `vqa:NAME_OR_FOLDER`."""
     where = f"vqa:{argument}"
     context = LoadContext.of(where, options, "settings")
     settings = settings_of(VqaSettings, options.settings, where=where)
@@ -76,16 +70,13 @@ class Question:
         self.room = decoder.room(len(self.template.text(filled(question, ""))) + 1)
 
     def row(self, text: str) -> TextRow:
-        """The row of a caption, cut to what the model reads."""
         prompt = self.template.text(filled(self.question, self.shortened(text)))
         return TextRow(prompt, np.array([self.answers]))
 
     def too_long(self, text: str) -> bool:
-        """Whether a caption is cut."""
         return self.shortened(text) != text
 
     def shortened(self, text: str) -> str:
-        """The beginning of a caption that the model has room for."""
         # No tokenizer makes more ids than bytes.
         if len(text.encode("utf-8", "surrogatepass")) <= self.room:
             return text

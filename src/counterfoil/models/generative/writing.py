@@ -35,8 +35,8 @@ class CaptionWriter:
     ) -> list[str]:
         """A caption of each image, of `most` tokens at most, without marks; empty where it writes nothing.
 
-        At temperature 0 the likeliest caption of a search with so many `beams` is taken; above it tokens are
-        drawn, and the same images in one call with the same seed give the same captions.
+        Temperature 0 is beam search; above it the same images in one call with one seed give the same
+        captions.
         """
         if not images:
             return []
@@ -58,7 +58,6 @@ class CaptionWriter:
 
 
 def load_writer(argument: str, options: Options = DEFAULT, *, prompt: str | None = None) -> CaptionWriter:
-    """The model in a local folder, or of that name on the hub, with its usual prompt or another."""
     where = f"captioner:{argument}"
     model = opened(argument, LoadContext.of(where, options))
     kind = model.model.config.model_type
@@ -92,7 +91,6 @@ def load_writer(argument: str, options: Options = DEFAULT, *, prompt: str | None
 
 
 def _of_captioner(model: Opened, prompt: str, where: str) -> tuple[Inputs, int]:
-    """Pictures and the beginning of a caption, which is part of what is written."""
     captioner = captioner_of(model, prompt, where)
     kind, images = model.model.config.model_type, model.processor.image_processor
 
@@ -112,7 +110,6 @@ def _of_captioner(model: Opened, prompt: str, where: str) -> tuple[Inputs, int]:
 
 
 def _placed(given: Any, model: Opened) -> tuple[dict[str, Any], int]:
-    """The tensors on the model's device, and the length of the prompt."""
     inputs = placed(dict(given), model.device, model.dtype)
     inputs.pop("labels", None)
     return {**inputs, "pad_token_id": model.processor.tokenizer.pad_token_id}, inputs["input_ids"].shape[1]

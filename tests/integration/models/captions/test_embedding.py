@@ -268,29 +268,24 @@ def test_embeddings_that_are_given():
     given = PrecomputedEmbeddings(
         Identity("embeddings:a.npz"), rng.normal(size=(4, 8)), rng.normal(size=(9, 8))
     )
-    options = Options(backbone="embeddings:a.npz")
+    name = "embeddings:a.npz"
+    options, prefixed = Options(backbone=name), Options(backbone=name, settings={"prefix": ""})
     metric = embedding.load("clip-s", options, lambda _: given)
     assert metric.embedder is given
     found = metric.of_embeddings(given.captions[:4], given.images, None, None)
     np.testing.assert_allclose(found, 2.5 * np.clip(given.compare(given.captions[:4], given.images), 0, None))
-    with pytest.raises(InputError, match="cannot get a prefix"):
-        embedding.load(
-            "clip-s", Options(backbone="embeddings:a.npz", settings={"prefix": ""}), lambda _: given
-        )
+    refuses("cannot get a prefix", embedding.load, "clip-s", prefixed, lambda _: given, error=InputError)
     for name in ("em-score", "token-match"):
-        with pytest.raises(InputError, match=f"metric:{name}: the model gives no embeddings of single"):
-            embedding.load(name, options, lambda _: given)
+        words = f"metric:{name}: the model gives no embeddings of single"
+        refuses(words, embedding.load, name, options, lambda _: given, error=InputError)
     with pytest.raises(InputError, match="metric:pac-s: the model gives no embeddings of single tokens"):
         embedding.load("pac-s", options, lambda _: given).for_videos()
 
 
 def test_models_without_an_end_mark(siglip_folder, shown):
     def metric(name):
-        return embedding.load(
-            name,
-            Options(device="cpu", backbone=f"hf:{siglip_folder}"),
-            lambda options: hf.load(str(siglip_folder), options),
-        )
+        asked = Options(device="cpu", backbone=f"hf:{siglip_folder}")
+        return embedding.load(name, asked, lambda options: hf.load(str(siglip_folder), options))
 
     assert np.isfinite(asked(metric("ref-clip-s"), shown)).all()
     with pytest.raises(InputError, match=r"no embeddings of single tokens.*allowed: CLIP of open_clip or"):
@@ -314,12 +309,19 @@ def test_settings_that_do_not_exist(name, settings, error, pattern, spec):
     refuses(pattern, load, name, spec, **settings, error=error)
 
 
-def test_a_metric_needs_its_model_and_one_prefix():
+def test_a_metric_needs_its_model_of_one_vector_and_one_prefix():
     with pytest.raises(InputError, match=r"metric:clip-s: needs a model to look with.*--backbone open-clip:"):
         registry.load("clip-s", Options(device="cpu"), lambda _: None)
     both = Options(backbone="open-clip:x", prompt="a photo of {}", settings={"prefix": "x"})
     with pytest.raises(InputError, match=r"a prefix and a prompt; given: a photo of \{\}"):
         embedding.load("clip-s", both, lambda _: None)
+
+    class Several:
+        identity = Identity("several")
+        comparison = "points"
+
+    with pytest.raises(InputError, match="does not compare one vector with another by cosine"):
+        embedding.load("clip-s", Options(backbone="ckpt:x"), lambda _: Several())
 
 
 def test_a_prompt_takes_the_place_of_the_prefix(spec, shown):
@@ -329,12 +331,3 @@ def test_a_prompt_takes_the_place_of_the_prefix(spec, shown):
 
     prompted, prefixed = metric(prompt="a photo of {}"), metric(settings={"prefix": "a photo of"})
     np.testing.assert_array_equal(asked(prompted, shown), asked(prefixed, shown))
-
-
-def test_models_with_several_points_are_refused():
-    class Several:
-        identity = Identity("several")
-        comparison = "points"
-
-    with pytest.raises(InputError, match="does not compare one vector with another by cosine"):
-        embedding.load("clip-s", Options(backbone="ckpt:x"), lambda _: Several())

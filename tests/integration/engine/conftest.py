@@ -1,3 +1,0 @@
-"""The fixtures of these tests, which those of tests/unit have too."""
-
-from engine_fixtures import *  # noqa: F403
