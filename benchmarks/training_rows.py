@@ -73,10 +73,10 @@ def made(folder: Path, rows: int) -> Path:
 
 def read(path: Path, shelf: Path, lists: bool) -> None:
     """Read the rows, ask for one in a thousand, and print what that took."""
-    from counterfoil.benchmarks import training_files, training_parquet
+    from counterfoil.benchmarks import training_columns, training_files
 
     if lists:
-        training_parquet.Columns.suits = lambda self, columns: False  # type: ignore[method-assign]
+        training_columns.ParquetColumns.suits = lambda self, columns: False  # type: ignore[method-assign]
     before, began = held(), time.process_time()
     data = training_files.read(path, images=path.parent / "images", shelf=shelf)
     seconds = time.process_time() - began

@@ -18,7 +18,7 @@ from .records import FileSource as FileSource
 from .records import Image as Image
 from .records import PixelSource as PixelSource
 from .references import References as References
-from .video_frames import Sampling as Sampling
 from .videos import FrameFeatures as FrameFeatures
 from .videos import FrameFolder as FrameFolder
+from .videos import Sampling as Sampling
 from .videos import Video as Video

@@ -87,9 +87,8 @@ def read_references(path: Path) -> Written:
 
 
 #: Columns of tables that hold captions, right and wrong ones.
-_TEXT_COLUMN = re.compile(
-    r"(true_|false_|positive_|negative_|neg_|caption_|text_)?(caption|text|sentence|foil|raw)(_?\w{1,8})?"
-)
+_KIND = "true|false|positive|negative|neg|caption|text"
+_TEXT_COLUMN = re.compile(rf"(({_KIND})_)?(caption|text|sentence|foil|raw)(_?\w{{1,8}})?")
 
 
 def read_texts(path: Path) -> tuple[str, ...]:
@@ -172,7 +171,6 @@ def _entries(path: Path, kind: str, *, several: bool) -> tuple[Iterator[Entry], 
     else:
         value = parse_json(read_text(path), where=path)
         if isinstance(value, dict) and isinstance(value.get("annotations"), list):
-            entries = _of_list(_numbered(path, value["annotations"]), value["annotations"])
             images = value.get("images")
             for number, image in enumerate(images if isinstance(images, list) else [], start=1):
                 if not isinstance(image, dict) or "id" not in image:
@@ -180,8 +178,9 @@ def _entries(path: Path, kind: str, *, several: bool) -> tuple[Iterator[Entry], 
                     raise DataError(what, where=f"{path}, image {number}", given=shown(image))
                 if isinstance(image.get("file_name"), str):
                     files[str(image["id"])] = image["file_name"]
-        elif isinstance(value, list):
-            entries = _of_list(_numbered(path, value), value)
+            value = value["annotations"]
+        if isinstance(value, list):
+            entries = _of_list([f"{path}, entry {number}" for number in range(1, len(value) + 1)], value)
         elif isinstance(value, dict):
             entries = ((f"{path}, '{name}'", name, held, None) for name, held in value.items())
         else:
@@ -208,10 +207,6 @@ def _apart(entries: Iterable[Entry], kind: str, *, several: bool) -> Iterator[En
         else:
             for number, text in enumerate(held, start=1):
                 yield f"{where}, {kind} {number}", name, text, None
-
-
-def _numbered(path: Path, entries: Sequence[Any]) -> list[str]:
-    return [f"{path}, entry {number}" for number in range(1, len(entries) + 1)]
 
 
 def _of_list(places: Sequence[str], entries: Sequence[Any]) -> Iterator[Entry]:

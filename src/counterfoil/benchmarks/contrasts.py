@@ -1,8 +1,4 @@
-"""Contrasts: the captions among which a benchmark's questions choose, and what can be seen without images.
-
-What is learned about a question must not rest on the question itself, nor on another one of its cluster, nor
-on another one with one of its captions: `Contrasts.splits` cuts questions so.
-"""
+"""Contrasts: the captions among which a benchmark's questions choose, and what can be seen without images."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,9 +21,8 @@ FOLDS = 10
 class Contrasts:
     """The captions among which questions choose: a row per caption.
 
-    `texts` and `question` are of the rows, `truth` is 1 for right captions and 0 for wrong ones, or the mean
-    rating where `rated`; `clusters` gives a number to each question, and questions of one number depend on
-    each other.
+    `truth` is 1 for right captions and 0 for wrong ones, or the mean rating where `rated`; `clusters` gives a
+    number to each question, and questions of one number depend on each other.
     """
 
     texts: Sequence[str]
@@ -76,10 +71,9 @@ class Contrasts:
     def pairs(self) -> Int[ndarray, "pairs 2"]:
         """A right and a wrong row of each question, in the order of their texts; none of rated captions.
 
-        Of several right ones, and of several wrong ones, the first by a digest of it among all captions of
-        its question: a draw that the words of the caption do not decide, and that gives every question one
-        pair. By a digest of the caption alone, the same captions would be drawn in all questions that have
-        them among several, so that their words would lean to the side of which there are several.
+        Of several right ones, or wrong ones, the first by a digest of it among all captions of its question:
+        a draw that its words do not decide. By a digest of the caption alone, the same captions
+        would be drawn wherever they are among several, so that their words would lean to that side.
         """
         beside: dict[int, list[str]] = {}
         for question, key in zip(self.question.tolist(), self.keys, strict=True):

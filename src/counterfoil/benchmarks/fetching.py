@@ -1,8 +1,7 @@
 """Files of a release, downloaded: whole or not at all, resumed where they stopped, checked before they count.
 
-`downloads.toml` lists them, pinned to commits and checksums. A file takes its name once size and checksum are
-right. What came from where is written last, to `fetched.json`: a folder without it, or whose files have other
-sizes, does not count as fetched.
+`downloads.toml` pins them to commits and checksums. `fetched.json` is written last: a folder without it, or
+whose files have other sizes, does not count as fetched.
 """
 
 import http.client
@@ -93,9 +92,8 @@ RECORD = "fetched.json"
 _BLOCK = 1 << 18
 #: Bytes at most of a file whose size is not pinned.
 _MOST = 64 << 30
-#: How often a connection that broke is opened again, from where it stopped.
-_TRIES = 4
-_TIMEOUT = 30.0
+#: How often a connection that broke is opened again, and seconds without an answer.
+_TRIES, _TIMEOUT = 4, 30.0
 #: What goes wrong on a connection.
 _BROKEN = (ConnectionError, TimeoutError, http.client.HTTPException)
 _GATED = "the data set is gated: accept its licence and set HF_TOKEN, or 'hf auth login'"
@@ -139,10 +137,8 @@ def fetched(release: Release, folder: Path) -> Path | None:
     """The folder in `folder` with all files of `release`, None where they were not fetched whole."""
     place = folder / release.name
     files = _recorded(place, None)
-    whole = all(
-        (place / name).is_file() and (place / name).stat().st_size == file.size
-        for name, file in files.items()
-    )
+    sizes = {place / name: file.size for name, file in files.items()}
+    whole = all(path.is_file() and path.stat().st_size == size for path, size in sizes.items())
     return place if files and whole else None
 
 
@@ -157,8 +153,7 @@ def fetch(
 ) -> Fetched:
     """The files of `release` in `folder`/NAME, from its host or from `mirror` (an address in its place).
 
-    Files that are there with the right checksum are kept; those that are there with another one are replaced
-    only where `fetch` itself wrote them, or with `overwrite`.
+    Files of another checksum are replaced only where `fetch` itself wrote them, or with `overwrite`.
     """
     base = (mirror or HOSTS[release.host]).rstrip("/")
     if not urllib.parse.urlsplit(base).scheme.startswith("http"):
@@ -183,9 +178,8 @@ def fetch(
                 address = f"{base}/{source}/{urllib.parse.quote(file.path)}"
                 digest = _download(address, path, file, token, progress)
                 new.append(file.target)
-            records[file.target] = FetchedFile(
-                size=path.stat().st_size, sha256=digest, pinned=bool(file.sha256)
-            )
+            size, pinned = path.stat().st_size, bool(file.sha256)
+            records[file.target] = FetchedFile(size=size, sha256=digest, pinned=pinned)
         record = Record(
             release=release.name,
             repository=release.repository,
@@ -267,22 +261,17 @@ def _download(address: str, path: Path, file: ReleasedFile, token: str | None, p
             break
         except _BROKEN as error:
             if not left:
-                what, hint = (
-                    f"the connection broke {_TRIES} times",
-                    "run it again: it goes on where it stopped",
-                )
-                raise DataError(f"{what}: {error}", where=address, hint=hint) from None
+                what = f"the connection broke {_TRIES} times: {error}"
+                hint = "run it again: it goes on where it stopped"
+                raise DataError(what, where=address, hint=hint) from None
     size, digest = part.stat().st_size, sha256_file(part)
     if (file.size is not None and size != file.size) or (file.sha256 and digest != file.sha256):
         part.unlink()
         pinned = f"{file.size:,} bytes, " if file.size is not None else ""
-        raise DataError(
-            "not the file that was pinned",
-            where=address,
-            given=f"{size:,} bytes, sha256 {digest}",
-            allowed=f"{pinned}sha256 {file.sha256 or 'any'}",
-            hint="was it changed on the way? nothing was kept",
-        )
+        what, given = "not the file that was pinned", f"{size:,} bytes, sha256 {digest}"
+        hint = "was it changed on the way? nothing was kept"
+        allowed = f"{pinned}sha256 {file.sha256 or 'any'}"
+        raise DataError(what, where=address, given=given, allowed=allowed, hint=hint)
     try:
         with open(part, "rb") as written:
             os.fsync(written.fileno())

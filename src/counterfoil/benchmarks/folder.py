@@ -10,9 +10,8 @@
     images/            the encoded bytes as they were, called by their digest: equal ones are kept once;
                        of videos the file, the frames (a folder with a picture each) or their features
 
-The same benchmark gives the same bytes. All is written to a folder `.images.*.part` inside first. A folder
-without a manifest is not a benchmark: an old manifest is taken away before anything is moved and the new one
-is put there last, so a stopped machine never leaves a folder that lies.
+The same benchmark gives the same bytes. All is written to `.images.*.part` inside first, an old manifest goes
+before anything is moved, and the new one comes last: a stopped machine never leaves a folder that lies.
 """
 
 import io
@@ -33,8 +32,15 @@ from counterfoil.benchmarks.forms.base import Facts, FormName
 from counterfoil.benchmarks.forms.tables import ITEM_FILES, TABLES, Positive
 from counterfoil.benchmarks.image_files import image_path
 from counterfoil.benchmarks.records import Caption, FileSource, Image
-from counterfoil.benchmarks.video_frames import Sampling
-from counterfoil.benchmarks.videos import FEATURES, VIDEOS, FrameFeatures, FrameFolder, FrameStack, Video
+from counterfoil.benchmarks.videos import (
+    FEATURES,
+    VIDEOS,
+    FrameFeatures,
+    FrameFolder,
+    FrameStack,
+    Sampling,
+    Video,
+)
 from counterfoil.errors import DataError, InputError, StorageError
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
 from counterfoil.inputs.files import (
@@ -74,11 +80,16 @@ IMAGES = Schema(
 )
 
 
+#: Called with ("saving", done, total) as images are written.
+Progress = Callable[[str, int, int], None]
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    """Default progress: none."""
+
+
 def save_items(
-    images: Sequence[Image],
-    photos: Sequence[str | None],
-    folder: Path | None,
-    progress: Callable[[str, int, int], None],
+    images: Sequence[Image], photos: Sequence[str | None], folder: Path | None, progress: Progress
 ) -> pa.Table:
     """Write the images and videos at hand and give their table; without a folder write nothing."""
     rows: list[dict[str, Any]] = []
@@ -148,11 +159,15 @@ def ending_of(data: bytes) -> str:
     return next((ending for magic, ending in _MAGIC.items() if data.startswith(magic)), ".bin")
 
 
-def check_file(path: Path, expected: str) -> None:
-    """Raise `DataError` where a file is missing, or is not the one with this digest."""
-    if not path.is_file():
-        raise DataError("file of the benchmark is missing", where=path)
-    _check(path, digest_file(path), expected)
+def check_file(path: Path, expected: str, *, frames: bool = False) -> None:
+    """Raise `DataError` where a file, or a folder of frames, is missing or has another digest."""
+    if not (path.is_dir() if frames else path.is_file()):
+        what = "frames of the benchmark are missing" if frames else "file of the benchmark is missing"
+        raise DataError(what, where=path)
+    actual = digest(FrameFolder(path).read()) if frames else digest_file(path)
+    if actual != expected:
+        what, hint = "file was changed after it was saved", "get the benchmark again, or save it anew"
+        raise DataError(what, where=path, given=f"digest {actual}", allowed=expected, hint=hint)
 
 
 def _save(image: Image, folder: Path) -> tuple[str, str]:
@@ -197,12 +212,7 @@ def _load(row: Mapping[str, Any], folder: Path, verify: bool) -> Image:
     kind = row.get("video")
     path = image_path(Path(row["file"]).name, folder) if row["file"] is not None else None
     if path is not None and verify:
-        if kind == _FRAMES:
-            if not path.is_dir():
-                raise DataError("frames of the benchmark are missing", where=path)
-            _check(path, digest(FrameFolder(path).read()), row["digest"])
-        else:
-            check_file(path, row["digest"])
+        check_file(path, row["digest"], frames=kind == _FRAMES)
     if kind is None:
         return Image(row["id"], FileSource(path) if path else None, crop, row["photo"])
     source: FileSource | FrameFolder | FrameFeatures | None = None
@@ -213,12 +223,6 @@ def _load(row: Mapping[str, Any], folder: Path, verify: bool) -> Image:
             source = FrameFolder(path, row["frame_rate"]) if kind == _FRAMES else FileSource(path)
     sampling = Sampling(row["count"], row["rate"])
     return Video(row["id"], source, crop, row["photo"], row["start"], row["end"], sampling)
-
-
-def _check(path: Path, actual: str, expected: str) -> None:
-    if actual != expected:
-        what, hint = "file was changed after it was saved", "get the benchmark again, or save it anew"
-        raise DataError(what, where=path, given=f"digest {actual}", allowed=expected, hint=hint)
 
 
 def put(source: Path, target: Path) -> None:
@@ -257,14 +261,6 @@ _CORPUS = "corpus.json"
 _CAPTIONS = Schema({"id": ColumnSchema("text", unique=True), "text": ColumnSchema("text", null=True)})
 #: All that a benchmark's folder holds, whatever its form.
 FILES = (_MANIFEST, _IMAGES, _CORPUS, *ITEM_FILES, *TABLES, UNFINISHED)
-
-
-#: Called with ("saving", done, total) as images are written.
-Progress = Callable[[str, int, int], None]
-
-
-def _silent(stage: str, done: int, total: int) -> None:
-    """Default progress: none."""
 
 
 def benchmark_folder(path: Path) -> Path:
@@ -319,7 +315,7 @@ def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _sile
         corpus = benchmark.corpus
         if corpus is not None and corpus.is_file():
             write_bytes(staging / _CORPUS, read_bytes(corpus))
-        files = _files(questions.form, corpus=(staging / _CORPUS).is_file())
+        files = files_of(questions.form, corpus=(staging / _CORPUS).is_file())
         manifest = {
             "format": _FORMAT,
             # The oldest version that can say all of it.
@@ -391,13 +387,9 @@ def read_tables(folder: Path, facts: Mapping[str, Any], *, where: object, verify
     )
 
 
-def files_of(form: str) -> tuple[str, ...]:
+def files_of(form: str, *, corpus: bool = False) -> tuple[str, ...]:
     """The files of a benchmark of that form, without its pixels."""
-    return (*ITEM_FILES, *FORMS[form].schemas)
-
-
-def _files(form: str, *, corpus: bool) -> tuple[str, ...]:
-    return (*files_of(form), *((_CORPUS,) if corpus else ()))
+    return (*ITEM_FILES, *FORMS[form].schemas, *((_CORPUS,) if corpus else ()))
 
 
 class _Manifest(Stored):
@@ -420,17 +412,13 @@ def _read_manifest(folder: Path) -> _Manifest:
     manifest = read_json(path)
     version = manifest.get("schema_version")
     if isinstance(version, int) and version > SCHEMA_VERSION:
-        what = "saved by a newer counterfoil"
-        given = f"schema version {version}"
-        allowed = f"up to {SCHEMA_VERSION}"
-        raise DataError(what, where=path, given=given, allowed=allowed, hint="update counterfoil to read it")
+        what, given = "saved by a newer counterfoil", f"schema version {version}"
+        hint = "update counterfoil to read it"
+        raise DataError(what, where=path, given=given, allowed=f"up to {SCHEMA_VERSION}", hint=hint)
     model = check_model(manifest, _Manifest, where=path)
-    check_model(manifest, FORMS[model.form].known, where=path)
-    expected = _files(model.form, corpus=model.corpus and _CORPUS in model.files)
+    expected = files_of(model.form, corpus=model.corpus and _CORPUS in model.files)
     odd = sorted(set(model.files).symmetric_difference(expected))
     if odd:
-        what = "the manifest is incomplete"
-        given = ", ".join(model.files) or "nothing"
-        hint = "was it edited?"
-        raise DataError(what, where=f"{path}, field 'files'", given=given, allowed=expected, hint=hint)
+        what, where, given = "the manifest is incomplete", f"{path}, field 'files'", ", ".join(model.files)
+        raise DataError(what, where=where, given=given or "nothing", allowed=expected, hint="was it edited?")
     return model

@@ -1,7 +1,7 @@
 """Files that image cells name: they stay inside the folder of images, links resolved.
 
-A table comes from anywhere, and what its cells name is shown, saved and published. `/etc/passwd`,
-`../../.ssh/id_rsa` and a link to either are refused, unless the user allows files outside.
+What cells name is shown, saved and published: `/etc/passwd`, `../../.ssh/id_rsa` and links to either are
+refused, unless the user allows files outside.
 """
 
 import os
@@ -38,13 +38,11 @@ def image_path(
     """The path of what a cell names in a folder, whether there is such a file or not.
 
     `link` says whether it is a link, None where that is to be looked up; `anywhere` is what
-    `is_outside_allowed` said when the cell was read. Raises `DataError` for what lies outside of the folder.
+    `is_outside_allowed` said when the cell was read.
 
     >>> image_path("a/../../.ssh/id_rsa", Path("photos"), where="mine.csv, row 1")
     Traceback (most recent call last):
     counterfoil.errors.DataError: mine.csv, row 1: an image outside of the folder of images; given: ...
-    >>> image_path("a/b.jpg", Path("photos")).as_posix()
-    'photos/a/b.jpg'
     """
     if "\0" in cell:
         raise DataError("no name of a file can hold a NUL character", where=where, given=repr(cell))

@@ -1,8 +1,8 @@
 """Candidate pairs for people to verify, and the judgements of them, as tables.
 
 A pool has a row per direction, query and item. A pair that is proposed in both directions has the same number
-`pair` in both; `place:MODEL` is at which place a model proposed it, 0 where it did not. Judgements are such a
-table with an `answer` or a `gain` per row; only `direction`, `image`, `caption` and that are needed.
+`pair` in both; `place:MODEL` is at which place a model proposed it, 0 where it did not. Judgements have an
+`answer` or a `gain` per row; only `direction`, `image`, `caption` and that are needed.
 """
 
 import re
@@ -53,10 +53,10 @@ class Judgements:
 
 @dataclass(frozen=True, eq=False)
 class JudgementTable:
-    """A table of judgements: the directions in it, and what was counted on the way.
+    """A table of judgements: the directions in it, its `rows`, and what was counted on the way.
 
-    `rows` in the table, `pairs` of image and caption among them that have an answer, `several` of these with
-    more than one in a direction, `unanswered` rows of pairs without an answer (they are left out).
+    `pairs` of image and caption have an answer, `several` of these more than one in a direction; `unanswered`
+    rows are of pairs without an answer and left out.
     """
 
     directions: tuple[Judgements, ...]
@@ -69,11 +69,7 @@ class JudgementTable:
 def read_judgements(
     path: Path | DataTable, *, direction: Direction | None = None, aggregate: str = "majority"
 ) -> JudgementTable:
-    """The judgements in a table (CSV, TSV, JSON, JSON Lines or Parquet, or one at hand; see the module).
-
-    An answer is about a pair, whichever direction it was proposed in: several answers to one pair become one
-    as `aggregate` says (one of `AGGREGATES`).
-    """
+    """The judgements in a table; several answers to one pair become one as `aggregate` says."""
     if aggregate not in AGGREGATES:
         raise InputError("unknown policy for several answers", given=aggregate, allowed=AGGREGATES)
     table = path if isinstance(path, DataTable) else read_table(path)
@@ -87,9 +83,7 @@ def read_judgements(
         raise DataError("no column 'direction'", where=table.source, allowed=allowed, hint=hint)
     images, captions = _ids(table, "image"), _ids(table, "caption")
     gains = _gains(table)
-    image, caption = (
-        np.unique(np.array(ids), return_inverse=True)[1].reshape(-1) for ids in (images, captions)
-    )
+    image, caption = (np.unique(np.array(ids), return_inverse=True)[1].ravel() for ids in (images, captions))
     _, pair = np.unique(image * (int(caption.max()) + 1) + caption, return_inverse=True)
     pair = pair.reshape(-1)
     answered = ~np.isnan(gains)
@@ -150,10 +144,8 @@ def pool_table(
 ) -> pa.Table:
     """A pool as a table (see the module), by direction, query and item."""
     parts = []
-    number = {
-        role: {name: at for at, name in enumerate(ids)}
-        for role, ids in (("image", images), ("caption", captions))
-    }
+    both = (("image", images), ("caption", captions))
+    number = {role: {name: at for at, name in enumerate(ids)} for role, ids in both}
     for way, pooled in pools.items():
         query_role, item_role = ROLES[way]
         ids = images if item_role == "image" else captions
@@ -210,12 +202,9 @@ def _gains(table: DataTable) -> NDArray[np.float64]:
     gain_of_word = {word: gain_of(word) if word else np.nan for word in set(words)}
     odd = next((row for row, word in enumerate(words) if gain_of_word[word] is None), None)
     if odd is not None:
-        raise DataError(
-            "an answer that cannot be read",
-            where=table.where(odd, "answer"),
-            given=words[odd],
-            allowed="100% YES, Partially YES, Mostly NO, 100% NO, or a column 'gain' of numbers",
-        )
+        what, where = "an answer that cannot be read", table.where(odd, "answer")
+        allowed = "100% YES, Partially YES, Mostly NO, 100% NO, or a column 'gain' of numbers"
+        raise DataError(what, where=where, given=words[odd], allowed=allowed)
     return np.array([gain_of_word[word] for word in words], dtype=np.float64)
 
 
@@ -269,11 +258,8 @@ class Votes:
         for field, ndim in (("wins", 2), ("judges", 3))[: 1 + (self.judges is not None)]:
             votes = plain_array(getattr(self, field))
             square = votes.ndim == ndim and votes.shape[-2:] == (len(names),) * 2
-            if (
-                not square
-                or votes.dtype.kind not in "iu"
-                or not 0 <= votes.min() <= votes.max() <= _MOST_VOTES
-            ):
+            whole = square and votes.dtype.kind in "iu"
+            if not whole or not 0 <= votes.min() <= votes.max() <= _MOST_VOTES:
                 allowed = f"a square of {len(names)} whole numbers from 0 to {_MOST_VOTES:,}"
                 raise DataError("no counts of votes", where=field, given=votes, allowed=allowed)
             object.__setattr__(self, field, votes.astype(np.int64, copy=False))
@@ -290,7 +276,7 @@ class Votes:
 
 
 def read_votes(path: Path) -> Votes:
-    """The votes in a table (CSV, TSV, JSON, JSON Lines or Parquet).
+    """The votes in a table of any kind that `read_table` reads.
 
     Either a row per vote, with columns `winner` and `loser`, optionally `count` (how many votes the row
     stands for) and one of `JUDGES`; or a square table whose first column names the rows and whose header

@@ -57,10 +57,7 @@ def bounds(counts: Sequence[int] | NDArray[np.int64]) -> Ids:
 
 @dataclass(frozen=True, eq=False)
 class References:
-    """For each of some rows the captions that people wrote, as positions; a row may have any number, or none.
-
-    Those of row i are `captions[starts[i]:starts[i + 1]]`.
-    """
+    """For each of some rows the captions that people wrote, if any: `captions[starts[i]:starts[i + 1]]`."""
 
     starts: Ids
     captions: Ids

@@ -1,13 +1,7 @@
-"""Training data from tables, shards, COCO's captions or a benchmark's questions; the split for validation.
-
-A role is a column of its name, or of another one in `_NAMES`. A cell of an image column is `{"bytes",
-"path"}`, bytes, or the name of a file in the folder of images; a cell of captions is a text or a list of
-texts.
-"""
+"""Training data from tables, shards, COCO's captions or a benchmark's questions; the split for validation."""
 
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,22 +17,13 @@ from counterfoil.benchmarks.records import (
     Image,
     Photos,
     Source,
-    TarSource,
     held_source,
     image_folder,
 )
 from counterfoil.benchmarks.references import References, bounds
-from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, open_rows, rows_of_files, shown
-from counterfoil.benchmarks.training_parquet import Columns, Find, Texts
-from counterfoil.benchmarks.training_rows import (
-    CAPTION_ROLES,
-    IMAGE_ROLES,
-    LABELS,
-    Missing,
-    TrainingSet,
-    label,
-    of_split,
-)
+from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, open_rows, rows_of_files
+from counterfoil.benchmarks.training_columns import Columns, Find, ParquetColumns
+from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES, Missing, TrainingSet, of_split
 from counterfoil.benchmarks.training_shards import is_shards, read_shards
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import Location, location
@@ -62,18 +47,18 @@ def read_rows(
     missing: Missing = "refuse",
 ) -> TrainingSet:
     """A row per row of the table, or per caption of a row that has a list of them."""
-    files = _parquet_files(path, split)
-    stored = Columns.of(files, str(path)) if files else None
-    columns = _columns(stored.schema.names, str(path)) if stored is not None else {}
-    cells: Columns | _MemoryColumns
-    if stored is not None and stored.suits(columns):
-        cells = stored
+    files = [path] if path.is_file() and path.suffix.lower() == ".parquet" else []
+    if path.is_dir():
+        places = (sorted(place.glob("*.parquet")) for place in (path, path / "data"))
+        listed = next((listed for listed in places if listed), [])
+        files = of_split(listed, split, where=path) if listed else []
+    stored = ParquetColumns.of(files, str(path)) if files else None
+    if stored is not None and stored.suits(columns := _columns(stored)):
+        cells: Columns = stored
     else:
-        if files:
-            table = rows_of_files(files, _IMAGE_COLUMNS, source=str(path))
-        else:
-            table = _other_table(path, split)
-        cells, columns = _MemoryColumns(table), _columns(table.columns, table.source)
+        whole = rows_of_files(files, _IMAGE_COLUMNS, source=str(path)) if files else _other_table(path, split)
+        cells = Columns(whole)
+        columns = _columns(cells)
     photos = Photos(image_folder(path, images), path if path.is_dir() else path.parent)
 
     def source_of(cell: object, column: str, row: int) -> Source:
@@ -95,7 +80,7 @@ def _other_table(path: Path, split: str | None) -> DataTable:
 
 
 def _assembled(
-    name: str, cells: "Columns | _MemoryColumns", columns: Mapping[str, str], find: Find, shelf: Path | None
+    name: str, cells: Columns, columns: Mapping[str, str], find: Find, shelf: Path | None
 ) -> TrainingSet:
     shown_images, places = cells.images(columns, find)
     captions, texts = cells.captions(columns, shelf)
@@ -111,7 +96,7 @@ def _assembled(
         }
         rows, source = _rows_of(places, spoken, columns, cells.table)
         labels = cells.labels(source)
-    return TrainingSet(name, shown_images, captions, rows, labels, cells.source)
+    return TrainingSet(name, shown_images, captions, rows, labels, cells.table.source)
 
 
 def _rows_of(
@@ -132,26 +117,16 @@ def _rows_of(
     return rows, source
 
 
-def _parquet_files(path: Path, split: str | None) -> list[Path]:
-    """The Parquet files of a split, none where the path holds another kind of table."""
-    if path.is_dir():
-        places = (sorted(place.glob("*.parquet")) for place in (path, path / "data"))
-        files = next((listed for listed in places if listed), [])
-        return of_split(files, split, where=path) if files else []
-    if path.suffix.lower() != ".parquet" or not path.is_file():
-        return []
-    return [path]
-
-
-def _columns(named: Collection[str], source: str) -> dict[str, str]:
+def _columns(cells: Columns) -> dict[str, str]:
     column_of: dict[str, str] = {}
     for role in (*IMAGE_ROLES, *CAPTION_ROLES):
         names = _NAMES.get(role, (role, f"{role}s") if role in CAPTION_ROLES else (role,))
-        column = next((name for name in names if name in named), None)
+        column = next((name for name in names if name in cells.names), None)
         if column is not None:
             column_of[role] = column
         elif role in _NAMES:
-            raise DataError(f"no column of the {role}s", where=source, given=", ".join(named), allowed=names)
+            what, given = f"no column of the {role}s", ", ".join(cells.names)
+            raise DataError(what, where=cells.table.source, given=given, allowed=names)
     return column_of
 
 
@@ -176,88 +151,11 @@ def _source(cell: Any, photos: Photos, missing: Missing, where: str) -> Source:
     return source
 
 
-@dataclass
-class _MemoryColumns:
-    """The columns of a table in memory, with what `Columns` says of those of Parquet files."""
-
-    table: DataTable
-
-    @property
-    def source(self) -> str:
-        """Where the table is from."""
-        return self.table.source
-
-    def images(self, columns: Mapping[str, str], find: Find) -> tuple[tuple[Image, ...], dict[str, Ids]]:
-        """The images, those that are named twice once, and the position of each row's by role."""
-        images: list[Image] = []
-        number_of: dict[object, int] = {}
-        places = {}
-        for role, column in columns.items():
-            if role not in IMAGE_ROLES:
-                continue
-            positions = []
-            for row, cell in enumerate(self.table[column]):
-                named = isinstance(cell, str | int | TarSource)
-                key = cell if named else (column, row)
-                if key not in number_of:
-                    name = str(cell) if named else f"{column}/{row + 1}"
-                    number_of[key] = len(images)
-                    images.append(Image(name, find(cell, column, row)))
-                positions.append(number_of[key])
-            places[role] = np.array(positions, dtype=np.int64)
-        return tuple(images), places
-
-    def captions(
-        self, columns: Mapping[str, str], shelf: Path | None
-    ) -> tuple[tuple[Caption, ...], dict[str, Texts]]:
-        """The captions, equal ones once (some sets say each of a million five times), and those of rows."""
-        number: dict[str, int] = {}
-        texts: dict[str, Texts] = {}
-        for role, column in columns.items():
-            if role not in CAPTION_ROLES:
-                continue
-            counts, items = [], []
-            for row, cell in enumerate(self.table[column]):
-                listed = cell if isinstance(cell, list | tuple) else (cell,)
-                if not listed:
-                    raise DataError("no caption", where=self.table.where(row, column))
-                for sentence in listed:
-                    text = sentence
-                    if isinstance(sentence, dict):
-                        # Some data sets keep what else they know of a sentence beside it.
-                        text = sentence.get("raw", sentence.get("caption"))
-                    text = text.strip() if isinstance(text, str) else text
-                    if not isinstance(text, str) or not text:
-                        what = "empty text" if text is None or text == "" else "not a text"
-                        raise DataError(what, where=self.table.where(row, column), given=shown(text))
-                    items.append(number.setdefault(text, len(number)))
-                counts.append(len(listed))
-            lengths = None if {*counts} == {1} else np.array(counts, dtype=np.int64)
-            texts[role] = np.array(items, dtype=np.int64), lengths
-        return tuple(Caption(str(at), text) for at, text in enumerate(number)), texts
-
-    def labels(self, source: Ids | None) -> dict[str, tuple[str, ...]]:
-        """The labels of rows, or of the rows `source`."""
-        rows = range(len(self.table)) if source is None else source.tolist()
-        return {
-            name: tuple(label(self.table[name][row], self.table.where(row, name)) for row in rows)
-            for name in LABELS
-            if name in self.table
-        }
-
-
 def _of_shards(samples: DataTable, path: Path) -> TrainingSet:
     """A row per sample, or per caption of it where it has a list of them."""
     columns = {role: role for role in (*IMAGE_ROLES, *CAPTION_ROLES) if role in samples}
     name = path.name.split(".")[0] or "shards"
-    return _assembled(name, _MemoryColumns(samples), columns, lambda cell, column, row: cell, None)
-
-
-def is_coco(path: Path) -> bool:
-    """Whether this is a captions file of COCO, or a folder that holds one (or has it in `annotations`)."""
-    if path.is_file():
-        return path.suffix == ".json" and path.stem.startswith("captions_")
-    return path.is_dir() and bool(captions_files(path))
+    return _assembled(name, Columns(samples), columns, lambda cell, column, row: cell, None)
 
 
 def read_coco(
@@ -277,25 +175,21 @@ def read_coco(
             raise DataError("no captions of this split", where=path, given=split, allowed=stems)
         files = chosen
     coco = read_captions(files)
+    coco = coco.take(np.unique(coco.owners), np.arange(len(coco.captions)))
     sources = photographs(coco.files, coco.splits, path, images)
-    used = np.unique(coco.owners)
-    lacking = [i for i in used.tolist() if sources[i] is None]
+    lacking = [names for names, source in zip(coco.files, sources, strict=True) if source is None]
     if lacking and missing == "refuse":
-        what = f"{len(lacking):,} of {len(used):,} photographs are not there"
+        what = f"{len(lacking):,} of {len(sources):,} photographs are not there"
         hint = "give the folder that holds them with --images"
-        raise DataError(what, where=images or path, given=coco.files[lacking[0]][0], hint=hint)
-    beside = images or (path if path.is_dir() else path.parent)
-    place = np.zeros(len(coco.files), dtype=np.int64)
-    place[used] = np.arange(len(used))
+        raise DataError(what, where=images or path, given=lacking[0][0], hint=hint)
     texts = [" ".join(text.strip().split("\n")) for text in map(str, coco.texts)]
-    empty = next((i for i, text in enumerate(texts) if not text), None)
-    if empty is not None:
-        raise DataError("empty text", where=f"{coco.source}, annotation {coco.captions[empty]}")
-    shown_images = tuple(
-        Image(str(coco.images[i]), sources[i] or FileSource(beside / coco.files[i][0])) for i in used.tolist()
-    )
+    if "" in texts:
+        raise DataError("empty text", where=f"{coco.source}, annotation {coco.captions[texts.index('')]}")
+    beside = images or (path if path.is_dir() else path.parent)
+    items = zip(coco.images.tolist(), sources, coco.files, strict=True)
+    shown_images = tuple(Image(str(n), source or FileSource(beside / names[0])) for n, source, names in items)
     captions = tuple(map(Caption, map(str, coco.captions.tolist()), texts))
-    rows = {"image": place[coco.owners], "caption": np.arange(len(texts))}
+    rows = {"image": coco.owners, "caption": np.arange(len(texts))}
     return TrainingSet("coco", shown_images, captions, rows, source=coco.source)
 
 
@@ -352,7 +246,8 @@ def read(
         return from_benchmark(load(path, verify=False), missing=missing)
     if is_shards(path):
         return _of_shards(read_shards(path, split=split), path)
-    if is_coco(path):
+    coco_file = path.is_file() and path.suffix == ".json" and path.stem.startswith("captions_")
+    if coco_file or (path.is_dir() and captions_files(path)):
         return read_coco(path, images=images, split=split, missing=missing)
     # A folder that holds nothing but folders of splits (and photographs).
     tables = any(file.suffix.lower() in EXTENSIONS for at in (path, path / "data") for file in at.glob("*"))

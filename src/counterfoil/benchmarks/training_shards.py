@@ -9,9 +9,8 @@ the key, what follows says what it is:
     negative_caption    negative.txt or negative_caption.txt        generated_caption likewise
     json                an object: "caption" or "captions", "negative_caption", "generated_caption", "subset"
 
-A text of its own counts before the one in the JSON. Members of one sample follow one another; those of other
-kinds are left alone. Only headers and texts are read here: an image is a place in its shard. What was found
-in a shard behind a URL is kept on this machine, for a training that goes on and for its other processes.
+A text of its own counts before the one in the JSON. Only headers and texts are read here: an image is a place
+in its shard. What was found in a shard behind a URL is kept on this machine.
 """
 
 import os
@@ -99,10 +98,8 @@ def read_shards(path: Path, *, split: str | None = None, shelf: Path | None = No
 def expand(pattern: str) -> list[str]:
     """The names a pattern stands for: "{000..002}" counts, "{a,b}" lists; several patterns multiply.
 
-    >>> expand("train-{08..10}.tar")
-    ['train-08.tar', 'train-09.tar', 'train-10.tar']
-    >>> expand("{a,b}-{0..1}.tar")
-    ['a-0.tar', 'a-1.tar', 'b-0.tar', 'b-1.tar']
+    >>> expand("{a,b}-{08..09}.tar")
+    ['a-08.tar', 'a-09.tar', 'b-08.tar', 'b-09.tar']
     """
     # Counted before any name is made.
     count = 1

@@ -17,8 +17,7 @@ from counterfoil.benchmarks.image_files import image_names, image_path, is_image
 from counterfoil.benchmarks.records import Caption, FileSource, Image
 from counterfoil.benchmarks.references import References, contained
 from counterfoil.benchmarks.tables import first_double
-from counterfoil.benchmarks.video_frames import ALL, Sampling
-from counterfoil.benchmarks.videos import FEATURES, VIDEOS, Video, find, video_folder
+from counterfoil.benchmarks.videos import ALL, FEATURES, VIDEOS, Sampling, Video, find, video_folder
 from counterfoil.engine.caption_scoring import CaptionInputs, metric_for, texts
 from counterfoil.engine.caption_scoring import score_captions as scores_of_rows
 from counterfoil.engine.plan import Note

@@ -11,8 +11,15 @@ import pyarrow as pa
 from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.publishing import writing
-from counterfoil.benchmarks.publishing.facts import UNKNOWN_DATE, Provenance, Publication
-from counterfoil.benchmarks.publishing.licences import Licence, conflicts, find, stated
+from counterfoil.benchmarks.publishing.facts import (
+    UNKNOWN_DATE,
+    Licence,
+    Provenance,
+    Publication,
+    conflicts,
+    find,
+    stated,
+)
 from counterfoil.benchmarks.publishing.writing import PublishedFolder, publish_folder
 from counterfoil.benchmarks.tables import read_table
 from counterfoil.build.pipeline import build_folder, build_provenance

@@ -17,8 +17,7 @@ from PIL import features
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms.base import NO_CANDIDATE
 from counterfoil.benchmarks.records import Image
-from counterfoil.benchmarks.video_frames import Sampling
-from counterfoil.benchmarks.videos import FrameFeatures, Video
+from counterfoil.benchmarks.videos import FrameFeatures, Sampling, Video
 from counterfoil.errors import DataError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run

@@ -36,10 +36,9 @@ def near(tmp_path):
 
 
 def _same(far, near):
-    assert {role: rows.tolist() for role, rows in far.rows.items()} == {
-        role: rows.tolist() for role, rows in near.rows.items()
-    }
-    assert far.captions == near.captions
+    roles = [{role: rows.tolist() for role, rows in data.rows.items()} for data in (far, near)]
+    assert roles[0] == roles[1]
+    assert list(far.captions) == list(near.captions)
     assert far.groupings == near.groupings
     assert far.name == near.name
     assert pictures(far, "image") == pictures(near, "image")

@@ -11,8 +11,7 @@ from open_clip import SimpleTokenizer
 from transformers import AutoTokenizer, CLIPModel
 
 from counterfoil.benchmarks.records import Caption
-from counterfoil.benchmarks.video_frames import Sampling, evenly
-from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
+from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Sampling, Video, evenly
 from counterfoil.errors import DataError, ModelError
 from counterfoil.models import clip_fast, dual, hf, open_clip
 from counterfoil.models.base import Options

@@ -80,9 +80,8 @@ def test_select_takes_positions_in_their_order():
 
 def test_equal_bytes_are_one_photograph_where_nobody_named_it():
     # Questions 0 and 2 show the same bytes under different names; 1 shows others.
-    images = tuple(
-        Image(f"{i}_i0", BytesSource(data), photo=None) for i, data in enumerate((b"one", b"two", b"one"))
-    )
+    contents = (b"one", b"two", b"one")
+    images = tuple(Image(f"{i}_i0", BytesSource(data), photo=None) for i, data in enumerate(contents))
     captions = tuple(Caption(f"{i}", f"caption {i}") for i in range(6))
     asked = Choice(("0", "1", "2"), query=np.arange(3), candidates=np.arange(6).reshape(3, 2))
     benchmark = Benchmark(Card(name="toy", title="Toy", form="choice"), images, captions, asked)

@@ -222,9 +222,8 @@ class TestDataSetsOfTheHub:
 
     def test_a_pinned_commit_must_be_the_one_served(self, hub, tmp_path):
         pinned = SET.model_copy(update={"revision": "a" * 40})
-        hub.files[f"api/datasets/owner/set/revision/{'a' * 40}"] = listing(
-            REVISION, {"rfilename": "x.parquet"}
-        )
+        listed = listing(REVISION, {"rfilename": "x.parquet"})
+        hub.files[f"api/datasets/owner/set/revision/{'a' * 40}"] = listed
         refuses("another commit than the pinned one", fetch, pinned, tmp_path, mirror=hub.address)
 
     @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ from counterfoil.benchmarks.benchmark import Benchmark, card
 from counterfoil.benchmarks.folder import SCHEMA_VERSION, is_benchmark_folder, load, save
 from counterfoil.benchmarks.forms import Quad, Rated
 from counterfoil.benchmarks.records import BytesSource, Caption, FileSource, Image
-from counterfoil.benchmarks.video_frames import Sampling
-from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
+from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Sampling, Video
 from counterfoil.errors import CounterfoilError, DataError, InputError, StorageError
 from counterfoil.store import begin
 from refusals import refuses
@@ -52,12 +51,7 @@ RATED = forms.rated(forms.grades(4))
     [
         (forms.gallery(), "t2i", None, r"manifest\.json: no field 't2i'; was it edited"),
         (RATED, "raters", None, r"manifest\.json: no field 'raters'; was it edited"),
-        (
-            RATED,
-            "schema_version",
-            SCHEMA_VERSION + 1,
-            "saved by a newer counterfoil; given: schema version 5",
-        ),
+        (RATED, "schema_version", SCHEMA_VERSION + 1, "a newer counterfoil; given: schema version 5"),
     ],
 )
 def test_manifests_that_were_edited(tmp_path, benchmark, name, value, message):
@@ -69,11 +63,8 @@ def test_manifests_that_were_edited(tmp_path, benchmark, name, value, message):
 
 
 def _contents(folder):
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 #: The version of the folder by what is in it: what older code reads is written as before.

@@ -78,9 +78,8 @@ def test_a_shared_list_loses_what_any_of_its_rows_takes():
             if texts[candidate] in expected[own]:
                 expected[own].remove(texts[candidate])
                 dropped += 1
-        found = contained(
-            texts, candidates, References.of([lists[at] for at in image]), "drop-reference", shared=image
-        )
+        references = References.of([lists[at] for at in image])
+        found = contained(texts, candidates, references, "drop-reference", shared=image)
         assert found.dropped == dropped
         for row, own in enumerate(image.tolist()):
             assert [texts[each] for each in found.references.row(row)] == expected[own]

@@ -131,16 +131,12 @@ def test_columns_of_different_lengths_are_refused():
     refuses("different lengths", DataTable, {"a": [1, 2], "b": [1]}, "a.csv")
 
 
+#: Letters that one of the layouts might lose: quotes, separators, blanks of all kinds, and others than ASCII.
+LETTERS = "ab\"'\\,;:{}[] \t\n\x0b\x1f\x7f\x85\xa0\u2028\ufeff\u00e9\u0301\u732b\U0001f600"
+
+
 @settings(max_examples=15)
-@given(
-    st.lists(
-        st.tuples(
-            st.text(st.characters(codec="utf-8", exclude_characters="\r\x00")), st.floats(allow_nan=False)
-        ),
-        min_size=1,
-        max_size=8,
-    )
-)
+@given(st.lists(st.tuples(st.text(LETTERS), st.floats(allow_nan=False)), min_size=1, max_size=8))
 def test_every_layout_gives_the_same_cells(tmp_path_factory, rows):
     """What JSON, JSON Lines and Parquet hold comes back unchanged, whatever the text is."""
     folder = tmp_path_factory.mktemp("tables")
@@ -176,9 +172,8 @@ def _table(*cells):
 
 
 def test_floats_read_numbers_and_their_texts():
-    np.testing.assert_array_equal(
-        floats(_table("0.5", 2, -1.5, "1e-3", " 7 "), "x"), [0.5, 2.0, -1.5, 0.001, 7.0]
-    )
+    numbers = floats(_table("0.5", 2, -1.5, "1e-3", " 7 "), "x")
+    np.testing.assert_array_equal(numbers, [0.5, 2.0, -1.5, 0.001, 7.0])
 
 
 @given(st.lists(st.floats(-1e100, 1e100), min_size=1))

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks.records import decode
-from counterfoil.benchmarks.video_frames import Sampling
-from counterfoil.benchmarks.videos import FrameStack, Video
+from counterfoil.benchmarks.videos import FrameStack, Sampling, Video
 from counterfoil.engine.cache_keys import image_keys
 from counterfoil.engine.plan import silent
 from counterfoil.errors import UnknownNameError

@@ -14,9 +14,7 @@ from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.forms.release import FormRelease, ReleaseColumn, ReleaseTable
 from counterfoil.benchmarks.publishing.facts import Publication
 from counterfoil.benchmarks.publishing.tables import TYPE_NAMES, WrittenFile, arrow_type
-
-VERSION = "http://mlcommons.org/croissant/1.1"
-RESPONSIBLE = "http://mlcommons.org/croissant/RAI/1.0"
+from counterfoil.inputs.files import digest_value
 
 #: Terms that are written without the prefix of their vocabulary, as the format's appendix lists them.
 _CROISSANT = (
@@ -65,9 +63,7 @@ def croissant(
     """The Croissant description as JSON; `digests` are the SHA-256 of the files by path."""
     several = {table.name for table in release.tables if sum(f.table == table.name for f in files) > 1}
     provenance = about.provenance
-    sources = [
-        {"prov:label": entry.name, "license": entry.licence, "url": entry.url} for entry in provenance.sources
-    ]
+    sources = [{"prov:label": one.name, "license": one.licence, "url": one.url} for one in provenance.sources]
     steps = [f"{entry.name}: {entry.summary}".removesuffix(": ") for entry in provenance.steps]
     facts = {
         "rai:dataLimitations": [*card.pitfalls, *provenance.limits],
@@ -94,11 +90,11 @@ def croissant(
     return {
         "@context": dict(CONTEXT),
         "@type": "sc:Dataset",
-        "conformsTo": [VERSION, RESPONSIBLE],
+        "conformsTo": ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"],
         "name": name,
         "description": description,
         "license": about.licence.url,
-        "url": about.url_of(card, name),
+        "url": about.url or card.homepage or f"urn:counterfoil:{digest_value([name, card.title])}",
         "creator": [{"@type": "sc:Organization", "name": creator} for creator in about.creators_of(card)],
         "datePublished": about.date_of(card),
         "version": about.version,
@@ -125,10 +121,8 @@ def _distribution(
 ) -> list[dict[str, Any]]:
     """A file object per Parquet file; where a table has several, also a set of them."""
     kind = {"encodingFormat": _PARQUET}
-    objects = [
-        _node("FileObject", file.path, contentUrl=file.path, **kind, sha256=digests[file.path])
-        for file in files
-    ]
+    digest_of = {file.path: digests[file.path] for file in files}
+    objects = [_node("FileObject", p, contentUrl=p, **kind, sha256=sha) for p, sha in digest_of.items()]
     for table in dict.fromkeys(file.table for file in files if file.table in several):
         folder = next(file.path.rpartition("/")[0] for file in files if file.table == table)
         parts: dict[str, Any] = {"encodingFormat": _PARQUET, "includes": f"{folder}/*.parquet"}

@@ -1,7 +1,6 @@
 """Parquet files of a release: rows with their images inside, in splits and shards, as `datasets` reads them.
 
-An image is a struct of its encoded bytes and a name; the schema's metadata says so under `huggingface`, and
-`datasets.load_dataset` gives pictures. A crop is cut out and written as PNG, which loses nothing.
+An image is a struct of its encoded bytes and a name. A crop is cut out and written as PNG.
 """
 
 import io
@@ -61,13 +60,6 @@ def feature_of(kind: pa.DataType) -> dict[str, Any]:
     return {"dtype": TYPE_NAMES[kind][0], "_type": "Value"}
 
 
-def schema_of(table: ReleaseTable) -> pa.Schema:
-    """The Arrow schema of a table, with the features of `datasets` in its metadata."""
-    types = {name: arrow_type(column) for name, column in table.columns.items()}
-    features = {name: feature_of(kind) for name, kind in types.items()}
-    return pa.schema(types, metadata={"huggingface": json.dumps({"info": {"features": features}})})
-
-
 def write_tables(
     benchmark: Benchmark,
     tables: Sequence[ReleaseTable],
@@ -98,7 +90,9 @@ def write_tables(
 
 
 def _write(benchmark: Benchmark, table: ReleaseTable, rows: NDArray[np.int64], path: Path) -> None:
-    schema = schema_of(table)
+    types = {name: arrow_type(column) for name, column in table.columns.items()}
+    features = {name: feature_of(kind) for name, kind in types.items()}
+    schema = pa.schema(types, metadata={"huggingface": json.dumps({"info": {"features": features}})})
     step = ROWS_WITH_IMAGES if any(c.kind == "image" for c in table.columns.values()) else ROWS
     path.parent.mkdir(parents=True, exist_ok=True)
     with writing(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:

@@ -1,7 +1,6 @@
 """Publication of a benchmark as a folder: counterfoil's own format, Parquet, a card, Croissant and checksums.
 
-The folder is made beside its place and put there when it is whole. Equal benchmarks and facts give equal
-bytes.
+Equal benchmarks and facts give equal bytes.
 """
 
 import os
@@ -90,8 +89,7 @@ def publish_folder(
 def split_by_image(benchmark: Benchmark, share: float, seed: int) -> NDArray[np.bool_]:
     """(n,) which questions are tested: about `share` of them, none of which has an image that others have.
 
-    Questions that show one photograph, directly or through others, stay together; such sets are drawn in an
-    order from `seed` for as long as the share is not passed.
+    Sets of questions that share photographs are drawn in an order from `seed` while the share is not passed.
     """
     if SPLIT in benchmark.questions.groupings:
         given, hint = ", ".join(dict.fromkeys(benchmark.questions.groupings[SPLIT])), "leave --split out"
@@ -140,12 +138,9 @@ def _write(
     title = f"{card.title or name}. {describe(benchmark, release)}"
     write_json(folder / CROISSANT, croissant(name, card, release, files, digests, about, title))
     digest_of = {path: digests.get(path) or sha256_file(folder / path) for path in _paths(folder)}
-    write_text(
-        folder / CHECKSUMS, "".join(f"{file_digest}  {path}\n" for path, file_digest in digest_of.items())
-    )
-    return PublishedFolder(
-        name, tuple(files), {path: (folder / path).stat().st_size for path in _paths(folder)}
-    )
+    write_text(folder / CHECKSUMS, "".join(f"{sha}  {path}\n" for path, sha in digest_of.items()))
+    sizes = {path: (folder / path).stat().st_size for path in _paths(folder)}
+    return PublishedFolder(name, tuple(files), sizes)
 
 
 def _with_makers(benchmark: Benchmark, release: FormRelease, about: Publication) -> FormRelease:

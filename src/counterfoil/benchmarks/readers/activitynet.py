@@ -6,7 +6,7 @@
     anet_entities_test_2.json          the same by other people: the references
     ActivityNet-FOIL_video_feats/{video}.pt   (frames, width) features; or the videos in a folder of their own
 
-train.json, beside them, is what EMScore takes the weights of its tokens from.
+EMScore takes the weights of its tokens from train.json.
 """
 
 from pathlib import Path
@@ -52,9 +52,9 @@ class _Entry(NamedTuple):
 def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """1,900 pairs of paragraphs, one per video; a paragraph's score is the mean over its sentences.
 
-    The first candidate is the right one, and the label. Each sentence is asked about its own segment of the
-    video, the k-th of anet_entities_test_1.json, with the references that overlap it. Sentences whose segment
-    is empty are left out on both sides, and videos of which none is left.
+    The first candidate is the right one. Each sentence is asked about its own segment of the video, the k-th
+    of anet_entities_test_1.json, with the references that overlap it. Sentences whose segment is empty are
+    left out on both sides, and videos of which none is left.
     """
     released_set(card, data, (RIGHT, FOIL, TIMES, REFERENCES))
     assert data is not None
@@ -142,8 +142,7 @@ def _shown(times: list[tuple[float, float]], sentences: int, duration: float, wh
 def overlapping(segment: tuple[float, float], others: list[tuple[float, float]]) -> list[int]:
     """Which segments share more than `OVERLAP` of their own whole seconds with this one; all where none does.
 
-    Seconds are counted as EMScore's code does, from the one in which a segment starts to the one in which it
-    ends, both included.
+    Seconds count as in EMScore's code: those in which a segment starts and ends are both included.
     """
     first, last = int(segment[0]), int(segment[1])
     positions = []
@@ -158,9 +157,7 @@ def overlapping(segment: tuple[float, float], others: list[tuple[float, float]])
 def _sentences(value: Any, where: str) -> list[str]:
     if not isinstance(value, list) or not value:
         raise DataError("no sentences", where=where, given=shown(value))
-    return [
-        clean_caption(cell, f"{where}, sentence {at}", "sentence") for at, cell in enumerate(value, start=1)
-    ]
+    return [clean_caption(cell, f"{where}, sentence {at}", "sentence") for at, cell in enumerate(value, 1)]
 
 
 def _of(name: str, entries: dict[str, Any], path: Path) -> _Entry:

@@ -1,11 +1,9 @@
-"""COCO retrieval: Karpathy's test half as COCO 5K, COCO 1K and ECCV Caption, any captions files, and PMRP.
+"""COCO retrieval: Karpathy's test half as COCO 5K, 1K, CxC and ECCV Caption, any captions files, and PMRP.
 
-The test half is 5,000 images in a fixed order with five captions each. In COCO 5K and 1K right is the own
-image; ECCV Caption is the half with positives that people verified, for some of the queries.
-
-PMRP: right is every picture that shows the same classes of object, by COCO's instances. ECCV Caption's
-(section 5.1) asks for equal codes and looks at 50 places at most. PCME's averages R-Precision over codes that
-differ in at most 0, 1 and 2 places, with no limit, and only among images that have an object at all.
+The test half is 5,000 images in a fixed order with five captions each. PMRP: right is every picture that
+shows the same classes of object, by COCO's instances. ECCV Caption's (section 5.1) asks for equal codes and
+looks at 50 places at most. PCME's averages R-Precision over codes that differ in at most 0, 1 and 2 places,
+with no limit, and only among images that have an object at all.
 """
 
 from dataclasses import replace
@@ -13,10 +11,11 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.forms import Ids, RetrievalDirection
-from counterfoil.benchmarks.readers.questions import IdPositions, own, search
+from counterfoil.benchmarks.forms import Ids, Rated, RetrievalDirection
+from counterfoil.benchmarks.readers.questions import IdPositions, check_counts, own, search, unique_ids
 from counterfoil.benchmarks.readers.released_captions import (
     Captioned,
     annotation_folder,
@@ -31,6 +30,8 @@ from counterfoil.benchmarks.readers.released_captions import (
     said,
 )
 from counterfoil.benchmarks.readers.released_files import no_data
+from counterfoil.benchmarks.references import collapsed
+from counterfoil.benchmarks.tables import DataTable, check_numbers, floats, labels, read_table, shown, texts
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Qrels
@@ -39,12 +40,13 @@ IDS = "coco_test_ids.npy"
 KARPATHY = "dataset_coco.json"
 OWNERS = ("original_image_to_caption.json", "original_caption_to_image.json")
 CAPTIONS = "captions_val2014.json"
+TABLE = "sits_test.csv"
 WAYS = ("image_to_caption", "caption_to_image")
 
-#: COCO 1K is five parts of so many images, in the order of the test half.
-PART = 1000
-
-_EACH = 5
+#: Images in each part of COCO 1K, and captions of each image.
+PART, _EACH = 1000, 5
+#: Captions of COCO's test half.
+_TEST_CAPTIONS = 25_000
 
 
 def parts(coco: Captioned) -> tuple[Ids, Ids]:
@@ -68,14 +70,13 @@ def searches_of(
 def read_test(data: Path | None) -> Captioned:
     """The test half from what is in the folder `data`, else from the package `eccv_caption`.
 
-    The order comes from coco_test_ids.npy in the folder, else from Karpathy's dataset_coco.json there (the
-    first five captions of each image of its test split), else from the package; texts from captions files,
-    else from Karpathy's, else there are none.
+    The order is that of coco_test_ids.npy in the folder, else of Karpathy's dataset_coco.json, else of the
+    package; texts are from captions files, else from Karpathy's, else there are none.
     """
     karpathy = place(data, KARPATHY)
     written = captions_of(data)
     if data is not None and not written:
-        files = [IDS, KARPATHY, *OWNERS, "sits_test.csv", "instances_val2014.json"]
+        files = [IDS, KARPATHY, *OWNERS, TABLE, "instances_val2014.json"]
         files += [f"{name}_{way}.json" for name in ("cxc", "eccv") for way in WAYS]
         photographs = data.is_dir() and any((data / name / "val2014").is_dir() for name in ("", "images"))
         if not photographs and not any(place(data, name) for name in files):
@@ -156,29 +157,22 @@ def _with_texts(test: Captioned, written: Captioned) -> Captioned:
     return replace(
         test,
         texts=tuple(written.texts[i] for i in at.tolist()),
-        files=tuple(
-            tuple(dict.fromkeys((*first, *files))) for first, files in zip(names, test.files, strict=True)
-        ),
+        files=tuple(tuple(dict.fromkeys((*a, *b))) for a, b in zip(names, test.files, strict=True)),
         source=f"{test.source}, {written.source}",
     )
 
 
-def same_pairs(search: RetrievalDirection, other: RetrievalDirection) -> bool:
-    """Whether two searches of opposite direction hold the same pairs."""
-    sides = []
-    for direction, order in ((search, (0, 1)), (other, (1, 0))):
-        assert isinstance(direction.positives, Qrels)
-        pairs = (direction.queries[direction.positives.queries], direction.positives.items)
-        first, second = (pairs[at] for at in order)
-        sides.append(np.stack([first, second])[:, np.lexsort((second, first))])
-    return np.array_equal(sides[0], sides[1])
+def _pairs(search: RetrievalDirection) -> set[tuple[int, int]]:
+    """The positions of each query and of what is right for it."""
+    assert isinstance(search.positives, Qrels)
+    queries = search.queries[search.positives.queries].tolist()
+    return {*zip(queries, search.positives.items.tolist(), strict=True)}
 
 
 def read_eccv(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """1,261 images and 1,332 captions as queries, through all items of COCO 5K.
 
-    The two directions were verified apart and are no transposes of each other. Positives that the gallery
-    does not hold count in R and are never found.
+    The two directions were verified apart. Positives outside the gallery count in R and are never found.
     """
     test = read_test(data)
     i2t, t2i = (find(data, f"eccv_{way}.json") for way in WAYS)
@@ -186,16 +180,17 @@ def read_eccv(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     return test.gallery(card, searches, data, images, positives=f"{said(i2t)}, {t2i.name}")
 
 
-def read_5k(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """COCO 5K: every image of Karpathy's test half against 25,000 captions, and back."""
+def read_5k(card: Card, data: Path | None, images: Path | None, *, folds: bool = False) -> Benchmark:
+    """COCO 5K: every image of Karpathy's test half against 25,000 captions, and back; right is the own one.
+
+    With `folds` COCO 1K: five parts of a thousand images; a query sees its own part only.
+    """
     test = read_test(data)
-    return test.gallery(card, own(test.owners, len(test.images)), data, images)
+    in_parts = parts(test) if folds else None
+    return test.gallery(card, own(test.owners, len(test.images)), data, images, parts=in_parts)
 
 
-def read_1k(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """COCO 1K: the items of COCO 5K in five parts of a thousand images; a query sees its own part only."""
-    test = read_test(data)
-    return test.gallery(card, own(test.owners, len(test.images)), data, images, parts=parts(test))
+read_1k = partial(read_5k, folds=True)
 
 
 def read_files(card: Card, data: Path | None, images: Path | None) -> Benchmark:
@@ -217,9 +212,6 @@ def captioned(data: Path) -> Captioned:
     return coco.take(np.arange(len(coco.images)), np.argsort(coco.owners, kind="stable"))
 
 
-_TEST_CAPTIONS = 25_000
-
-
 def read_pmrp(
     card: Card,
     data: Path | None,
@@ -234,8 +226,7 @@ def read_pmrp(
 
     Right are images whose codes differ in at most so many places, for each of `thresholds`; at most `cap`
     places are looked at. An image without any object is no query, nor are its captions; where `bare` ones
-    stay in the gallery, they match nothing. With `folds` the gallery is in parts of a thousand images, in
-    order.
+    stay in the gallery, they match nothing. With `folds` the gallery is in parts of a thousand images.
     """
     if data is None:
         raise no_data(card)
@@ -293,3 +284,105 @@ def read_pmrp(
 #: PCME's evaluation: the mean over three thresholds, R as it is, images without an object left out.
 read_pmrp_original = partial(read_pmrp, thresholds=(0, 1, 2), cap=None, bare=False)
 read_pmrp_original_1k = partial(read_pmrp_original, folds=True)
+
+#: Pairs rated at least so high are right ([CxC] section 4.2; ECCV Caption section 5.1).
+RIGHT = 3.0
+
+
+def read_cxc(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """CrissCrossed Captions over COCO's test half: pairs that people rated 3 to 5 are right.
+
+    They are read from the two files of positives by id, else from sits_test.csv.
+    """
+    test, table = read_test(data), place(data, TABLE)
+    try:
+        files = [find(data, f"cxc_{way}.json") for way in WAYS]
+    except MissingExtraError:
+        if table is None:
+            raise
+        return test.gallery(card, _rated(test, table), data, images, positives=str(table))
+    searches = searches_of(test, files[0], files[1], every=True)
+    if _pairs(searches[0]) != {(image, caption) for caption, image in _pairs(searches[1])}:
+        raise DataError("the two directions do not agree", where=files[1], given=f"not {files[0].name}")
+    return test.gallery(card, searches, data, images, positives=f"{said(files[0])}, {files[1].name}")
+
+
+def ratings(table: DataTable) -> tuple[Ids, Ids, NDArray[np.float64]]:
+    """Caption id, image id and score of every row."""
+    scores = floats(table, "agg_score")
+    outside = (scores < 0) | (scores > 5)
+    check_numbers(table, "agg_score", scores, outside, "rating out of range", "0 to 5")
+    return _ids(table, "caption", ":"), _ids(table, "image", "_"), scores
+
+
+def _ids(table: DataTable, column: str, mark: str) -> Ids:
+    """ "COCO_val2014:sentid:732091" and "COCO_val2014_000000365325.jpg" as numbers."""
+    ids = np.empty(len(table), dtype=np.int64)
+    for row, cell in enumerate(texts(table, column)):
+        number = cell.rpartition(mark)[2].removesuffix(".jpg")
+        if not number.isdecimal() or len(number) > 18:
+            raise DataError("no id of COCO", where=table.where(row, column), given=shown(cell))
+        ids[row] = int(number)
+    return ids
+
+
+def _rated(test: Captioned, where: Path) -> tuple[RetrievalDirection, RetrievalDirection]:
+    """Both searches from a table of rated pairs: all items are queries."""
+    captions, images, scores = ratings(read_table(where))
+    caption = IdPositions(test.captions, "caption", test.source).of(captions)
+    image = IdPositions(test.images, "image", test.source).of(images)
+    outside = (caption < 0) | (image < 0)
+    if outside.any():
+        what = f"{int(outside.sum()):,} of {len(outside):,} rated pairs are outside the gallery"
+        raise DataError(what, where=where, hint="is this another half?")
+    caption, image = caption[scores >= RIGHT], image[scores >= RIGHT]
+    i2t, t2i = (
+        search(np.arange(len(ids)), pairs, names=[str(i) for i in ids.tolist()], where=where)
+        for ids, pairs in ((test.images, (image, caption)), (test.captions, (caption, image)))
+    )
+    return i2t, t2i
+
+
+def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """Every rated pair of a table: sits_test.csv in the folder, else sits_val.csv, or the table named.
+
+    Questions are called "CAPTION-IMAGE" by their ids; grouping `sampling` tells a caption's own image
+    (c2i_original) from one that looks alike (c2i_intrasim).
+    """
+    if data is None:
+        raise no_data(card)
+    path = data if data.is_file() else place(data, TABLE) or place(data, "sits_val.csv")
+    if path is None:
+        raise DataError("no ratings here", where=data, allowed=f"{TABLE} or sits_val.csv")
+    table = read_table(path)
+    captions, pictures, scores = ratings(table)
+    caption_ids, image_ids = (np.unique(ids) for ids in (captions, pictures))
+    candidates = np.searchsorted(caption_ids, captions).astype(np.int64)
+    shown = np.searchsorted(image_ids, pictures).astype(np.int64)
+    folder = data if data.is_dir() else data.parent
+    files, karpathy = captions_of(folder), place(folder, KARPATHY)
+    texts: tuple[str | None, ...] = (None,) * len(caption_ids)
+    source = ""
+    if files or karpathy is not None:
+        written = read_captions(files) if files or karpathy is None else read_karpathy(karpathy)
+        at, source = IdPositions(written.captions, "caption", written.source).of(caption_ids), written.source
+        texts = tuple(collapsed(written.texts[row] or "") if row >= 0 else "" for row in at.tolist())
+        lacking = caption_ids[[not text for text in texts]]
+        if len(lacking):
+            what = f"{len(lacking):,} of the {len(caption_ids):,} rated captions are not in this file"
+            given = f"no caption {lacking[0]}"
+            raise DataError(what, where=source, given=given, hint="they are in captions_val2014.json")
+    note = f"{path}, {source}" if source else f"{path} (without texts: COCO's captions are not in the folder)"
+    images_at, captions_at = Captioned.of_coco(image_ids, caption_ids, shown, texts, note).items(data, images)
+    questions = Rated(
+        unique_ids([f"{c}-{i}" for c, i in zip(captions.tolist(), pictures.tolist(), strict=True)]),
+        groupings={"sampling": labels(table, "sampling_method")},
+        captions=candidates,
+        images=shown,
+        ratings=scores[:, None],
+    )
+    if path.name != TABLE:
+        # The card counts the test half.
+        card = card.model_copy(update={"title": f"{card.title} ({path.name})", "size": None, "counts": {}})
+    whole = Benchmark(card, tuple(images_at), tuple(captions_at), questions, note, data)
+    return check_counts(whole.mentioned())

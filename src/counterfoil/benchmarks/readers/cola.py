@@ -17,15 +17,14 @@ from counterfoil.errors import DataError
 from counterfoil.inputs.files import read_json
 from counterfoil.metrics.ranks import Qrels
 
+#: A row; the last two have a 0 or 1 for each class. The annotation may be missing (PACO).
 _COLUMNS = ("image_file", "objects_attributes_annotation", "label", "hard_list")
 
 
 def read_single(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """`COLA_singleobjects_benchmark_GQA.json` and its like: [labels, rows], or an object of `labels`, `data`.
 
-    A row is [image_file, objects_attributes_annotation, label, hard_list], the last two with a 0 or 1 for
-    each class; the annotation is not looked at and may be missing (PACO). Classes without a hard image that
-    shows them have no average precision, and are left out.
+    Classes without a hard image that shows them have no average precision, and are left out.
     """
     source = card.name.rpartition("-")[2].upper()
     path = released_file(card, data, (f"COLA_singleobjects_benchmark_{source}.json",))

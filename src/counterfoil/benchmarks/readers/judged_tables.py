@@ -1,7 +1,6 @@
 """Functions from files to tables of judged captions, for what no layout of a benchmark can say.
 
-They are named in `catalog.toml`, as those of `table_functions`. A column `references` holds the captions that
-people wrote of the image of a row.
+A column `references` holds the captions that people wrote of the image of a row.
 """
 
 import csv
@@ -24,6 +23,7 @@ from counterfoil.benchmarks.readers.questions import (
     truths,
 )
 from counterfoil.benchmarks.readers.released_captions import (
+    COCO,
     FLICKR8K,
     FLICKR30K,
     coco_captions,
@@ -46,10 +46,9 @@ from counterfoil.inputs.pickled import plain_pickle
 def flickr8k(card: Card, data: Path, *, files: Sequence[str], raters: int) -> tuple[DataTable, bool]:
     """Flickr8k's candidates and their ratings: three of experts, or the share of a crowd's yes.
 
-    The text file has an image, the id of a caption and three numbers in each line; the captions are in
-    Flickr8k.token.txt beside it, or in CLIPScore's JSON file. A row whose candidate is a reference is left
-    out of what experts rated; elsewhere the candidate is taken out of the references of its image, for all
-    candidates, as `list.remove` does in the released code.
+    A text file lies beside Flickr8k.token.txt, CLIPScore's JSON has the captions. A row whose candidate is a
+    reference is left out of what experts rated; elsewhere the candidate is taken out of the references of its
+    image, for all candidates, as `list.remove` does in the released code.
     """
     path = released_file(card, data, files, hint=f"{_TOKENS} lies beside a text file")
     is_json = path.suffix.lower() == ".json"
@@ -97,9 +96,7 @@ def _flickr8k_lines(path: Path) -> tuple[DataTable, Mapping[str, Sequence[Captio
         text = text_of[cells[1]]
         rows.append((f"{cells[0]}/{cells[1]}", cells[0], text, name_of[text], *cells[2:]))
     table = replace(_candidates(path, rows, 3, "line"), source=f"{path}, {_TOKENS}")
-    written = {
-        image: [Caption(name_of[text], text) for _, text in captions] for image, captions in entries.items()
-    }
+    written = {image: [Caption(name_of[text], text) for _, text in own] for image, own in entries.items()}
     return table, written
 
 
@@ -192,14 +189,13 @@ def foil(
     rows = [row for _, row in pairs]
     taken = {"foil_id": ids, "file": files_of, "word": words}
     columns: dict[str, Sequence[Any]] = {name: [of[row] for row in rows] for name, of in taken.items()}
-    columns |= {"original": [captions[row] for row, _ in pairs]}
-    columns |= {"right": [1] * len(rows), "wrong": [0] * len(rows)}
+    originals = [captions[row] for row, _ in pairs]
+    columns |= {"original": originals, "right": [1] * len(rows), "wrong": [0] * len(rows)}
     table = notes.take(rows).with_columns(columns)
     written = coco_captions(path.parent)
     if written is None:
         if required:
-            what = "no captions of COCO here, which are the references"
-            allowed = "captions_val2014.json or dataset_coco.json"
+            what, allowed = "no captions of COCO here, which are the references", " or ".join(COCO)
             hint = "without references, read the row of the same name without '-1ref'"
             raise DataError(what, where=path.parent, allowed=allowed, hint=hint)
         remarks.append("without references: COCO's captions are not in the folder")
@@ -210,7 +206,7 @@ def foil(
     }
     references = [
         [caption for caption in lists[images[row]] if caption.text != original]
-        for row, original in zip(rows, map(collapsed, columns["original"]), strict=True)
+        for row, original in zip(rows, map(collapsed, originals), strict=True)
     ]
     dropped = sum(len(lists[images[row]]) for row in rows) - sum(map(len, references))
     referred = [row for row, of_row in enumerate(references) if of_row]
@@ -246,11 +242,10 @@ def _foil_pairs(path: Path) -> tuple[DataTable, list[str], list[tuple[int, int]]
 def side_by_side(table: DataTable, card: Card, home: Path | None, *, column: str) -> DataTable:
     """A row of each judgement in a column of {"metrics/ASPECT": "IIW-Human is substantially better", ...}.
 
-    Columns `file` (of the image), `aspect`, `degree`, and the votes for the caption by people and for that of
-    IIW-P5B. Those answered "Neutral" are left out.
+    Columns `file`, `aspect`, `degree`, and votes for the captions; those answered "Neutral" are left out.
     """
     rows: list[int] = []
-    columns: dict[str, list[Any]] = {name: [] for name in ("aspect", "degree", "votes_a", "votes_b")}
+    cells: list[tuple[Any, ...]] = []
     neutral = 0
     for row, judgements in enumerate(table[column]):
         if not isinstance(judgements, dict):
@@ -261,33 +256,27 @@ def side_by_side(table: DataTable, card: Card, home: Path | None, *, column: str
                 neutral += 1
                 continue
             if winner not in ("IIW-Human", "IIW-P5B") or degree not in ("marginally", "substantially"):
-                what = "not a judgement"
-                given = shown(answer)
+                what, where = "not a judgement", f"{table.where(row)}, '{metric}'"
                 allowed = "IIW-Human or IIW-P5B is marginally or substantially better, Neutral"
-                raise DataError(what, where=f"{table.where(row)}, '{metric}'", given=given, allowed=allowed)
+                raise DataError(what, where=where, given=shown(answer), allowed=allowed)
             rows.append(row)
-            votes = (int(winner == "IIW-Human"), int(winner == "IIW-P5B"))
-            for name, cell in zip(columns, (metric.removeprefix("metrics/"), degree, *votes), strict=True):
-                columns[name].append(cell)
+            votes = int(winner == "IIW-Human"), int(winner == "IIW-P5B")
+            cells.append((metric.removeprefix("metrics/"), degree, *votes))
     notes = left_out(neutral, "neutral judgements")
     if not rows:
         raise DataError("no judgement is left", where=noted(table.source, notes))
     files = [key if Path(key).suffix else f"{key}.jpg" for key in texts(table, "image/key")]
-    columns["file"] = [files[row] for row in rows]
+    names = ("aspect", "degree", "votes_a", "votes_b")
+    columns = dict(zip(names, zip(*cells, strict=True), strict=True)) | {"file": [files[row] for row in rows]}
     return replace(table.take(rows).with_columns(columns), notes=notes)
 
 
 def unfolded(table: DataTable, card: Card, home: Path | None, *, column: str, key: str) -> DataTable:
     """A row of each entry of the objects in a column: its name in the column `key`, its value in `column`."""
-    rows: list[int] = []
-    keys: list[str] = []
-    values: list[Any] = []
-    for row, cell in enumerate(
-        check_cells(table, column, lambda cell: isinstance(cell, Mapping), "not an object")
-    ):
-        rows += [row] * len(cell)
-        keys += cell.keys()
-        values += cell.values()
+    cells = check_cells(table, column, lambda cell: isinstance(cell, Mapping), "not an object")
+    rows = [row for row, cell in enumerate(cells) for _ in cell]
+    keys = [name for cell in cells for name in cell]
+    values = [value for cell in cells for value in cell.values()]
     return table.take(rows).with_columns({key: keys, column: values})
 
 
@@ -344,13 +333,10 @@ def composite(card: Card, data: Path, *, scale: str) -> tuple[DataTable, bool]:
     }
     written = {name: captions for name, captions in captions_of.items() if captions is not None}
     if written and len(written) < len(captions_of):
-        raise DataError(
-            f"no captions of {', '.join(name for name in captions_of if name not in written)} here",
-            where=data,
-            allowed="Flickr8k.token.txt, results_20130124.token or dataset_flickr30k.json, and "
-            "captions_val2014.json or dataset_coco.json",
-            hint="without any of them, captions are rated without references",
-        )
+        what = f"no captions of {', '.join(name for name in captions_of if name not in written)} here"
+        allowed = f"{_TOKENS}, {' or '.join(FLICKR30K)}, and {' or '.join(COCO)}"
+        hint = "without any of them, captions are rated without references"
+        raise DataError(what, where=data, allowed=allowed, hint=hint)
     notes = list(left_out(junk, "rows at the end of a file, without an image,"))
     if written:
         lists: dict[str, list[Caption]] = {}
@@ -410,9 +396,8 @@ def fifty_sentences(
 
     pair_NAME.mat holds new_input (image file, caption A, caption B of every pair) and category (1 to 4: two
     of people, one of them of another image, one of a machine, two of machines); consensus_NAME.mat holds
-    triplets, 48 rows after each other for every pair: reference, B, C, and which of the two is nearer to the
-    reference (1: B, else C). Pairs without categories are of the first one up to the pair `alike`, else of
-    the second. Where both captions have as many votes, the label is drawn, with a fixed seed.
+    triplets, 48 rows for every pair: reference, B, C, and which is nearer to it (1: B, else C). Pairs without
+    categories are of the first one up to the pair `alike`, else of the second. Equal votes are drawn.
     """
     consensus = _matlab_file(data, f"consensus_{name}.mat")
     triplets = _variable(consensus, "triplets").reshape(-1)
@@ -453,9 +438,8 @@ def _votes(
     if len(triplets) != _JUDGED * len(pairs):
         given, allowed = f"{len(triplets):,} judgements of {len(pairs):,} pairs", f"{_JUDGED * len(pairs):,}"
         raise DataError(f"not {_JUDGED} judgements of every pair", where=path, given=given, allowed=allowed)
-    columns: dict[str, list[Any]] = {
-        name: [] for name in ("image", "caption_a", "caption_b", "votes_a", "votes_b", "references")
-    }
+    names = ("image", "caption_a", "caption_b", "votes_a", "votes_b", "references")
+    columns: dict[str, list[Any]] = {name: [] for name in names}
     for number, (image, *sides) in enumerate(pairs):
         votes = [0.0, 0.0]
         references = []
@@ -546,9 +530,8 @@ def vatex(card: Card, data: Path, *, references: int) -> tuple[DataTable, bool]:
         if len(sentences) < references:
             what = "too few references"
             raise DataError(what, where=where, given=len(sentences), allowed=f"{references} or more")
-        lists.append(
-            numbered((clean_caption(text, where, "reference") for text in sentences[:references]), f"r{row}")
-        )
+        used = (clean_caption(text, where, "reference") for text in sentences[:references])
+        lists.append(numbered(used, f"r{row}"))
     # Columns have the names of the files that they come from.
     columns = {"video_ids": videos, "candidates_list": captions, "references": lists}
     columns |= {f"human_scores_{at + 1}": rows.tolist() for at, rows in enumerate(ratings.reshape(3, n))}

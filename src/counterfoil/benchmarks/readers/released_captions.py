@@ -1,7 +1,6 @@
 """Captions of images in the files they were released in: COCO's own, Karpathy's JSON, and token files.
 
-The ids of the test half and the positives of COCO, CxC and ECCV Caption are files inside the package
-`eccv_caption`, read without importing it; a folder of the user's with files of the same names goes before it.
+What a folder of COCO lacks may be a file inside the package `eccv_caption`, read without importing it.
 """
 
 import re
@@ -40,12 +39,10 @@ from counterfoil.inputs.files import located, parse_json, read_text
 
 @dataclass(frozen=True, eq=False)
 class Captioned:
-    """Images, and captions of which each was written for one, in their order.
-
-    `owners` are positions among the images, `files` the names that the file of each image may have.
-    """
+    """Images, and captions in their order, each written for the image at its place in `owners`."""
 
     images: Ids
+    #: The names that the file of each image may have.
     files: tuple[tuple[str, ...], ...]
     splits: tuple[str, ...]
     captions: Ids
@@ -156,8 +153,7 @@ def photographs(
 ) -> list[FileSource | None]:
     """The file of every photograph, None where it is not at hand; each has one or several possible names.
 
-    Looks in `images`, else in the folder `data` (beside its `annotations`), and there in `images/SPLIT`,
-    `SPLIT`, `images` and the folder itself. Raises `DataError` where `images` is given and holds none.
+    Looks in `images`, else in the folder `data`, and there in `images/SPLIT`, `SPLIT`, `images` and itself.
     """
     if images is None and data is None:
         return [None] * len(names)
@@ -221,7 +217,10 @@ def find(data: Path | None, name: str) -> Path:
     """The file of that name in the user's folder, else in the package; raises `MissingExtraError`."""
     path = place(data, name)
     if path is None:
-        path = package() / name
+        spec = find_spec("eccv_caption")
+        if spec is None or not spec.submodule_search_locations:
+            raise MissingExtraError("eccv_caption", "eccv")
+        path = Path(spec.submodule_search_locations[0]) / "data" / name
         if not path.is_file():
             raise DataError("file missing", where=path, hint="install the package eccv_caption anew")
     return path
@@ -234,14 +233,6 @@ def place(data: Path | None, name: str) -> Path | None:
     if data.is_file():
         return data if data.name == name else None
     return next((path for path in (data / name, annotation_folder(data) / name) if path.is_file()), None)
-
-
-def package() -> Path:
-    """The data folder of the package `eccv_caption`, which is not imported; raises `MissingExtraError`."""
-    spec = find_spec("eccv_caption")
-    if spec is None or not spec.submodule_search_locations:
-        raise MissingExtraError("eccv_caption", "eccv")
-    return Path(spec.submodule_search_locations[0]) / "data"
 
 
 def said(path: Path) -> str:
@@ -268,21 +259,17 @@ def read_positives(path: Path) -> tuple[Ids, Ids, Ids]:
         if not isinstance(row, list):
             what = "not a list of ids"
             raise DataError(what, where=f"{path}, '{key}'", given=shown(row), allowed="[id, ...]")
-    flat = [
-        item if type(item) is int else _whole_ids(item, path, key)
-        for key, row in value.items()
-        for item in row
-    ]
+    flat = [_whole_ids(item, path, key) for key, row in value.items() for item in row]
     sizes = np.fromiter(map(len, value.values()), np.int64, len(value))
     return queries, np.repeat(np.arange(len(value)), sizes), np.array(flat, dtype=np.int64)
 
 
 def _whole_ids(value: object, path: Path, key: str) -> int:
     """A whole number, or a string of one: keys of JSON objects are strings."""
+    if type(value) is int and 0 <= value < 1 << 63:
+        return value
     if isinstance(value, str) and value.isdecimal() and len(value) < 19:
         return int(value)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63:
-        return value
     raise DataError("not an id", where=f"{path}, '{key}'", given=shown(value), allowed="whole numbers")
 
 
@@ -409,8 +396,7 @@ _FLICKR30K = (FLICKR30K[1], "flickr_annotations_30k.csv")
 def flickr30k(card: Card, data: Path) -> tuple[DataTable, bool]:
     """Flickr30k's images, and in the column `captions` those written for them.
 
-    Of Karpathy's JSON and of the hub's CSV (columns raw, sentids, split, filename) the test split is read,
-    captions called by their sentence ids; of a token file all there is, captions called by their keys.
+    Of Karpathy's JSON and of the hub's CSV the test split is read, of a token file all there is.
     """
     known = [data] if data.is_file() else [data / name for name in _FLICKR30K if (data / name).is_file()]
     files = known or sorted([*data.glob("*.token*"), *data.glob("*token.txt")])

@@ -1,8 +1,7 @@
 """Benchmarks whose layout `catalog.toml` describes: one reader makes questions of the rows of released files.
 
 What no layout can say is a function from table to table (`table_functions`, `judged_tables`). Of several
-layouts of a benchmark the first whose files are there is read. A benchmark of one's own is a TOML file with
-one such table (`own_spec`). Released tables of scores carry their questions along (`from_table`).
+layouts of a benchmark the first whose files are there is read.
 """
 
 import re
@@ -52,7 +51,6 @@ from counterfoil.benchmarks.tables import (
     first_double,
     integers,
     labels,
-    names,
     open_rows,
     read_table,
     row_numbers,
@@ -60,8 +58,7 @@ from counterfoil.benchmarks.tables import (
     stack,
     texts,
 )
-from counterfoil.benchmarks.video_frames import Sampling
-from counterfoil.benchmarks.videos import Video, find
+from counterfoil.benchmarks.videos import Sampling, Video, find
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import check_model, read_json, read_toml
 from counterfoil.registry import resolve
@@ -357,15 +354,13 @@ class _Rows:
 def _prepared(layout: Layout, card: Card, table: DataTable, home: Path | None) -> DataTable:
     """The rows that are read, behind all steps."""
     for name, others in layout.aliases.items():
-        other = next((alias for alias in others if alias in table), None)
-        if name not in table and other is not None:
+        other = next((alias for alias in (name, *others) if alias in table), name)
+        if other != name:
             table = table.with_columns({name: table[other]})
     for name, value in layout.where.items():
         table = _with(table, name)
-        if isinstance(value, str):
-            chosen = np.array(labels(table, name)) == value
-        else:
-            chosen = integers(table, name) >= value
+        column = np.array(labels(table, name) if isinstance(value, str) else integers(table, name))
+        chosen = column == value if isinstance(value, str) else column >= value
         table = table.take(np.flatnonzero(chosen).tolist())
     for step in layout.steps:
         function, options = _call(step)
@@ -643,10 +638,8 @@ def _images(
     prefix = _column(table, layout.prefix) if layout.prefix else None
     sides = _side(table, layout.image_files or layout.images)
     if prefix is not None:
-        sides = [
-            [None if name is None else start + name for start, name in zip(prefix, side, strict=True)]
-            for side in sides
-        ]
+        starts = [zip(prefix, side, strict=True) for side in sides]
+        sides = [[None if name is None else start + name for start, name in side] for side in starts]
     # A table of results prints images that it does not carry.
     names = dict.fromkeys(name for side in sides for name in side if name and not name.startswith("<PIL."))
     sources = _sources(layout, list(names), home, images)
@@ -691,10 +684,8 @@ def _boxes(table: DataTable, columns: Sequence[str]) -> list[tuple[int, int, int
     if not columns or any(name not in one for name, one in zip(columns, tables, strict=True)):
         return boxes
     rows = [row for row, cell in enumerate(tables[0][columns[0]]) if cell is not None]
-    x, y, w, h = (
-        integers(one.take(rows), name).tolist() if rows else []
-        for name, one in zip(columns, tables, strict=True)
-    )
+    pairs = zip(columns, tables, strict=True)
+    x, y, w, h = (integers(one.take(rows), name).tolist() if rows else [] for name, one in pairs)
     for row, left, top, width, height in zip(rows, x, y, w, h, strict=True):
         if width < 1 or height < 1:
             raise DataError("empty box", where=table.where(row), given=f"{width} x {height} pixels")
@@ -703,31 +694,24 @@ def _boxes(table: DataTable, columns: Sequence[str]) -> list[tuple[int, int, int
 
 
 _LABEL = re.compile(r"(?P<id>.+)_c[01]_i[01]")
-_TWO = ("caption_0", "caption_1")
 _COLUMNS = {"caption", "negative_caption", "type", "subtype"}
 
 
 def from_table(card: Card, table: DataTable) -> Benchmark | None:
     """The benchmark of `card` that the rows of `table` themselves ask, in their order; None if they do not.
 
-    Released tables of scores and outcomes of BiVLC, SugarCrepe, Winoground and ColorSwap carry their
-    questions along, of Winoground without the captions.
+    Released tables of BiVLC, SugarCrepe and Winoground do, of Winoground without the captions.
     """
     columns = set(table.columns)
     cells: dict[str, Sequence[Any]] = {}
     if card.name == "bivlc" and columns >= _COLUMNS:
         cells = dict.fromkeys(("image", "negative_image"), ["(not at hand)"] * len(table))
-    elif card.name == "colorswap" and columns >= {"id", "response_image_1", *_TWO}:
-        cells = {"caption_1": table[_TWO[0]], "caption_2": table[_TWO[1]]}
-        for side in (1, 2):
-            cells[f"image_{side}"] = [f"images/img_{name}_{side}.png" for name in names(table, "id")]
     elif card.name == "winoground" and "label" in columns:
         matches = [_LABEL.fullmatch(cell) if isinstance(cell, str) else None for cell in table["label"]]
         if not all(matches):
             return None
-        table = DataTable(
-            {"id": tuple(dict.fromkeys(match["id"] for match in matches if match))}, table.source
-        )
+        ids = dict.fromkeys(match["id"] for match in matches if match)
+        table = DataTable({"id": tuple(ids)}, table.source)
     elif card.name != "sugarcrepe" or not columns >= {"filename", *_COLUMNS}:
         return None
     return benchmark_of(layouts(card.name)[0], card, table.with_columns(cells), None, None)
@@ -737,7 +721,9 @@ def caption_words(data: Path) -> Int[ndarray, "n 2"]:
     """Length in words (split at blanks) of both captions of every item of Winoground, in their order."""
     (layout,) = layouts("winoground")
     table = open_rows(data, ("image_0", "image_1"), split="test", names=layout.files)
-    if _TWO[0] in table:
-        pairs = zip(*(texts(table, column) for column in _TWO), strict=True)
-        return np.asarray([[len(text.split()) for text in pair] for pair in pairs], dtype=np.int64)
-    return np.stack([integers(table, f"{column}_words") for column in _TWO], axis=1)
+    sides = ("caption_0", "caption_1")
+    if sides[0] in table:
+        counts = [[len(text.split()) for text in texts(table, side)] for side in sides]
+    else:
+        counts = [integers(table, f"{side}_words").tolist() for side in sides]
+    return np.array(counts, dtype=np.int64).T

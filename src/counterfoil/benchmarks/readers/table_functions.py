@@ -23,6 +23,7 @@ from counterfoil.benchmarks.tables import (
     check_cells,
     integers,
     labels,
+    objects_table,
     read_table,
     shown,
     stack,
@@ -43,8 +44,7 @@ def same_words(table: DataTable, card: Card, home: Path | None) -> DataTable:
 def numbered_items(table: DataTable, card: Card, home: Path | None, *, subset: str, number: int) -> DataTable:
     """SugarCrepe's items in a table of outcomes: `subset`, and `id`, an item's place in its subset.
 
-    The tables list every file's items in order; where the subset is without the item that the repository
-    dropped after the paper, its number is skipped.
+    Where the subset is without the item that was dropped after the paper, its number is skipped.
     """
     pairs = zip(labels(table, "type"), labels(table, "subtype"), strict=True)
     subsets = [f"{kind}_{part}" for kind, part in pairs]
@@ -105,8 +105,7 @@ def opposite_relations(
 ) -> DataTable:
     """Columns `stem`, `relation`, `pair` and `set` of What'sUp's images, OBJECT_RELATION_of_OBJECT.
 
-    A pair is two opposite relations of the same objects, a set all four; an image whose opposite is not there
-    is in none.
+    A pair is two opposite relations of the same objects, a set all four; those that are not whole are "".
     """
     known = [relation for pair in pairs for relation in pair]
     keys = []
@@ -140,7 +139,7 @@ def questions_of_images(
     rows = labels(table, "Index") if "Index" in table else tuple(map(str, range(len(table))))
     questions = [texts(table, f"Question_{q}") for q in (0, 1)]
     sources = labels(table, "Source") if "Source" in table else None
-    columns: dict[str, list[Any]] = {}
+    choices: list[dict[str, Any]] = []
     for row in range(len(table)):
         *words, prompt = answers[types[row]]
         for q, i in ((0, 0), (0, 1), (1, 0), (1, 1)):
@@ -163,9 +162,8 @@ def questions_of_images(
                 "quartet": name,
                 **({"source": sources[row]} if sources else {}),
             }
-            for column, value in cells.items():
-                columns.setdefault(column, []).append(value)
-    return DataTable(columns, table.source)
+            choices.append(cells)
+    return objects_table(choices, TablePart(table.source, len(choices)), "table")
 
 
 def imagecode(card: Card, data: Path, *, files: Sequence[str], images: int) -> tuple[DataTable, bool]:
@@ -174,7 +172,7 @@ def imagecode(card: Card, data: Path, *, files: Sequence[str], images: int) -> t
     sets = read_json(file)
     if not isinstance(sets, dict) or not sets:
         raise DataError("not an object of sets of images", where=file, given=type(sets).__name__)
-    rows: list[tuple[str, int, str, list[str]]] = []
+    rows: list[dict[str, Any]] = []
     for directory, captions in sets.items():
         files_of_set = [f"{directory}/img{number}.jpg" for number in range(images)]
         place = f"{file}, '{directory}'"
@@ -184,18 +182,17 @@ def imagecode(card: Card, data: Path, *, files: Sequence[str], images: int) -> t
             if key not in map(str, range(images)) or not isinstance(text, str) or not text.strip():
                 what, given = f"not a caption of one of {images} images", f"{key}: {shown(text)}"
                 raise DataError(what, where=place, given=given, allowed=f"a text under 0 to {images - 1}")
-            rows.append((directory, int(key), text, files_of_set))
+            row = {"directory": directory, "number": int(key), "caption": text, "images": files_of_set}
+            rows.append(row)
     if not rows:
         raise DataError("no captions", where=file)
-    names = ("directory", "number", "caption", "images")
-    return DataTable(dict(zip(names, zip(*rows, strict=True), strict=True)), str(file)), False
+    return objects_table(rows, TablePart(str(file), len(rows)), "table"), False
 
 
 def checklist_groups(table: DataTable, card: Card, home: Path | None, *, sources: Sequence[str]) -> DataTable:
-    """VL-CheckList's columns `kind` (whatever the source), `source` and `aspect` of a file.
+    """VL-CheckList's columns `kind`, `source` and `aspect` of a file.
 
-    "Object/Location/swig_location/swig_agent/swig_agent_mid" is of "Object/Location/mid" and of "swig", by
-    which the released charts average.
+    "Object/Location/swig_location/swig_agent/swig_agent_mid" is of "Object/Location/mid" and of "swig".
     """
     groups = {}
     for subset in dict.fromkeys(table["subset"]):
@@ -277,10 +274,9 @@ def sharegpt4v(card: Card, data: Path) -> tuple[DataTable, bool]:
             rows["caption"].append(entry["conversations"][1]["value"].replace("\n", " "))
             rows["image"].append(entry["image"])
         except (KeyError, IndexError, TypeError, AttributeError):
-            what = "no image with a second turn"
-            given = shown(entry)
+            what, where = "no image with a second turn", f"{data}, entry {number + 1}"
             allowed = "image, and conversations of two turns or more"
-            raise DataError(what, where=f"{data}, entry {number + 1}", given=given, allowed=allowed) from None
+            raise DataError(what, where=where, given=shown(entry), allowed=allowed) from None
     return DataTable(rows, str(data)), False
 
 
@@ -289,10 +285,8 @@ def clusters(table: DataTable, card: Card, home: Path | None, *, file: str) -> D
     assert home is not None
     names: dict[str, str] = {}
     if (home.parent / file).is_file():
-        cluster_table = read_table(home.parent / file)
-        names = dict(
-            zip(labels(cluster_table, "example_id"), labels(cluster_table, "cluster_id"), strict=True)
-        )
+        known = read_table(home.parent / file)
+        names = dict(zip(labels(known, "example_id"), labels(known, "cluster_id"), strict=True))
     of_rows = [names.get(name) for name in labels(table, "example_id")]
     return table.with_columns({"photo": [f"cluster {name}" if name else "" for name in of_rows]})
 
@@ -343,17 +337,16 @@ def vsr(card: Card, data: Path) -> tuple[DataTable, bool]:
     pairs = zip(texts(table, "image"), links, strict=True)
     columns["file"] = ["/".join(to.split("/")[-2:]) if to.count("/") > 1 else name for name, to in pairs]
     for side in ("false", "true"):
-        if f"vote_{side}_validator_id" in table:
-            column, counts = f"vote_{side}_validator_id", []
-            for row, cell in enumerate(table[column]):
-                # How many validators a cell lists, as a text or as a list.
-                try:
-                    counts.append(len(json.loads(cell) if isinstance(cell, str) else cell))
-                except (ValueError, TypeError):
-                    what, where = "not a list of validators", table.where(row, column)
-                    allowed = "a list such as [18, 2]"
-                    raise DataError(what, where=where, given=shown(cell), allowed=allowed) from None
-            columns[f"votes_{side}"] = counts
+        counts, column = [], f"vote_{side}_validator_id"
+        for row, cell in enumerate(table.columns.get(column, ())):
+            # How many validators a cell lists, as a text or as a list.
+            try:
+                counts.append(len(json.loads(cell) if isinstance(cell, str) else cell))
+            except (ValueError, TypeError):
+                what, where = "not a list of validators", table.where(row, column)
+                allowed = "a list such as [18, 2]"
+                raise DataError(what, where=where, given=shown(cell), allowed=allowed) from None
+        columns |= {f"votes_{side}": counts} if counts else {}
     return table.with_columns(columns), False
 
 
@@ -363,10 +356,7 @@ _QUAD = ("image0", "image1", "caption0", "caption1")
 
 
 def eqben(card: Card, data: Path, *, files: Sequence[str]) -> tuple[DataTable, bool]:
-    """EqBen's quads, in lists and objects of any depth, or behind the blind list; whether a source is alone.
-
-    Of several captions the first is used, as in the official code.
-    """
+    """EqBen's quads, in lists and objects of any depth, or behind the blind list; whether one is alone."""
     path = released_file(card, data, (*files, _BLIND))
     if path.name == _BLIND:
         return _quads(_unblinded(path), path), False
@@ -391,6 +381,7 @@ def _objects(value: Any, where: str) -> Iterator[dict[str, Any]]:
 
 def _quads(rows: Sequence[Mapping[str, Any]], path: Path) -> DataTable:
     def cell(row: Mapping[str, Any], name: str) -> Any:
+        # Of several captions the first is used, as in the official code.
         value = row.get(name)
         return value[0] if isinstance(value, list) and value else value
 
@@ -423,12 +414,9 @@ def _unblinded(path: Path) -> list[dict[str, Any]]:
         quad = quads.setdefault(entry["sample_cnt"], {})
         for part, name in (("caption", f"caption{kinds[1]}"), ("image", f"image{kinds[3]}")):
             if quad.setdefault(name, pair.get(part)) != pair.get(part):
-                raise DataError(
-                    f"two pairs of one quad differ in {name}",
-                    where=f"{path}, sample {entry['sample_cnt']}",
-                    given=shown(pair.get(part)),
-                    allowed=shown(quad[name]),
-                )
+                what, given = f"two pairs of one quad differ in {name}", shown(pair.get(part))
+                where = f"{path}, sample {entry['sample_cnt']}"
+                raise DataError(what, where=where, given=given, allowed=shown(quad[name]))
     return [quads[number] for number in sorted(quads)]
 
 
@@ -439,7 +427,7 @@ def sdci(
 
     The `captions` are the own ones and a wrong one, which swaps words, or is the hardest of any kind by the
     authors' CLIP; with `batch` the own ones and those of the others of so many entries in a row. Files that
-    the authors' code passes over are passed over. A last batch of one entry has nothing to choose.
+    the authors' code passes over are passed over.
     """
     (file,) = released_set(card, data, ("splits.json",))
     splits = read_json(file)
@@ -456,7 +444,7 @@ def sdci(
             passed += 1
     entries = [entry for entry in entries if len(entry["own"]) >= captions]
     if batch and len(entries) % batch == 1:
-        entries.pop()
+        entries.pop()  # A batch of one has nothing to choose.
     source = f"{data}, {passed:,} of {len(names):,} files left out" if passed else str(data)
     if not entries:
         raise DataError("no image or region with enough captions", where=source)
@@ -486,13 +474,10 @@ def _described(whole: Any, *, regions: bool, hardest: bool) -> list[dict[str, An
         summary = summaries[key]
         lines = [summary] if isinstance(summary, str) else [summary[0], *summary[1:]]
         scores = whole["clip_scores"][key]
-        negative = wrong[key]["swaps"][0] if not hardest else None
+        kinds = wrong[key].items()
+        negative = None if hardest else wrong[key]["swaps"][0]
         if hardest:
-            scored = [
-                (scores[f"{kind}_{k}"], text)
-                for kind, listed in wrong[key].items()
-                for k, text in enumerate(listed)
-            ]
+            scored = [(scores[f"{kind}_{k}"], text) for kind, own in kinds for k, text in enumerate(own)]
             highest = max(score for score, _ in scored)
             negative = [text for score, text in scored if score == highest][-1]
         if not all(isinstance(text, str) for text in (*lines, negative)):

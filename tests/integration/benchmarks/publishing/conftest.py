@@ -7,16 +7,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark, card
 from counterfoil.benchmarks.forms import Choice
-from counterfoil.benchmarks.publishing import licences, tables
-from counterfoil.benchmarks.publishing.facts import Provenance, Publication
+from counterfoil.benchmarks.publishing import tables
+from counterfoil.benchmarks.publishing.facts import Provenance, Publication, find
 from counterfoil.benchmarks.publishing.writing import PublishedFolder, publish_folder
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
+from counterfoil.world import ratings, sample
 from counterfoil.world.benchmarks import gallery
 
-CC_BY = licences.find("CC-BY-4.0")
+CC_BY = find("CC-BY-4.0")
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,10 @@ def plain(**facts):
     return Publication(licence=CC_BY, **facts)
 
 
-def some(name, n=8):
-    """The first questions of a drawn benchmark."""
-    return catalog.benchmark(name).select(np.arange(n))
-
-
 @pytest.fixture(scope="session")
 def benchmarks(jpeg):
     """By name; quads have a crop and an image that is not at hand, choices are among two and three items."""
-    quads = some("world-quads", 10)
+    quads = sample.quads(10)
     images = [*quads.images]
     images[0] = replace(images[0], crop=(10, 20, 60, 80))
     images[-1] = replace(images[-1], source=None)
@@ -57,12 +52,12 @@ def benchmarks(jpeg):
     )
     return {
         "quads": replace(quads, images=tuple(images)),
-        "choices": some("world-choices"),
+        "choices": sample.choices(8),
         "of-images": of_images,
         "gallery": gallery(6, size=32),
-        "statements": some("world-statements"),
-        "ratings": some("world-rated"),
-        "preferences": some("world-preferences"),
+        "statements": sample.statements(8),
+        "ratings": ratings.rated(8),
+        "preferences": ratings.preferences(8),
     }
 
 

@@ -11,8 +11,7 @@ import pytest
 from counterfoil.benchmarks.benchmark import BENCHMARKS, Benchmark, card
 from counterfoil.benchmarks.forms import Choice
 from counterfoil.benchmarks.forms.base import Form
-from counterfoil.benchmarks.publishing.facts import Provenance, Publication
-from counterfoil.benchmarks.publishing.licences import conflicts, find, stated
+from counterfoil.benchmarks.publishing.facts import Provenance, Publication, conflicts, find, stated
 from counterfoil.benchmarks.publishing.writing import CHECKSUMS, publish_folder, split_by_image
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
 from counterfoil.benchmarks.videos import Video

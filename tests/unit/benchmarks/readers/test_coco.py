@@ -1,26 +1,42 @@
-"""COCO 5K and 1K from every kind of folder, captions files of any size, and PMRP's codes from instances."""
+"""COCO 5K and 1K from every kind of folder, captions files, the codes of PMRP, and CxC with its ratings."""
 
+import csv
+import json
 import sys
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from counterfoil.benchmarks.benchmark import card
-from counterfoil.benchmarks.readers import coco, cxc
+from counterfoil.benchmarks.readers import coco
 from counterfoil.benchmarks.records import FileSource
-from counterfoil.errors import DataError, MissingExtraError
+from counterfoil.errors import DataError, InputError, MissingExtraError
+from counterfoil.registry import resolve
 from refusals import refuses
+
+
+@pytest.fixture(scope="module")
+def real(shared_data):
+    """real(name, data): the released benchmark; those of one folder read its test half once."""
+    read_test = cache(coco.read_test)
+
+    @cache
+    def read(name, data=shared_data / "eccv"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(coco, "read_test", read_test)
+            return resolve(card(name).reader)(card(name), data, None)
+
+    return read
 
 
 def _right(found):
     """Right answers by question id."""
     questions = found.gallery
     right = {}
-    for prefix, search, items in (
-        ("i2t", questions.i2t, found.captions),
-        ("t2i", questions.t2i, found.images),
-    ):
+    sides = (("i2t", questions.i2t, found.captions), ("t2i", questions.t2i, found.images))
+    for prefix, search, items in sides:
         asked = found.images if prefix == "i2t" else found.captions
         for row, query in enumerate(search.queries.tolist()):
             positives = search.positives.take(np.array([row])).items.tolist()
@@ -121,10 +137,7 @@ def _change_ids(made, places, taken_from):
 
 
 BROKEN = {
-    "no ids": (
-        lambda m, c: np.save(m.folder / "coco_test_ids.npy", np.ones((2, 5))),
-        r"given: float64 \(2, 5\)",
-    ),
+    "no ids": (lambda m, c: np.save(m.folder / "coco_test_ids.npy", np.ones((2, 5))), r"float64 \(2, 5\)"),
     "cut off": (lambda m, c: (m.folder / "coco_test_ids.npy").write_bytes(b"\x93NUM"), "not an npy file"),
     "out of order": (lambda m, c: _change_ids(m, [0, 7], [7, 0]), "captions do not come 5 to an image"),
     "one id twice": (lambda m, c: _change_ids(m, [1], [0]), "caption id occurs twice"),
@@ -163,10 +176,9 @@ def test_without_the_package(monkeypatch, half, read_free):
     _check(read_free("coco-5k", made.folder), made)
 
 
-def test_the_real_test_half(shared_data):
+def test_the_real_test_half(real):
     """5,000 images, 25,000 captions; the first image and its captions as FORMATS 4.1 gives them."""
-    data = shared_data / "eccv"
-    five, one = coco.read_5k(card("coco-5k"), data, None), coco.read_1k(card("coco-1k"), data, None)
+    five, one = real("coco-5k"), real("coco-1k")
     assert len(five) == 30_000
     assert [c.id for c in five.captions[:5]] == ["770337", "771687", "772707", "776154", "781998"]
     assert five.images[0].id == "391895"
@@ -177,16 +189,13 @@ def test_the_real_test_half(shared_data):
 
 
 @pytest.mark.parametrize(
-    ("name", "read", "more"),
-    [
-        ("coco-5k", coco.read_5k, ""),
-        ("eccv", coco.read_eccv, ", eccv_caption, eccv_image_to_caption.json, eccv_caption_to_image.json"),
-    ],
+    ("name", "more"),
+    [("coco-5k", ""), ("eccv", ", eccv_caption, eccv_image_to_caption.json, eccv_caption_to_image.json")],
 )
-def test_the_package_holds_the_same(shared_data, name, read, more):
+def test_the_package_holds_the_same(real, name, more):
     pytest.importorskip("eccv_caption", reason="pip install '.[eccv]'")
-    found = read(card(name), None, None)
-    assert found.digest == read(card(name), shared_data / "eccv", None).digest
+    found = real(name, None)
+    assert found.digest == real(name).digest
     assert found.source == f"eccv_caption, coco_test_ids.npy{more}"
 
 
@@ -241,10 +250,8 @@ def test_some_queries_and_no_transpose(half, read_free):
     made = half()
     images, captions = made.images, made.captions
     made.write("eccv_image_to_caption.json", {str(images[2]): [captions[0][1], 1, captions[2][0]]})
-    made.write(
-        "eccv_caption_to_image.json",
-        {str(captions[3][0]): [images[3], images[0]], str(captions[0][0]): [images[0]]},
-    )
+    back = {str(captions[3][0]): [images[3], images[0]], str(captions[0][0]): [images[0]]}
+    made.write("eccv_caption_to_image.json", back)
     found = read_free("eccv", made.folder)
     questions = found.gallery
     # Queries in the order of the gallery, whatever that of the files.
@@ -258,16 +265,11 @@ def test_some_queries_and_no_transpose(half, read_free):
     assert len(found.captions) == 20
 
 
-def test_the_real_files(shared_data):
+def test_the_real_files(real):
     """ECCV Table 3, every count of it that COCO, CxC and ECCV Caption have; FORMATS 4.1's two strangers."""
-    data = shared_data / "eccv"
-    found = coco.read_eccv(card("eccv"), data, None)
+    found = real("eccv")
     questions = found.gallery
-    galleries = [
-        coco.read_5k(card("coco-5k"), data, None).gallery,
-        cxc.read(card("cxc"), data, None).gallery,
-        questions,
-    ]
+    galleries = [real("coco-5k").gallery, real("cxc").gallery, questions]
 
     def count(search, queries):
         rows = np.searchsorted(search.queries, queries)
@@ -316,12 +318,8 @@ def objects(half, captions_of):
     return made
 
 
-def _rule(search):
-    return search.positives
-
-
 def _matches(search, threshold):
-    found = _rule(search).distances(slice(None)) <= threshold
+    found = search.positives.distances(slice(None)) <= threshold
     return [np.flatnonzero(row).tolist() for row in found]
 
 
@@ -335,8 +333,8 @@ def test_equal_codes(objects, read_free):
     assert _matches(questions.i2t, 0) == [list(range(10)), list(range(10)), list(range(15, 20))]
     assert _matches(questions.t2i, 0) == [[0, 1]] * 10 + [[3]] * 5
     for search in (questions.i2t, questions.t2i):
-        assert (_rule(search).thresholds, _rule(search).cap) == ((0,), 50)
-        assert _rule(search).item_codes.shape[1] == 3  # categories 1, 17 and 90 occur
+        assert (search.positives.thresholds, search.positives.cap) == ((0,), 50)
+        assert search.positives.item_codes.shape[1] == 3  # categories 1, 17 and 90 occur
     assert found.source.startswith("COCO's test half: ")
     assert found.source.endswith("instances_val2014.json")
     # The rows of a smaller search are its queries'.
@@ -359,7 +357,7 @@ def test_the_original_protocol(objects, read_free):
     assert [image.id for image in found.images] == [str(objects.images[i]) for i in (0, 1, 3)]
     assert [c.id for c in found.captions] == [str(c) for i in (0, 1, 3) for c in objects.captions[i]]
     assert questions.owners.tolist() == [i for i in range(3) for _ in range(5)]
-    assert (_rule(questions.i2t).thresholds, _rule(questions.i2t).cap) == ((0, 1, 2), None)
+    assert (questions.i2t.positives.thresholds, questions.i2t.positives.cap) == ((0, 1, 2), None)
     assert _matches(questions.i2t, 0) == [list(range(10)), list(range(10)), list(range(10, 15))]
     assert _matches(questions.i2t, 1) == [list(range(15))] * 3
     assert _matches(questions.t2i, 0) == [[0, 1]] * 10 + [[2]] * 5
@@ -419,8 +417,6 @@ def test_broken_instances(objects, free, read_free):
 
 
 def _codes_by_hand(shared_data):
-    import json
-
     shown = {}
     for split in ("train2017", "val2017"):
         path = shared_data / "coco_mini" / "annotations" / f"instances_{split}.json"
@@ -439,7 +435,7 @@ def test_real_instances(shared_data):
     def check(found):
         search = found.gallery.t2i
         owners = found.gallery.owners[search.queries]
-        distances = _rule(search).distances(slice(None))
+        distances = search.positives.distances(slice(None))
         assert distances.shape == (len(search), len(found.images))
         for query, owner in list(enumerate(owners.tolist()))[::37]:
             mine = shown[found.images[owner].id]
@@ -450,3 +446,162 @@ def test_real_instances(shared_data):
     assert len(found) == sum(6 for categories in shown.values() if categories)
     check(found)
     check(coco.read_pmrp_original(card("pmrp-original"), shared_data / "coco_mini", None))
+
+
+HEADER = "caption,image,agg_score,sampling_method"
+
+
+def _row(caption, image, score, method="c2i_original"):
+    return f"COCO_val2014:sentid:{caption},COCO_val2014_{image:012d}.jpg,{score},{method}"
+
+
+@pytest.fixture
+def rated(half):
+    """Every own pair is rated 4 but one (2.9); the first caption fits the second image just enough (3)."""
+    made = half()
+    odd = made.captions[2][3]
+    pairs = [(c, i) for i, own in zip(made.images, made.captions, strict=True) for c in own]
+    rows = [_row(c, i, 2.9 if c == odd else 4) for c, i in pairs]
+    rows += [_row(made.captions[0][0], made.images[1], 3, "c2i_intrasim")]
+    rows += [_row(made.captions[0][1], made.images[3], 2.99, "c2i_intrasim")]
+    made.write("sits_test.csv", "\n".join([HEADER, *rows]))
+    back = {str(i): [c for c in own if c != odd] for i, own in zip(made.images, made.captions, strict=True)}
+    back[str(made.images[1])].append(made.captions[0][0])
+    forth = {}
+    for image, captions in back.items():
+        for caption in captions:
+            forth.setdefault(str(caption), []).append(int(image))
+    made.write("cxc_image_to_caption.json", back)
+    made.write("cxc_caption_to_image.json", forth)
+    return made
+
+
+def _check_ratings(found):
+    """By hand: items 0 to 3 and 0 to 19; caption 13 has nothing right, caption 0 has images 0 and 1."""
+    questions = found.gallery
+    assert questions.t2i.positives.items.tolist() == [0, 1, *[0] * 4, *[1] * 5, *[2] * 4, *[3] * 5]
+    assert np.flatnonzero(~questions.t2i.defined).tolist() == [13]
+    assert questions.i2t.positives.counts.tolist() == [5, 6, 4, 5]
+    right = [*range(5), 0, *range(5, 10), *(10, 11, 12, 14), *range(15, 20)]
+    assert questions.i2t.positives.items.tolist() == right
+
+
+def test_files_of_positives(rated, read_free):
+    found = read_free("cxc", rated.folder)
+    _check_ratings(found)
+    assert found.source.endswith("cxc_image_to_caption.json, cxc_caption_to_image.json")
+    assert len(found) == 24  # all are queries, one of them without a right answer
+
+
+def test_table_alone(rated, read_free, monkeypatch):
+    monkeypatch.setitem(sys.modules, "eccv_caption", None)
+    for file in rated.folder.glob("cxc_*.json"):
+        file.unlink()
+    _check_ratings(read_free("cxc", rated.folder))
+    (rated.folder / "sits_test.csv").unlink()
+    refuses("eccv", read_free, "cxc", rated.folder, error=MissingExtraError)
+
+
+def test_what_does_not_agree(rated, read_free):
+    forth = json.loads((rated.folder / "cxc_caption_to_image.json").read_text())
+    forth[str(rated.captions[0][0])] = [rated.images[0]]
+    rated.write("cxc_caption_to_image.json", forth)
+    refuses("the two directions do not agree", read_free, "cxc", rated.folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ((",2.99,", ",nan,"), r"row 22, column 'agg_score': not a finite number; given: nan"),
+        ((",2.99,", ",5.5,"), "rating out of range; given: 5.5; allowed: 0 to 5"),
+        (("sentid:", "sent/"), "row 1, column 'caption': no id of COCO"),
+        ((".jpg", ".png"), "row 1, column 'image': no id of COCO"),
+        (("COCO_val2014:sentid:", "COCO_val2014:sentid:9"), "22 of 22 rated pairs are outside the gallery"),
+    ],
+)
+def test_broken_tables(rated, read_free, change, message, monkeypatch):
+    monkeypatch.setitem(sys.modules, "eccv_caption", None)
+    for file in rated.folder.glob("cxc_*.json"):
+        file.unlink()
+    table = rated.folder / "sits_test.csv"
+    table.write_text(table.read_text().replace(*change))
+    refuses(message, read_free, "cxc", rated.folder, error=InputError)
+
+
+def test_positives_outside_the_gallery(rated, read_free):
+    """One of several is kept as absent; where all of a query are, these are another gallery's positives."""
+    back = json.loads((rated.folder / "cxc_image_to_caption.json").read_text())
+    first = str(rated.images[0])
+    rated.write("cxc_image_to_caption.json", {**back, first: [1, 2, 3]})
+    refuses(f"query '{first}': the gallery holds none of a query's right", read_free, "cxc", rated.folder)
+    rated.write("cxc_image_to_caption.json", {**back, "1": [5000]})
+    refuses("1 of 5 queries are no image of the gallery; given: image 1", read_free, "cxc", rated.folder)
+
+
+def test_the_real_pairs(real):
+    """35,585 pairs over 24,972 captions."""
+    found = real("cxc")
+    questions = found.gallery
+    assert len(questions.i2t.positives.items) == len(questions.t2i.positives.items) == 35_585
+    assert int(questions.t2i.defined.sum()) == 24_972
+    at = [caption.id for caption in found.captions].index("620511")
+    assert questions.t2i.positives.take(np.array([at])).items.tolist() != [questions.owners[at]]
+
+
+def test_ratings_of_the_validation_half(shared_data):
+    folder = shared_data / "cxc"
+    benchmark = coco.read_ratings(card("cxc-sits"), folder, shared_data / "coco_mini" / "images")
+    asked = benchmark.judged
+    with open(folder / "sits_val.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(benchmark) == len(rows) == 44_722
+    assert asked.ratings[:, 0].tolist() == [float(row["agg_score"]) for row in rows]
+    for at in range(0, len(rows), 997):
+        caption = benchmark.captions[asked.captions[at]].id
+        image = benchmark.images[asked.images[at]].id
+        assert rows[at]["caption"] == f"COCO_val2014:sentid:{caption}"
+        assert rows[at]["image"] == f"COCO_val2014_{int(image):012d}.jpg"
+        assert asked.ids[at] == f"{caption}-{image}"
+    assert asked.groupings["sampling"].count("c2i_original") == 25_000
+    assert asked.references is None
+    assert not benchmark.captions_at_hand
+    assert sum(image.source is not None for image in benchmark.images) == 21
+    assert benchmark.card.title == "CrissCrossed Captions, SITS (sits_val.csv)"
+    assert "without texts: COCO's captions are not in the folder" in benchmark.source
+    assert len(np.unique(benchmark.clusters)) == 5000
+
+
+@pytest.fixture
+def sits(tmp_path, coco_captions):
+    """Two images with two captions each, ids 0 to 3 in the order of the file."""
+    rows = [_row(3, 7, 0.5, "c2i_intrasim"), _row(0, 42, 4.75), _row(3, 42, 5, "c2i_intrasim")]
+    (tmp_path / "sits_val.csv").write_text("\n".join([HEADER, *rows]))
+    coco_captions(tmp_path, {42: [" a  cat ", "a dog"], 7: ["a car", "a bus\n"]})
+    return tmp_path
+
+
+def test_texts_of_coco(sits, read_free, karpathy):
+    benchmark = read_free("cxc-sits", sits)
+    asked = benchmark.judged
+    assert asked.ids == ("3-7", "0-42", "3-42")
+    assert [benchmark.captions[at].text for at in asked.captions] == ["a bus", "a cat", "a bus"]
+    assert [benchmark.images[at].id for at in asked.images] == ["7", "42", "42"]
+    assert asked.ratings.tolist() == [[0.5], [4.75], [5.0]]
+    assert benchmark.captions_at_hand
+    # Karpathy's file has the same captions, in every split.
+    (sits / "captions_val2014.json").unlink()
+    karpathy(sits, {(42, "restval"): ["a cat", "a dog"], (7, "test"): ["a car", "a bus"]})
+    assert read_free("cxc-sits", sits / "sits_val.csv").digest == benchmark.digest
+    karpathy(sits, {(42, "restval"): ["a cat", "a dog"]})
+    refuses("1 of the 2 rated captions are not in this file", read_free, "cxc-sits", sits)
+
+
+def test_the_test_half_goes_first_and_is_counted(sits):
+    (sits / "sits_test.csv").write_text("\n".join([HEADER, _row(1, 7, 2, "c2i_intrasim")]))
+    with pytest.raises(DataError, match=r"SITS has in group 'c2i_original'; given: 0; allowed: 25,000"):
+        coco.read_ratings(card("cxc-sits"), sits, None)
+    assert len(coco.read_ratings(card("cxc-sits"), sits / "sits_val.csv", None)) == 3
+
+
+def test_no_ratings(tmp_path, read_free):
+    refuses(r"no ratings here; allowed: sits_test\.csv or sits_val\.csv", read_free, "cxc-sits", tmp_path)

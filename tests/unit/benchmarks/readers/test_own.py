@@ -108,9 +108,8 @@ def test_names_and_separators_of_other_programs(folder):
 def test_a_folder_with_a_file_per_subset(folder, tmp_path_factory):
     data = tmp_path_factory.mktemp("sets")
     for name in ("swap", "add"):
-        (data / f"{name}.json").write_text(
-            '{"0": {"filename": "0.jpg", "caption": "a cat", "negative_caption": "a dog"}}'
-        )
+        row = {"filename": "0.jpg", "caption": "a cat", "negative_caption": "a dog"}
+        (data / f"{name}.json").write_text(json.dumps({"0": row}))
     found = own.read_pairs(PAIRS, data, folder)
     assert found.questions.ids == ("add/0", "swap/0")
     assert found.questions.groupings["subset"] == ("add", "swap")
@@ -125,15 +124,9 @@ RATINGS, VOTES = card("ratings"), card("preferences")
 PAIR = "image,caption_a,caption_b"
 
 
-def written(folder, *rows):
-    path = folder / "mine.csv"
-    path.write_text("\n".join(rows) + "\n")
-    return path
-
-
 def test_ratings_of_several_people(folder):
-    path = written(
-        folder,
+    path = _csv(
+        folder / "mine.csv",
         "Image,Caption,rating_1,rating_2,reference_1,reference_2,type",
         "a.jpg,a  cat,4,3,the cat,a cat sits,x",
         "a.jpg,a dog,1,,the cat,,y",
@@ -166,8 +159,8 @@ def test_images_by_their_whole_path_and_references_as_lists(folder, tmp_path_fac
 
 
 def test_votes_and_choices(folder):
-    path = written(
-        folder,
+    path = _csv(
+        folder / "mine.csv",
         "id,image,caption_a,caption_b,votes_a,votes_b",
         "p,a.jpg,a cat,a dog,5,2",
         "q,b.jpg,a bus,a cat,0,1",
@@ -176,7 +169,7 @@ def test_votes_and_choices(folder):
     assert questions.ids == ("p", "q")
     assert questions.label.tolist() == [0, 1]
     assert questions.votes.tolist() == [[5, 2], [0, 1]]
-    path = written(folder, "image,caption_a,caption_b,preferred", "a.jpg,a cat,a dog,B")
+    path = _csv(folder / "mine.csv", "image,caption_a,caption_b,preferred", "a.jpg,a cat,a dog,B")
     assert own.read_preferences(VOTES, path, None).judged.label.tolist() == [1]
 
 
@@ -301,11 +294,7 @@ def test_a_file_of_any_columns_is_read_by_what_a_toml_file_says(spec):
         ("[signs", '["../signs"', "not a name of a benchmark; given: ../signs"),
         ('"choice"', '"chance"', "field 'form'"),
         ("groupings", "grouping", "field 'grouping'"),
-        (
-            "measures",
-            'reader = "os:system"\nmeasures',
-            "no layout describes how this is read; given: os:system",
-        ),
+        ("measures", 'reader = "os:system"\nmeasures', "no layout describes how this is read; given: os:s"),
         ("measures", 'like = "pmrp"\nmeasures', "no layout describes how this is read; given: pmrp"),
         ("measures", 'like = "winogrund"\nmeasures', "unknown benchmark; given: winogrund"),
         ("signs.csv", "sign.csv", "no file of signs"),

@@ -1,4 +1,4 @@
-"""Images in cells, read when asked for; BiVLC in all its layouts."""
+"""Images in cells, read when asked for; pairs to searches; BiVLC in all its layouts."""
 
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -7,8 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from counterfoil.benchmarks.benchmark import card
+from counterfoil.benchmarks.readers.questions import search
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.benchmarks.records import CellSource
 from counterfoil.benchmarks.tables import open_rows, rows_of_files
@@ -44,7 +47,7 @@ import pyarrow.parquet as pq
 
 from counterfoil.benchmarks.records import CellSource
 
-for turn in range(12):
+for turn in range(6):
     file = Path(sys.argv[1]) / f"{turn}.parquet"
     cells = [{"bytes": bytes([row]) * 500, "path": None} for row in range(200)]
     pq.write_table(pa.table({"image": cells}), file, row_group_size=10)
@@ -59,11 +62,7 @@ for turn in range(12):
 def test_plain_bytes_paths_and_empty_cells(tmp_path, jpeg):
     (tmp_path / "beside.jpg").write_bytes(jpeg(2))
     paths = ("beside.jpg", "nowhere.jpg", None)
-    cells = [
-        {"bytes": jpeg(1), "path": "beside.jpg"},
-        *({"bytes": None, "path": path} for path in paths),
-        None,
-    ]
+    cells = [{"bytes": jpeg(1), "path": paths[0]}, *({"bytes": None, "path": path} for path in paths), None]
     pq.write_table(pa.table({"image": cells, "plain": [jpeg(3)] * 5}), tmp_path / "a.parquet")
     path = tmp_path / "a.parquet"
     assert CellSource(path, "image", 0).read() == jpeg(1)
@@ -136,3 +135,40 @@ def test_released_result_table(shared_data):
     # Questions that share a caption share a cluster: 818 and 830 share both of theirs.
     assert found.clusters[818] == found.clusters[830]
     assert len(np.unique(found.clusters)) < 2933
+
+
+PAIRS = st.sets(st.tuples(st.integers(0, 3), st.integers(0, 6)), min_size=1)
+
+
+@given(PAIRS, st.randoms(use_true_random=False))
+def test_pairs_in_any_order(pairs, random):
+    """Gains go with their pairs; the queries of some rows keep theirs."""
+    listed = list(pairs)
+    random.shuffle(listed)
+    query, item = (np.array(each, dtype=np.int64) for each in zip(*listed, strict=True))
+    gains = (query * 7 + item + 1) / 100
+    queries = np.array([9, 8, 5, 2])
+    found = search(queries, (query, item), gains, names="abcd", where="x")
+    rows = np.repeat(np.arange(4), found.positives.counts)
+    assert list(zip(rows.tolist(), found.positives.items.tolist(), strict=True)) == sorted(pairs)
+    np.testing.assert_array_equal(found.positives.gains, (rows * 7 + found.positives.items + 1) / 100)
+    last = found.take(np.array([3]))
+    assert last.queries.tolist() == [2]
+    assert last.positives.items.tolist() == sorted(i for q, i in pairs if q == 3)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ([], "x: no query has a right answer"),
+        ([(1, 4), (0, 2), (1, 4)], "x, query 'b': a right answer is listed twice"),
+        ([(0, 2), (1, -1)], "x, query 'b': the gallery holds none of a query's right answers"),
+        ([(0, -1), (0, -1), (1, -1)], "x, query 'a': 2 queries have right answers, none of which is in"),
+    ],
+)
+def test_pairs_that_make_no_search(pairs, message):
+    columns = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    refuses(message, search, np.array([0, 1]), (columns[0], columns[1]), names="ab", where="x")
+    # Two that are absent are two, not one listed twice.
+    kept = search(np.array([0]), (np.zeros(3, np.int64), np.array([-1, 3, -1])), names="a", where="x")
+    assert kept.positives.absent.tolist() == [2]

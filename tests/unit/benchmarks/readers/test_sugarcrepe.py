@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import compress
 
 import numpy as np
 import pytest
@@ -19,11 +20,8 @@ PP_SUBSETS = layouts("sugarcrepe-pp")[0].subsets
 
 
 def _item(name, number):
-    return {
-        "filename": f"{number % 3:012}.jpg",
-        "caption": f" {name} {number} ",
-        "negative_caption": f"not {number}",
-    }
+    image = f"{number % 3:012}.jpg"
+    return {"filename": image, "caption": f" {name} {number} ", "negative_caption": f"not {number}"}
 
 
 @pytest.fixture
@@ -190,10 +188,7 @@ def test_sugarcrepe_ids_are_the_readers(shared_data):
     assert int(shared.sum()) == 7511
     assert released.select(shared).digest == files.digest
     # A table without the item gets the same ids: the number is skipped.
-    cut = {
-        name: [cell for cell, keep in zip(cells, shared, strict=True) if keep]
-        for name, cells in table.columns.items()
-    }
+    cut = {name: list(compress(cells, shared)) for name, cells in table.columns.items()}
     again = from_table(card("sugarcrepe"), DataTable(cut, "cut.csv"))
     assert again.questions.ids == files.questions.ids
 

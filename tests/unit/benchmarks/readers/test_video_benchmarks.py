@@ -1,4 +1,4 @@
-"""VATEX-EVAL from pickles, and ActivityNet-FOIL, whose sentences have segments and own references."""
+"""Frames that are looked at; VATEX-EVAL from pickles; ActivityNet-FOIL, whose sentences have segments."""
 
 import json
 import pickle
@@ -7,12 +7,12 @@ import random
 import numpy as np
 import pytest
 
+from counterfoil.benchmarks import videos
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers.activitynet import OVERLAP, overlapping, read
 from counterfoil.benchmarks.records import FileSource
-from counterfoil.benchmarks.video_frames import Sampling
-from counterfoil.benchmarks.videos import FrameFeatures, Video
-from counterfoil.errors import DataError
+from counterfoil.benchmarks.videos import ALL, FrameFeatures, FrameFolder, Sampling, Timeline, Video
+from counterfoil.errors import DataError, InputError
 from judged_rows import judged_rows
 from refusals import refuses
 
@@ -125,9 +125,7 @@ def _files():
         for of in (right, foil)
     ]
     keys = ("duration", "sentences", "timestamps")
-    timed = [
-        {video: dict(zip(keys, facts, strict=True)) for video, facts in of.items()} for of in (first, second)
-    ]
+    timed = [{v: dict(zip(keys, facts, strict=True)) for v, facts in of.items()} for of in (first, second)]
     names = ("final_right_video_sentences", "final_foil_video_sentences")
     names += ("anet_entities_test_1", "anet_entities_test_2")
     return dict(zip(names, [*paragraphs, *timed], strict=True))
@@ -142,9 +140,9 @@ def _write(folder, **changes):
 
 def _rows(benchmark):
     """(question, side, sentence, segment, start, end, references) of every row."""
-    sides, videos = benchmark.judged.sides.tolist(), {image.id: image for image in benchmark.images}
+    sides, shown = benchmark.judged.sides.tolist(), {image.id: image for image in benchmark.images}
     return [
-        (name, side, text, image, videos[image].start, videos[image].end, references)
+        (name, side, text, image, shown[image].start, shown[image].end, references)
         for (name, image, text, references), side in zip(judged_rows(benchmark), sides, strict=True)
     ]
 
@@ -210,9 +208,8 @@ def test_empty_segments_are_left_out_on_both_sides(tmp_path, read_free):
 def test_overlaps_as_the_released_code_counts_them():
     rng = random.Random(3)
     for _ in range(300):
-        segment, *others = (
-            tuple(sorted(rng.uniform(0, 30) for _ in range(2))) for _ in range(rng.randrange(2, 6))
-        )
+        draws = rng.randrange(2, 6)
+        segment, *others = (tuple(sorted(rng.uniform(0, 30) for _ in range(2))) for _ in range(draws))
         seconds = set(range(int(segment[0]), int(segment[1]) + 1))
         expected = []
         for at, other in enumerate(others):
@@ -242,22 +239,109 @@ def _with(name, video, **facts):
         (_without("final_foil_video_sentences", "v_a"), "1 videos have one paragraph and not the other"),
         (_without("anet_entities_test_1", "v_a"), r"test_1\.json: a video is not in the file; given: v_a"),
         (_without("anet_entities_test_2", "v_b"), r"test_2\.json: a video is not in the file; given: v_b"),
-        (
-            _with("anet_entities_test_1", "v_b", timestamps=[[0, 1]], sentences=["x"]),
-            "more sentences than segm",
-        ),
+        (_with("anet_entities_test_1", "v_b", timestamps=[[0, 1]], sentences=["x"]), "more sentences than"),
         (_with("anet_entities_test_1", "v_b", timestamps=[[0, 1]]), "video 'v_b': not a time for every"),
         (_with("anet_entities_test_2", "v_b", duration=0), "a duration or a time is no number of seconds"),
         (_with("anet_entities_test_2", "v_b", duration="x"), "video 'v_b': not as released"),
         (_with("anet_entities_test_2", "v_a", sentences=["x", ""]), "sentence 2: an empty sentence"),
         ({"final_right_video_sentences": {"v": []}}, "no 'results'; given: v"),
         ({"final_right_video_sentences": {"results": {"v": []}}}, "video 'v': no sentences"),
-        (
-            {"final_right_video_sentences": {"results": {"v": [{"sentence": 4}]}}},
-            "a sentence is no text; given: 4",
-        ),
+        ({"final_right_video_sentences": {"results": {"v": [{"sentence": 4}]}}}, "is no text; given: 4"),
         ({"final_right_video_sentences": []}, "not an object by video"),
     ],
 )
 def test_files_that_do_not_fit(tmp_path, read_free, changes, message):
     refuses(message, read_free, "activitynet-foil", _write(tmp_path / "a", **changes))
+
+
+def on_show(times, moment):
+    """The last frame that is not after the moment."""
+    return max(i for i, time in enumerate(times) if time <= moment + 1e-6)
+
+
+def slowly(times, length, sampling, start, end):
+    """What `chosen` says, frame by frame and moment by moment."""
+    begin, stop = start or 0.0, min(length, length if end is None else end)
+    if sampling.rate is not None:
+        found, k = [], 0
+        while not found or begin + k / sampling.rate < stop - 1e-6:
+            found.append(on_show(times, begin + k / sampling.rate))
+            k += 1
+        return found
+    part = [i for i, time in enumerate(times) if begin - 1e-6 <= time < stop - 1e-6]
+    part = part or [on_show(times, begin)]
+    if sampling.count is None:
+        return part
+    # linspace(0, F - 1, n): steps of (F - 1) / (n - 1); a single one is the first.
+    between = max(1, sampling.count - 1)
+    return [part[k * (len(part) - 1) // between] for k in range(sampling.count)]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_frames_are_those_of_the_slow_twin(seed):
+    rng = np.random.default_rng(seed)
+    times = np.concatenate([[0.0], np.cumsum(rng.integers(1, 9, size=rng.integers(0, 60)))]) / 30
+    line = Timeline(times, float(times[-1]) + 1 / 30)
+    samplings = [ALL, *(Sampling(count=n) for n in (1, 2, 3, 10)), *(Sampling(rate=r) for r in (0.7, 3, 25))]
+    for sampling in samplings:
+        start = None if rng.random() < 0.3 else float(rng.random() * line.end * 0.9)
+        end = None if rng.random() < 0.3 else (start or 0.0) + float(rng.random() * line.end + 1e-3)
+        assert videos.chosen(line, sampling, start, end).tolist() == slowly(
+            times, line.end, sampling, start, end
+        )
+
+
+def test_a_boundary_belongs_to_the_part_that_begins_there():
+    line = Timeline.of_rate(100, 10.0)
+    parts = [videos.chosen(line, ALL, k * 0.7, (k + 1) * 0.7) for k in range(14)]
+    assert np.concatenate(parts).tolist() == list(range(98))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "said"),
+    [(3.0, 3.0, "ends before it starts"), (3.0, 2.0, "ends before"), (-1.0, 2.0, "ends before it starts"),
+     (10.0, None, "starts after the video's end"), (12.0, 20.0, "starts after")],
+)  # fmt: skip
+def test_what_is_no_part_is_named(start, end, said):
+    for ask in (
+        lambda: videos.chosen(Timeline.of_rate(100, 10.0), ALL, start, end, where="a.mp4"),
+        lambda: videos.cut(50, 10.0, start, end, where="a.mp4"),
+    ):
+        refuses(f"^a.mp4: .*{said}", ask)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_features_are_cut_as_the_official_code_cuts_them(seed):
+    rng = np.random.default_rng(seed)
+    frames, duration = int(rng.integers(1, 300)), float(rng.random() * 200 + 1)
+    start, end = np.sort(rng.random(2)) * duration
+    first, last = int(start * frames // duration), int(end * frames // duration)
+    rows = list(range(frames))[first:last] or [first]
+    assert list(range(*videos.cut(frames, duration, start, end))) == rows
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [({"count": 0}, "given: 0; allowed: 1 to 10,000"), ({"rate": 0.0}, "above 0"),
+     ({"rate": float("nan")}, "above 0"), ({"count": 3, "rate": 1.0}, "count 3 and rate 1.0")],
+)  # fmt: skip
+def test_a_sampling_that_takes_nothing_is_refused(asked, said):
+    refuses(said, Sampling, **asked, error=InputError)
+
+
+def test_videos_are_found_by_their_ids(tmp_path):
+    folder = tmp_path / "frames"
+    folder.mkdir()
+    for name in ("a.webm", "a.npy", "b.AVI", "c.pt", "d.mp4", "d.mkv"):
+        (tmp_path / name).touch()
+    found = videos.find(tmp_path, ["a", "b", "c", "d", "d.mkv", "frames", "gone", "a"])
+    assert found == {
+        "a": FileSource(tmp_path / "a.webm"),
+        "b": FileSource(tmp_path / "b.AVI"),
+        "c": FrameFeatures(tmp_path / "c.pt"),
+        "d": FileSource(tmp_path / "d.mp4"),
+        "d.mkv": FileSource(tmp_path / "d.mkv"),
+        "frames": FrameFolder(folder),
+    }
+    refuses("none of the 1 videos is in this folder", videos.find, tmp_path, ["gone"])
+    refuses("no such folder of videos", videos.find, tmp_path / "none", ["a"])

@@ -148,10 +148,8 @@ def test_odd_second_tags(tags, message, tmp_path, small, columns, hub_parquet):
 
 
 def test_rows_without_tags(columns, small, tmp_path):
-    rows = [
-        {name: columns[name][row] for name in ("id", "caption_0", "caption_1", "secondary_tag")}
-        for row in range(3)
-    ]
+    names = ("id", "caption_0", "caption_1", "secondary_tag")
+    rows = [{name: columns[name][row] for name in names} for row in range(3)]
     (tmp_path / "examples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     found = read(small, tmp_path, None)
     assert found.questions.groupings["visual"] == ("Symbolic", "", "")
@@ -205,9 +203,7 @@ def test_attribution_keeps_groups_of_enough_items(tmp_path):
     pairs = [["furry", "white"], ["old", "red"], ["furry", "white"]]
     box = {"bbox_x": 0, "bbox_y": 0, "bbox_w": 4, "bbox_h": 4}
     captions = {"true_caption": "the furry dog", "false_caption": "the white dog"}
-    items = [
-        {"image_path": f"{n}.jpg", **box, **captions, "attributes": pair} for n, pair in enumerate(pairs)
-    ]
+    items = [{"image_path": f"{n}.jpg", **box, **captions, "attributes": of} for n, of in enumerate(pairs)]
     path = tmp_path / "visual_genome_attribution.json"
     path.write_text(json.dumps(items))
     found = read(_sized("aro-vg-attribution", 3, macro_least=2), path, None)

@@ -1,4 +1,4 @@
-"""Large Parquet tables as training data: columns as Arrow has them, and no Python object per row.
+"""Tables as training data: columns as Arrow has them, and no Python object per row of large Parquet files.
 
 Captions would take gigabytes as Python's strings, in each process that trains on them. Here each distinct
 text lies once in an Arrow file that all processes map and share, and a row is a position in it. Texts are
@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from jaxtyping import Int64
 from numpy import ndarray
 
-from counterfoil.benchmarks.records import Caption, CellSource, Image, Item, Lazy, Source
+from counterfoil.benchmarks.records import Caption, CellSource, Image, Item, Lazy, Source, TarSource
 from counterfoil.benchmarks.references import bounds
 from counterfoil.benchmarks.tables import DataTable, TablePart, check_header, holds_bytes, shown
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES, LABELS, label
@@ -34,6 +34,7 @@ SCHEMA = 1
 #: Rows that are read at a time.
 _ROWS = 1 << 16
 _TEXTS = "captions.arrow"
+_TEXT = pa.schema([("text", pa.string())])
 
 
 class Parts(Lazy[Item]):
@@ -75,23 +76,6 @@ class StoredCaptions(Parts[Caption]):
                 yield Caption(str(at), text)
 
 
-#: Of a column or a role the positions of its texts, and how many each row has; None where each has one.
-Texts = tuple[Int64[ndarray, "texts"], Int64[ndarray, "rows"] | None]
-
-
-def _numbered(digests: bytearray) -> tuple[Int64[ndarray, "texts"], ndarray]:
-    """A number for each distinct digest, in the order of first occurrence, and which are first."""
-    buffers = [None, pa.py_buffer(digests)]
-    cells = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(digests) // 16, buffers)
-    numbers = cells.dictionary_encode().indices.to_numpy().astype(np.int64)
-    before = np.maximum.accumulate(np.concatenate([[-1], numbers]))[:-1]
-    return numbers, numbers > before
-
-
-#: Where an image is, from the cell of a table that names it, the column and the row.
-Find = Callable[[Any, str, int], Source]
-
-
 class Images(Parts[Image]):
     """Images that are named, then those of whole columns of cells, made when they are asked for."""
 
@@ -118,45 +102,29 @@ class Cells(Parts[Image]):
         return Image(f"{self._column}/{place + 1}", CellSource(self._files[number], self._column, at))
 
 
+#: Of a column or a role the positions of its texts, and how many each row has; None where each has one.
+Texts = tuple[Int64[ndarray, "texts"], Int64[ndarray, "rows"] | None]
+#: Where an image is, from the cell of a table that names it, the column and the row.
+Find = Callable[[Any, str, int], Source]
+
+
 class Columns:
-    """The columns of Parquet files that make one table, read one after the other."""
+    """The columns of a table in memory."""
 
-    def __init__(self, files: Sequence[Path], source: str) -> None:
-        self.files, self.source = list(files), source
-        self.schema = pq.read_schema(files[0])
-        check_header(self.schema.names, files[0])
-        self.rows = [pq.read_metadata(file).num_rows for file in files]
+    #: The Parquet files that the table is in, and the rows of each.
+    files: Sequence[Path] = ()
+    rows: Sequence[int] = ()
+
+    def __init__(self, table: DataTable) -> None:
         #: What names a row in messages.
-        self.table = DataTable(
-            {"row": range(sum(self.rows))},
-            source,
-            "parquet",
-            tuple(TablePart(str(file), rows) for file, rows in zip(files, self.rows, strict=True)),
-        )
+        self.table = table
 
-    @classmethod
-    def of(cls, files: Sequence[Path], source: str) -> "Columns | None":
-        """The columns of `files`; None where one cannot be opened, or has no rows, as a reader will say."""
-        try:
-            return cls(files, source)
-        except (pa.ArrowException, OSError, DataError):
-            return None
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of all columns."""
+        return list(self.table.columns)
 
-    def suits(self, columns: Mapping[str, str]) -> bool:
-        """Whether all files have texts, or lists of texts, as captions, and cells or names as images."""
-        wanted = {name: self.schema.field(name).type for name in columns.values()}
-        for file in self.files[1:]:
-            schema = pq.read_schema(file)
-            if any(name not in schema.names or schema.field(name).type != wanted[name] for name in wanted):
-                return False
-        return all(
-            _text(kind) or (_listed(kind) and _text(kind.value_type))
-            if role in CAPTION_ROLES
-            else holds_bytes(kind) or _text(kind) or pa.types.is_integer(kind)
-            for role, kind in ((role, wanted[name]) for role, name in columns.items())
-        )
-
-    def images(self, columns: Mapping[str, str], find: Find) -> tuple[Images, dict[str, ndarray]]:
+    def images(self, columns: Mapping[str, str], find: Find) -> tuple[Sequence[Image], dict[str, ndarray]]:
         """The images of the roles in `columns`, and the position of each row's; equal names are one image."""
         named: list[Image] = []
         number_of: dict[object, int] = {}
@@ -166,43 +134,33 @@ class Columns:
         for role, column in columns.items():
             if role not in IMAGE_ROLES:
                 continue
-            if holds_bytes(self.schema.field(column).type):
+            if self.holds_bytes(column):
                 cells.append(Cells(self.files, self.rows, column))
                 waiting.append(role)
                 continue
             values, codes, first = self._distinct(column)
             numbers = np.empty(len(values), dtype=np.int64)
             for at, (value, row) in enumerate(zip(values, first.tolist(), strict=True)):
-                if value not in number_of:
-                    number_of[value] = len(named)
-                    named.append(Image(str(value), find(value, column, row)))
-                numbers[at] = number_of[value]
+                is_name = isinstance(value, str | int | TarSource)
+                key = value if is_name else (column, row)
+                if key not in number_of:
+                    number_of[key] = len(named)
+                    name = str(value) if is_name else f"{column}/{row + 1}"
+                    named.append(Image(name, find(value, column, row)))
+                numbers[at] = number_of[key]
             places[role] = numbers[codes]
         for number, role in enumerate(waiting):
-            start = len(named) + number * sum(self.rows)
-            places[role] = np.arange(start, start + sum(self.rows))
-        return Images(named, cells), places
+            start = len(named) + number * len(self.table)
+            places[role] = np.arange(start, start + len(self.table))
+        return Images(named, cells) if cells else tuple(named), places
 
     def labels(self, source: ndarray | None) -> dict[str, tuple[str, ...]]:
         """The labels of rows, or of the rows `source`; equal ones are one string."""
         labels_of = {}
-        for name in LABELS:
-            if name not in self.schema.names:
-                continue
-            kind, types = self.schema.field(name).type, pa.types
-            plain = kind.value_type if types.is_dictionary(kind) else kind
-            # Arrow codes no lists, and has dates that Python has not.
-            if not (_text(plain) or plain in (pa.null(), pa.bool_()) or types.is_integer(plain)):
-                where, allowed = (
-                    f"{self.table.source}, column '{name}'",
-                    "texts, whole numbers, true and false",
-                )
-                raise DataError("not a column of labels", where=where, given=kind, allowed=allowed)
+        for name in (name for name in LABELS if name in self.names):
             values, codes, first = self._distinct(name)
-            spelled = [
-                label(value, self.table.where(row, name))
-                for value, row in zip(values, first.tolist(), strict=True)
-            ]
+            rows = zip(values, first.tolist(), strict=True)
+            spelled = [label(value, self.table.where(row, name)) for value, row in rows]
             labels_of[name] = tuple(spelled[code] for code in (codes if source is None else codes[source]))
         return labels_of
 
@@ -212,16 +170,19 @@ class Columns:
         """The captions, and of each role the positions of its texts and how many each row has (None: one)."""
         column_of = {role: column for role, column in roles.items() if role in CAPTION_ROLES}
         columns = list(column_of.values())
-        if shelf is None:
-            folder = Path(tempfile.mkdtemp(prefix="counterfoil-"))
+        if shelf is None or not self.files:
+            folder, shelf = Path(tempfile.mkdtemp(prefix="counterfoil-")), None
         else:
             # The texts of files that lie where they lay and were not written since.
-            stats = [
-                [str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in self.files
-            ]
+            stats = [[str(f.resolve()), f.stat().st_size, f.stat().st_mtime_ns] for f in self.files]
             folder = shelf / digest_value({"schema": SCHEMA, "files": stats, "columns": columns})
-        if not all((folder / f"{column}.npy").is_file() for column in columns):
-            self._write(folder, columns)
+        try:
+            if not all((folder / f"{column}.npy").is_file() for column in columns):
+                self._write(folder, columns)
+        except BaseException:
+            if shelf is None:
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
         texts: dict[str, Texts] = {}
         for role, column in column_of.items():
             positions, counts = folder / f"{column}.npy", folder / f"{column}.counts.npy"
@@ -246,17 +207,19 @@ class Columns:
                     digests += hashlib.blake2b(text, digest_size=16).digest()
             ends.append(len(digests) // 16)
             counts[column] = np.concatenate(lengths)
-        numbers, first = _numbered(digests)
-        del digests
-        with writing(folder / _TEXTS) as file:
-            schema = pa.schema([("text", pa.string())])
-            with pa.ipc.new_file(file, schema) as out:
-                at = 0
-                for column in columns:
-                    for array, _ in self._batches(column):
-                        fresh = array.filter(pa.array(first[at : at + len(array)]))
-                        at += len(array)
-                        out.write_batch(pa.record_batch([fresh], schema=schema))
+        # A number for each distinct text, in the order of first occurrence, and which are first.
+        buffers = [None, pa.py_buffer(digests)]
+        cells = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(digests) // 16, buffers)
+        numbers = cells.dictionary_encode().indices.to_numpy().astype(np.int64)
+        first = numbers > np.maximum.accumulate(np.concatenate([[-1], numbers]))[:-1]
+        del digests, buffers, cells
+        with writing(folder / _TEXTS) as file, pa.ipc.new_file(file, _TEXT) as out:
+            at = 0
+            for column in columns:
+                for array, _ in self._batches(column):
+                    fresh = array.filter(pa.array(first[at : at + len(array)]))
+                    at += len(array)
+                    out.write_batch(pa.record_batch([fresh], schema=_TEXT))
         for column, start, stop in zip(columns, ends, ends[1:], strict=False):
             if (counts[column] != 1).any():
                 with writing(folder / f"{column}.counts.npy") as file:
@@ -267,12 +230,11 @@ class Columns:
     def _batches(self, column: str) -> Iterator[tuple[pa.Array, ndarray]]:
         """The texts of a column, some rows at a time, and how many each of those rows has."""
         row = 0
-        for file in self.files:
-            for cells in read_batches(file, column, rows=_ROWS):
-                texts = self._checked(column, row, cells)
-                lengths = cells.value_lengths().to_numpy() if _listed(cells.type) else np.ones(len(cells))
-                yield texts, lengths.astype(np.int64)
-                row += len(cells)
+        for cells in self._texts(column):
+            texts = self._checked(column, row, cells)
+            lengths = cells.value_lengths().to_numpy() if _listed(cells.type) else np.ones(len(cells))
+            yield texts, lengths.astype(np.int64)
+            row += len(cells)
 
     def _checked(self, column: str, row: int, cells: pa.Array) -> pa.Array:
         """The texts of cells, without outer blanks; raises `DataError` for a row that lacks one."""
@@ -291,21 +253,96 @@ class Columns:
             missing = pc.equal(pc.binary_length(texts), 0).to_numpy(zero_copy_only=False)
         if missing.any():
             at = int(np.argmax(missing))
-            raise DataError(
-                "empty text",
-                where=self.table.where(row + (at if of is None else int(of[at])), column),
-                given=shown(texts[at].as_py()),
-            )
+            place = self.table.where(row + (at if of is None else int(of[at])), column)
+            raise DataError("empty text", where=place, given=shown(texts[at].as_py()))
         return texts
 
-    def _distinct(self, column: str) -> tuple[list[object], ndarray, ndarray]:
+    def holds_bytes(self, column: str) -> bool:
+        """Whether the images of a column stay in its cells until they are asked for."""
+        return False
+
+    def _distinct(self, column: str) -> tuple[Sequence[object], ndarray, ndarray]:
         """The values of a column in order of first occurrence, the place of each row's, and first rows."""
-        batches = [batch for file in self.files for batch in read_batches(file, column)]
-        whole = pa.chunked_array(batches).combine_chunks()
+        rows = np.arange(len(self.table))
+        return self.table[column], rows, rows
+
+    def _texts(self, column: str) -> Iterator[pa.Array]:
+        """The cells of a column of texts or of lists of them, some rows at a time."""
+        cells = self.table[column]
+        for start in range(0, len(cells), _ROWS):
+            rows = []
+            for row, cell in enumerate(cells[start : start + _ROWS], start):
+                listed = cell if isinstance(cell, list | tuple) else (cell,)
+                # Some data sets keep what else they know of a sentence beside it.
+                texts = [t.get("raw", t.get("caption")) if isinstance(t, dict) else t for t in listed]
+                for text in texts:
+                    if not isinstance(text, str | None):
+                        raise DataError("not a text", where=self.table.where(row, column), given=shown(text))
+                rows.append(texts)
+            yield pa.array(rows, pa.list_(pa.string()))
+
+
+class ParquetColumns(Columns):
+    """The columns of Parquet files that make one table, read one after the other."""
+
+    def __init__(self, files: Sequence[Path], source: str) -> None:
+        self.files = list(files)
+        self.schema = pq.read_schema(files[0])
+        check_header(self.schema.names, files[0])
+        self.rows = [pq.read_metadata(file).num_rows for file in files]
+        parts = (TablePart(str(file), rows) for file, rows in zip(files, self.rows, strict=True))
+        super().__init__(DataTable({"row": range(sum(self.rows))}, source, "parquet", tuple(parts)))
+
+    @classmethod
+    def of(cls, files: Sequence[Path], source: str) -> "ParquetColumns | None":
+        """The columns of `files`; None where one cannot be opened, or has no rows, as a reader will say."""
+        try:
+            return cls(files, source)
+        except (pa.ArrowException, OSError, DataError):
+            return None
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of all columns."""
+        return list(self.schema.names)
+
+    def suits(self, columns: Mapping[str, str]) -> bool:
+        """Whether all files have texts, or lists of texts, as captions, cells or names as images, labels."""
+        role_of = {name: role for role, name in columns.items()} | {n: n for n in LABELS if n in self.names}
+        wanted = {name: self.schema.field(name).type for name in role_of}
+        for file in self.files[1:]:
+            schema = pq.read_schema(file)
+            if any(name not in schema.names or schema.field(name).type != wanted[name] for name in wanted):
+                return False
+        types = pa.types
+        for name, kind in wanted.items():
+            named = _text(kind) or types.is_integer(kind)
+            if role_of[name] in CAPTION_ROLES:
+                fits = _text(kind) or (_listed(kind) and _text(kind.value_type))
+            elif role_of[name] in IMAGE_ROLES:
+                fits = named or holds_bytes(kind)
+            else:
+                # Arrow codes no lists, and has dates that Python has not.
+                plain = kind.value_type if types.is_dictionary(kind) else kind
+                fits = _text(plain) or types.is_integer(plain) or plain in (pa.null(), pa.bool_())
+            if not fits:
+                return False
+        return True
+
+    def holds_bytes(self, column: str) -> bool:
+        """Whether the images of a column stay in its cells until they are asked for."""
+        return holds_bytes(self.schema.field(column).type)
+
+    def _distinct(self, column: str) -> tuple[Sequence[object], ndarray, ndarray]:
+        whole = pa.chunked_array([*self._texts(column)]).combine_chunks()
         coded = whole.dictionary_encode(null_encoding="encode")
         codes = coded.indices.to_numpy(zero_copy_only=False)
         _, first = np.unique(codes, return_index=True)
         return coded.dictionary.to_pylist(), codes, first
+
+    def _texts(self, column: str) -> Iterator[pa.Array]:
+        for file in self.files:
+            yield from read_batches(file, column, rows=_ROWS)
 
 
 def _text(kind: pa.DataType) -> bool:
