@@ -24,8 +24,8 @@ import numpy as np
 import pyarrow as pa
 
 from counterfoil.build.pipeline import run_step
-from counterfoil.build.refinement import refine
 from counterfoil.build.step import Step, StepContext
+from counterfoil.build.steps.refine import refine
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.engine.session import Session
 from counterfoil.models.base import Options

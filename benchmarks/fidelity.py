@@ -26,7 +26,7 @@ from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.result import Estimate
 from counterfoil.models import checkpoint
 from counterfoil.models.base import Options
-from counterfoil.world.sample import painted, quads
+from counterfoil.world.sample import quads
 from small_trainings import SHORT, TINY, TUNED, Plan, TrainingRuns
 
 #: The networks, all but the first with a curriculum of contrasts.
@@ -92,7 +92,7 @@ def build_fidelity(folder: Path, plan: Plan, *, rows: int) -> FidelityStudy:
     recipe = read_recipe("bivlc", settings={"read.n": str(rows)}, seed=1)
     made = run_recipe(recipe, StepContext(folder / "build", session=Session(note=lambda text: None)))
     assert made.benchmark is not None
-    both = painted(quads(plan.questions, size=_SIDE, lazy=True)), load(made.benchmark, verify=False)
+    both = quads(plan.questions, size=_SIDE), load(made.benchmark, verify=False)
     drawn, built = ({name: _group(each, workshop.place(name, 0)) for name in NETWORKS} for each in both)
     return FidelityStudy(drawn, built, (len(both[0]), len(both[1])), rows)
 

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks.answers import Scores
 from counterfoil.benchmarks.training_rows import TrainingSet
-from counterfoil.build.calibration import Quality, Share, Verified, auroc, quality
+from counterfoil.build.verification import Quality, Share, Verified, auroc, quality
 from counterfoil.engine.session import Session, run, score_items
 from counterfoil.metrics import contrast
 from counterfoil.models import checkpoint

@@ -13,20 +13,17 @@ from counterfoil.engine.session import Session
 from counterfoil.inputs.files import digest
 from counterfoil.models.base import Identity, Options, remember_source
 
-#: What makes the texts of one batch of what is given, with a seed.
-Write = Callable[[Sequence[Any], int], Sequence[str]]
-
 
 @dataclass(frozen=True, eq=False)
 class LocalTextGenerator:
-    """A local model that writes."""
+    """A local model that writes the texts of one batch of what is given, with a seed."""
 
     identity: Identity
-    write: Write = field(repr=False)
+    write: Callable[..., Sequence[str]] = field(repr=False)
 
     def make(self, batches: Sequence[Sequence[tuple[Any, int | None]]]) -> Iterator[list[bytes]]:
         for batch in batches:
-            texts = self.write([given for given, _ in batch], batch[0][1] or 0)
+            texts = self.write([given for given, _ in batch], seed=batch[0][1] or 0)
             yield [text.encode() for text in texts]
 
     def texts(
@@ -66,13 +63,10 @@ def _generator(
 ) -> LocalTextGenerator:
     """The model as it writes under these settings; another process has it from its source."""
 
-    def write(given: Sequence[Any], seed: int) -> Sequence[str]:
-        texts: Sequence[str] = model.write(given, seed=seed, **settings)
-        return texts
-
     identity = model.identity
     options = {**identity.options, **settings}
-    maker = LocalTextGenerator(replace(identity, name=called + identity.name, options=options), write)
+    identity = replace(identity, name=called + identity.name, options=options)
+    maker = LocalTextGenerator(identity, partial(model.write, **settings))
     remember_source(maker, source)
     return maker
 
@@ -109,17 +103,9 @@ def chat_answers(
         content: Sequence[Any] = range(len(requests))
     else:
         content = [endpoint.payload(request)[1] for request in requests]
-    replies = generated_bytes(
-        ChatGenerator(endpoint),
-        requests,
-        content,
-        context,
-        stage=stage,
-        size=endpoint.settings.concurrency,
-        here=True,
-    )
-    answers = map(json.loads, replies)
-    return [(answer["text"], answer["refused"]) for answer in answers]
+    maker, size = ChatGenerator(endpoint), endpoint.settings.concurrency
+    replies = generated_bytes(maker, requests, content, context, stage=stage, size=size, here=True)
+    return [(answer["text"], answer["refused"]) for answer in map(json.loads, replies)]
 
 
 def generated_bytes(

@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -42,12 +43,7 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
     kind, path, what = "images", "images/generations", "image"
 
     def __init__(
-        self,
-        settings: ClientSettings,
-        step: ImageSettings,
-        context: StepContext,
-        *,
-        key: str = "",
+        self, settings: ClientSettings, step: ImageSettings, context: StepContext, *, key: str = ""
     ) -> None:
         super().__init__(settings, key=key)
         self._step, self._work = step, context
@@ -68,15 +64,9 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
                 write_bytes(place, image)
             image_of_row[row] = wanted[row].generated(self.by, place.name)
 
-        self._work.session.make(
-            self,
-            wanted,
-            batch_keys([self.payload(request)[1] for request in wanted], self.settings.concurrency),
-            take,
-            stage="asking for images",
-            size=self.settings.concurrency,
-            here=True,
-        )
+        size, stage = self.settings.concurrency, "asking for images"
+        keys = batch_keys([self.payload(request)[1] for request in wanted], size)
+        self._work.session.make(self, wanted, keys, take, stage=stage, size=size, here=True)
         used, refused = self.spent, sum(image.cell is None for image in image_of_row.values())
         self._work.note(
             f"{used.requests:,} requests ({used.retried:,} of them again), {used.cached:,} answers from "
@@ -94,10 +84,8 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
         for batch in batches:
             # The batch first: where it ends, no answer of the next one is taken.
             cells = [answer.cell for _, answer in zip(batch, answers, strict=False)]
-            yield [
-                b"\n" if cell is None else cell.encode() + b"\n" + (self._work.images / cell).read_bytes()
-                for cell in cells
-            ]
+            files = [b"" if cell is None else (self._work.images / cell).read_bytes() for cell in cells]
+            yield [(cell or "").encode() + b"\n" + data for cell, data in zip(cells, files, strict=True)]
 
     @property
     def by(self) -> str:
@@ -109,11 +97,8 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
 
     def payload(self, request: ImageRequest) -> tuple[Callable[[], Body], str]:
         """The body of a request; its digest tells apart images of one text by their seeds."""
-        body: dict[str, Any] = {
-            "model": self.settings.model,
-            "prompt": request.text + self._step.suffix,
-            "n": 1,
-        }
+        prompt = request.text + self._step.suffix
+        body: dict[str, Any] = {"model": self.settings.model, "prompt": prompt, "n": 1}
         if self._step.size is not None:
             body["size"] = f"{self._step.size}x{self._step.size}"
         if self._step.seeded:
@@ -145,11 +130,9 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
             "model": str(body.get("model") or self.settings.model),
             "usage": body.get("usage"),
         }
-        address = entry.get("url")
-        if entry.get("b64_json"):
-            return ImageAnswer(data=_image(base64.b64decode(entry["b64_json"], validate=True)), facts=facts)
-        if address.startswith("data:"):
-            inside = address.partition("base64,")[2]
+        inside, address = entry.get("b64_json"), entry.get("url")
+        if inside or address.startswith("data:"):
+            inside = inside or address.partition("base64,")[2]
             return ImageAnswer(data=_image(base64.b64decode(inside, validate=True)), facts=facts)
         if urlsplit(address).scheme not in ("http", "https"):
             raise ValueError(address)
@@ -160,18 +143,15 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
 
     def known(self, key: str) -> ImageAnswer | None:
         """The image in the folder, one whose address was noted, or what was declined before."""
-        cell = f"{key}.png"
-        answer = None
-        note = self._work.keep / f"{key}.json"
-        try:
-            noted = read_json(note) if note.is_file() else None
-        except CounterfoilError:
-            noted = None
+        cell, answer, noted = f"{key}.png", None, None
+        with suppress(CounterfoilError):
+            noted = read_json(self._work.keep / f"{key}.json")
+        noted = noted if isinstance(noted, dict) else {}
         if facts_of(self._work.images / cell) is not None:
             answer = ImageAnswer(cell=cell)
-        elif isinstance(noted, dict) and "refused" in noted:
+        elif "refused" in noted:
             answer = ImageAnswer(refused=str(noted["refused"]))
-        elif isinstance(noted, dict) and {"address", "facts"} <= set(noted):
+        elif {"address", "facts"} <= set(noted):
             data = self._fetched(str(noted["address"]), again=True)
             answer = None if data is None else self._written(key, data, noted["facts"])
         if answer is not None:

@@ -43,6 +43,8 @@ UNSAFE = "flagged as unsafe"
 _FACTS = "counterfoil"
 #: Raised where the same settings make other images.
 _REVISION = 1
+#: Settings that decide what is drawn, besides the pipeline's.
+_DECIDING = ("steps", "guidance", "strength", "suffix", "size", "saved")
 
 
 @dataclass(frozen=True)
@@ -169,9 +171,8 @@ class ImagePipeline:
     def facts(self) -> dict[str, Any]:
         """All that decides what is drawn besides text, seed and source; the same on every machine."""
         pipe, settings = self._pipe, self.settings
-        models = {
-            name: model for name, model in sorted(pipe.components.items()) if hasattr(model, "state_dict")
-        }
+        parts = sorted(pipe.components.items())
+        models = {name: model for name, model in parts if hasattr(model, "state_dict")}
         # The revision of the hub that a model came from shows in where it lies.
         places = [str(getattr(model, "name_or_path", "")) for model in models.values()]
         revisions = filter(None, (re.search(r"snapshots[/\\]([0-9a-f]{40})", place) for place in places))
@@ -180,16 +181,11 @@ class ImagePipeline:
             "pipeline": type(pipe).__name__,
             "name": self._name,
             "unet": settings.unet,
-            "weights": digest_value(
-                {name: digest_tensors(model.state_dict()) for name, model in models.items()}
-            ),
+            "weights": digest_value({name: digest_tensors(of.state_dict()) for name, of in models.items()}),
             "revision": next((revision[1] for revision in revisions), None),
             "scheduler": type(pipe.scheduler).__name__,
             "scheduler_config": json.loads(json.dumps(config, default=str)),
-            **{
-                name: getattr(settings, name)
-                for name in ("steps", "guidance", "strength", "suffix", "size", "saved")
-            },
+            **{name: getattr(settings, name) for name in _DECIDING},
             "precision": self._precision,
             "watermark": "invisible-watermark" if getattr(pipe, "watermark", None) is not None else None,
             "filter": "safety_checker" if getattr(pipe, "safety_checker", None) is not None else None,
@@ -219,11 +215,8 @@ class ImagePipeline:
             if settings.unet is not None:
                 more["unet"] = _unet(library, settings, dtype)
             kind = library.AutoPipelineForImage2Image if settings.edits else library.DiffusionPipeline
-            more |= {
-                "revision": revision,
-                "variant": settings.variant,
-                "local_files_only": Path(name).is_dir(),
-            }
+            more |= {"revision": revision, "variant": settings.variant}
+            more["local_files_only"] = Path(name).is_dir()
             try:
                 try:
                     pipe = kind.from_pretrained(name, **more)
@@ -234,10 +227,9 @@ class ImagePipeline:
                     pipe = library.DiffusionPipeline.from_pretrained(name, **more)
             except Exception as error:
                 raise _explained(error, settings.by, "pipeline", name) from None
+            called = type(pipe).__name__
             if settings.unet is not None and getattr(pipe, "unet", None) is not more["unet"]:
-                raise ModelError(
-                    "the pipeline draws with no UNet", where=settings.by, given=type(pipe).__name__
-                )
+                raise ModelError("the pipeline draws with no UNet", where=settings.by, given=called)
             if settings.scheduler is not None:
                 schedulers = {*pipe.scheduler.compatibles, type(pipe.scheduler)}
                 allowed = sorted({kind.__name__ for kind in schedulers})
@@ -261,12 +253,9 @@ class ImagePipeline:
             "prompt": [request.text + settings.suffix for request in batch],
             "generator": [torch.Generator("cpu").manual_seed(request.seed) for request in batch],
         }
-        for name, value in (
-            ("num_inference_steps", settings.steps),
-            ("guidance_scale", settings.guidance),
-            ("strength", settings.strength),
-        ):
-            given |= {} if value is None else {name: value}
+        given |= {} if settings.steps is None else {"num_inference_steps": settings.steps}
+        given |= {} if settings.guidance is None else {"guidance_scale": settings.guidance}
+        given |= {} if settings.strength is None else {"strength": settings.strength}
         if settings.edits:
             sources = [self.context.image(request.source or "").decode() for request in batch]
             given["image"] = [_resized(picture, settings.size) for picture in sources]
@@ -275,8 +264,8 @@ class ImagePipeline:
         # Pipelines pass over what they do not know.
         unknown = [name for name in given if name not in inspect.signature(pipe.__call__).parameters]
         if unknown:
-            problem = f"the pipeline takes no {unknown[0]}"
-            raise ModelError(problem, where=settings.by, given=type(pipe).__name__)
+            called = type(pipe).__name__
+            raise ModelError(f"the pipeline takes no {unknown[0]}", where=settings.by, given=called)
         try:
             with _quiet(library), torch.inference_mode():
                 drawn = pipe(**given)
@@ -343,18 +332,16 @@ def _unet(library: Any, settings: ImageSettings, dtype: Any) -> Any:
     """The UNet that takes the place of the pipeline's: of a folder or name, or its subfolder `unet`."""
     assert settings.unet is not None
     name, revision = _place_of(settings.unet)
-    local = Path(name).is_dir()
+    local, load = Path(name).is_dir(), library.UNet2DConditionModel.from_pretrained
     own = local and not (Path(name) / "unet").is_dir()
     more = {"revision": revision, "torch_dtype": dtype, "local_files_only": local, "low_cpu_mem_usage": False}
     try:
         try:
-            return library.UNet2DConditionModel.from_pretrained(
-                name, subfolder=None if own else "unet", **more
-            )
+            return load(name, subfolder=None if own else "unet", **more)
         except Exception:
             if local:
                 raise
-            return library.UNet2DConditionModel.from_pretrained(name, **more)
+            return load(name, **more)
     except Exception as error:
         raise _explained(error, f"{settings.by}, unet {settings.unet}", "UNet", name) from None
 

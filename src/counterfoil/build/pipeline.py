@@ -19,7 +19,7 @@ import pyarrow as pa
 from counterfoil.benchmarks.folder import BUILT
 from counterfoil.benchmarks.training_rows import IMAGE_ROLES
 from counterfoil.build.step import Output, Step, StepContext, check_columns
-from counterfoil.build.step_folder import DROPPED, StepFolder, StepRecord
+from counterfoil.build.step_folder import DROPPED, ROWS, StepFolder, StepRecord
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.errors import DataError, InputError, StorageError, UnknownNameError
 from counterfoil.inputs.fields import from_text
@@ -51,15 +51,15 @@ class BuildRecipe:
         """Raise `InputError` where a step reads what no earlier step makes and `columns` lack."""
         there = {"id", *columns}
         for label, step in zip(self.labels[1:], self.steps[1:], strict=True):
-            lacking = [name for name in step.requires if name not in there]
-            if lacking:
-                later = next((one for one in self.steps if lacking[0] in one.produces), None)
-                raise InputError(
-                    f"step {label} reads '{lacking[0]}', which no step before it makes",
-                    where=f"recipe {self.name}",
-                    given=", ".join(sorted(there)),
-                    hint=f"put '{later.name}' before it" if later else f"read rows that have '{lacking[0]}'",
-                )
+            for name in step.requires:
+                if name not in there:
+                    later = next((one.name for one in self.steps if name in one.produces), None)
+                    raise InputError(
+                        f"step {label} reads '{name}', which no step before it makes",
+                        where=f"recipe {self.name}",
+                        given=", ".join(sorted(there)),
+                        hint=f"put '{later}' before it" if later else f"read rows that have '{name}'",
+                    )
             there.update(step.produces)
 
 
@@ -82,22 +82,20 @@ def read_recipe(
         hint = " (a recipe of your own is a file that ends in .toml)" if path.exists() else ""
         raise UnknownNameError(f"recipe{hint}", str(name), shipped())
     values = parse_toml(text, where=where)
-    unknown = [key for key in values if key not in _KEYS]
-    if unknown:
-        raise DataError("unknown key", where=where, given=unknown[0], allowed=_KEYS)
+    for key, value in values.items():
+        if key not in _KEYS:
+            raise DataError("unknown key", where=where, given=key, allowed=_KEYS)
+        if key in ("title", "summary") and not isinstance(value, str):
+            raise DataError("not a text", where=f"{where}, key '{key}'", given=value)
     steps = values.get("steps")
     if not isinstance(steps, list) or not steps or not all(isinstance(step, dict) for step in steps):
         raise DataError("no steps", where=where, allowed='[[steps]] with do = "STEP", one after the other')
-    texts = {key: values.get(key, "") for key in ("title", "summary")}
-    for key, text in texts.items():
-        if not isinstance(text, str):
-            raise DataError("not a text", where=f"{where}, key '{key}'", given=text)
     number = values.get("seed", 0) if seed is None else seed
     if not isinstance(number, int) or isinstance(number, bool):
         raise DataError("the seed is no whole number", where=where, given=number)
     check_amount("seed", number)
     in_order = _steps(steps, dict(settings or {}), where=where)
-    return BuildRecipe(called, texts["title"] or called, texts["summary"], number, in_order)
+    return BuildRecipe(called, values.get("title") or called, values.get("summary", ""), number, in_order)
 
 
 def _steps(listed: Sequence[dict[str, Any]], settings: dict[str, str], *, where: str) -> tuple[Step, ...]:
@@ -109,19 +107,14 @@ def _steps(listed: Sequence[dict[str, Any]], settings: dict[str, str], *, where:
         STEPS.find(named, where=f"{where}, step {number}")
         names.append(named)
     if names[0] != READ or READ in names[1:]:
-        raise InputError(
-            "the first step, and no other, reads rows", where=where, given=", ".join(names), allowed=READ
-        )
+        what = "the first step, and no other, reads rows"
+        raise InputError(what, where=where, given=", ".join(names), allowed=READ)
     changed: dict[str, dict[str, str]] = {}
     for key, text in settings.items():
         step, dot, field = key.partition(".")
         if not dot or step not in names:
-            raise InputError(
-                "no step of this recipe",
-                where="--set",
-                given=key,
-                allowed=[f"{name}.KEY=VALUE" for name in dict.fromkeys(names)],
-            )
+            allowed = [f"{name}.KEY=VALUE" for name in dict.fromkeys(names)]
+            raise InputError("no step of this recipe", where="--set", given=key, allowed=allowed)
         changed.setdefault(step, {})[field] = text
     built: list[Step] = []
     drawn = False
@@ -135,17 +128,16 @@ def _steps(listed: Sequence[dict[str, Any]], settings: dict[str, str], *, where:
         world = table.get(WORLD, {})
         if not isinstance(world, dict):
             raise DataError(f"'{WORLD}' is no table", where=place, given=world, allowed=f"[steps.{WORLD}]")
-        only = table.get(ONLY, WORLD)
+        only, way = table.get(ONLY, WORLD), f'{ONLY} = "{WORLD}"'
         if only != WORLD:
-            allowed = f'{ONLY} = "{WORLD}"'
-            raise DataError(f"unknown value of '{ONLY}'", where=place, given=only, allowed=allowed)
+            raise DataError(f"unknown value of '{ONLY}'", where=place, given=only, allowed=way)
         one = entry.step({**given, **(world if drawn else {}), **changes}, where=place)
         if drawn or ONLY not in table or changes:
             built.append(one)
     return tuple(built)
 
 
-STEPS_FOLDER, IMAGES_FOLDER = "steps", "images"
+STEPS_FOLDER = "steps"
 #: How images that steps make are called: a digest, with an ending. Files of other names are never removed.
 _IMAGE_NAME = re.compile(r"[0-9a-f]{32}(\.\w+)?")
 #: Rows from nowhere: what the first step takes.
@@ -188,7 +180,8 @@ def run_recipe(
         place = StepFolder(context.folder / STEPS_FOLDER / label)
         record = place.finished(step, seed=recipe.seed, rows_from=source)
         produced = step.produces if number else None
-        if record is None or record.is_empty or not has_images(place.rows(), context, produced):
+        empty = record is not None and record.rows_out == 0 < record.rows_in
+        if record is None or empty or not has_images(place.rows(), context, produced):
             if number:
                 rows = build.folders[-1].rows()
                 if not checked:
@@ -206,7 +199,7 @@ def run_recipe(
             record = place.record()
         build = replace(build, records=(*build.records, record))
         # What rows name lies in the first step's folder of images, which may have got more of them.
-        source = digest_value([record.rows, dict(build.records[0].files)])
+        source = digest_value([record.tables[ROWS], dict(build.records[0].files)])
         if number == 0:
             first = place.rows()
             recipe.check_order(first.column_names)
@@ -223,18 +216,15 @@ def check_images(rows: pa.Table, steps: Sequence[Step], context: StepContext) ->
     `drops_blank`.
     """
     produced: set[str] = set()
-    filled: set[str] = set()
+    blank_dropped: set[str] = set()
     for step in steps:
         columns = {*step.requires} & {*IMAGE_ROLES} & {*rows.column_names} - produced
         produced |= {*step.produces}
+        blank_dropped |= columns if getattr(step, "drops_blank", False) else set()
         for column in sorted(columns):
-            cells = rows[column].to_pylist()
-            if getattr(step, "drops_blank", False):
-                filled.add(column)
-            if column in filled:
-                cells = [cell for cell in cells if cell]
-            elif not all(cells):
-                empty = [at for at, cell in enumerate(cells) if not cell]
+            cells = [cell for cell in rows[column].to_pylist() if cell or column not in blank_dropped]
+            empty = [at for at, cell in enumerate(cells) if not cell]
+            if empty:
                 raise DataError(
                     f"rows without {column}, which step {step.name} reads",
                     where=f"column '{column}'",
@@ -254,11 +244,7 @@ def check_images(rows: pa.Table, steps: Sequence[Step], context: StepContext) ->
 
 
 def run_step(
-    step: Step,
-    rows: pa.Table,
-    context: StepContext,
-    *,
-    save: Callable[[Output], str | None] = lambda output: None,
+    step: Step, rows: pa.Table, context: StepContext, *, save: Callable[[Output], str | None] = lambda _: None
 ) -> Output:
     """One step on rows of one's own, checked before and after; `save` keeps its output and gives a hint."""
     where = f"step {context.step or step.name}"
@@ -277,14 +263,15 @@ def said_dropped(place: Path) -> str:
 
 def has_images(rows: pa.Table, context: StepContext, produced: Collection[str] | None = None) -> bool:
     """Whether images in the columns `produced` are there; of a step that reads rows, a build's own."""
-    columns = set(IMAGE_ROLES) & set(rows.column_names)
-    named = {
-        cell
-        for column in (columns if produced is None else columns & set(produced))
-        for cell in rows[column].unique().to_pylist()
-        if cell and (produced is not None or _IMAGE_NAME.fullmatch(cell))
-    }
+    named = _images_of(rows, IMAGE_ROLES if produced is None else produced)
+    named = {cell for cell in named if produced is not None or _IMAGE_NAME.fullmatch(cell)}
     return all(context.image(cell, missing=True).source is not None for cell in named)
+
+
+def _images_of(rows: pa.Table, columns: Collection[str] = IMAGE_ROLES) -> set[str]:
+    """The cells that name images, in these columns of the rows."""
+    roles = {*IMAGE_ROLES} & {*rows.column_names} & {*columns}
+    return {cell for column in roles for cell in rows[column].unique().to_pylist() if cell}
 
 
 def _tidy(build: Build, recipe: BuildRecipe) -> None:
@@ -293,13 +280,11 @@ def _tidy(build: Build, recipe: BuildRecipe) -> None:
     for other in sorted((build.folder / STEPS_FOLDER).glob("*")):
         if other.name not in recipe.labels and StepFolder(other).is_own:
             shutil.rmtree(other, ignore_errors=True)
-    images = sorted((build.folder / IMAGES_FOLDER).glob("*"))
+    images = sorted((build.folder / "images").glob("*"))
     images = [path for path in images if _IMAGE_NAME.fullmatch(path.name)]
     named: set[str] = set()
     for place in build.folders if images else ():
-        for table in (place.rows(), place.dropped()):
-            for column in set(IMAGE_ROLES) & set(table.column_names):
-                named.update(cell for cell in table[column].unique().to_pylist() if cell)
+        named |= _images_of(place.rows()) | _images_of(place.dropped())
     for path in images:
         if path.name not in named:
             try:
@@ -331,16 +316,10 @@ def build_provenance(folder: Path) -> dict[str, Any]:
         # A manifest has tuples as lists. Of a step that is not known here all settings are listed.
         defaults = {f.name: list(f.default) if isinstance(f.default, tuple) else f.default for f in settings}
         chosen = {k: v for k, v in record.settings.items() if k not in defaults or v != defaults[k]}
-        listed.append(
-            {
-                "name": record.step,
-                "summary": "" if entry is None else entry.summary,
-                "settings": {name: _without_folder(value) for name, value in chosen.items()},
-                "rows_in": record.rows_in,
-                "rows_out": record.rows_out,
-                "dropped": dict(record.dropped),
-            }
-        )
+        summary = "" if entry is None else entry.summary
+        chosen = {name: _without_folder(value) for name, value in chosen.items()}
+        counts = {"rows_in": record.rows_in, "rows_out": record.rows_out, "dropped": dict(record.dropped)}
+        listed.append({"name": record.step, "summary": summary, "settings": chosen, **counts})
     return {
         "method": f"Built by counterfoil in {len(records)} steps with seed {records[0].seed}.",
         "steps": listed,

@@ -125,9 +125,8 @@ class PoolingState:
         codes = np.concatenate(parts)
         gains = np.asarray(judge(table), dtype=np.float64)
         if gains.shape != codes.shape:
-            raise InputError(
-                "the judge gave other pairs", given=f"{gains.shape} gains", allowed=f"{codes.shape}"
-            )
+            given = f"{gains.shape} gains"
+            raise InputError("the judge gave other pairs", given=given, allowed=f"{codes.shape}")
         self.tables.append(
             table.set_column(0, "pair", pa.array(codes))
             .append_column("gain", pa.array(gains, from_pandas=True))

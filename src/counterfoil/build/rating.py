@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.contrasts import Contrasts
 from counterfoil.benchmarks.records import Caption, Image, caption_key, image_key
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
-from counterfoil.build.refinement import accuracies
 from counterfoil.build.step import StepContext, codes_of
 from counterfoil.engine.session import score_items
 from counterfoil.errors import DataError, InputError
@@ -32,22 +31,8 @@ NEGATIVE = "negative_"
 _NO_IMAGE = Image("no image")
 
 
-def score_column(name: str, caption_column: str) -> str:
-    """The column of a scorer's scores of a column of captions: `vera` and `negative_vera`."""
-    return caption_column.removesuffix("caption") + name
-
-
 def looks(scorer: Any) -> bool:
     return "learns" not in abilities(scorer) and "images" in getattr(scorer, "needs", ("images", "captions"))
-
-
-def texts_of(rows: pa.Table, column: str) -> list[str]:
-    """A column of captions; raises `DataError` naming the first row without one."""
-    cells: list[str | None] = rows[column].to_pylist()
-    for id_, cell in zip(rows["id"], cells, strict=True) if rows[column].null_count else ():
-        if cell is None:
-            raise DataError(f"no {column}", where=f"row '{id_}'", hint="drop such rows first")
-    return [cell or "" for cell in cells]
 
 
 def clusters_of(rows: pa.Table) -> NDArray[np.int64]:
@@ -96,6 +81,11 @@ def learned_scores(
     )
     scores = scorer.answer(pairs)
     return scores[::2], scores[1::2]
+
+
+def accuracies(gaps: Float[ndarray, "*rows"]) -> Float[ndarray, "*rows"]:
+    """1 where a gap is above 0, 1/2 where it is 0, else 0."""
+    return (1 + np.sign(np.asarray(gaps, dtype=np.float64))) / 2
 
 
 @dataclass(frozen=True, eq=False)

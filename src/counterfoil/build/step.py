@@ -99,9 +99,8 @@ class StepContext:
         return path
 
     def _find(self, cell: str) -> Path | None:
-        folders = [self.images] if self.photos is None else [self.images, self.photos]
         outside = None
-        for folder in folders:
+        for folder in filter(None, (self.images, self.photos)):
             try:
                 if (folder / cell).is_file():
                     return image_path(cell, folder, where=self.step or "the build")
@@ -243,17 +242,10 @@ class Generated:
 
 def with_generated(rows: pa.Table, target: str, generated: Sequence[Generated]) -> pa.Table:
     """The rows with what was made for each in the column `target`, and the columns that say how."""
-    cells = [(one.cell, one.by, one.row, one.seed) for one in generated]
-    columns = zip(*cells, strict=True) if cells else [()] * 4
-    kinds = (pa.string(), pa.string(), pa.string(), pa.int64())
-    for name, column, kind in zip(Generated.names(target), columns, kinds, strict=True):
-        rows = with_column(rows, name, pa.array(column, kind))
-    return rows
-
-
-def split_generated(rows: pa.Table, generated: Sequence[Generated]) -> tuple[pa.Table, pa.Table]:
-    """The rows for which something was made, and the others with the reason."""
-    return split_rows(rows, [one.cell is not None for one in generated], [one.reason for one in generated])
+    *texts, seed = Generated.names(target)
+    cells = zip(*((one.cell, one.by, one.row) for one in generated), strict=True) if generated else [()] * 3
+    rows = with_texts(rows, dict(zip(texts, cells, strict=True)))
+    return with_column(rows, seed, pa.array([one.seed for one in generated], pa.int64()))
 
 
 def codes_of(column: pa.Array | pa.ChunkedArray) -> tuple[NDArray[np.int64], list[Any]]:
@@ -269,16 +261,37 @@ def order_by(**keys: Any) -> NDArray[np.int64]:
     return np.asarray(order.to_numpy(), dtype=np.int64)
 
 
+def ranks(group: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The place of each row among those of its group, counted from 0, where rows come in this order."""
+    sizes, places = np.bincount(group), np.empty(len(group), dtype=np.int64)
+    by_group = order[np.argsort(group[order], kind="stable")]
+    places[by_group] = np.arange(len(group)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return places
+
+
 def check_columns(step: Step, rows: pa.Table, *, where: object) -> None:
     """Raise `DataError` where rows lack a column that the step reads, or ids are missing or not unique."""
-    lacking = [name for name in ("id", *step.requires) if name not in rows.column_names]
-    if lacking:
-        raise DataError(
-            f"no column '{lacking[0]}', which '{step.name}' reads",
-            where=where,
-            given=", ".join(rows.column_names),
-            hint=f"put a step that makes '{lacking[0]}' before it",
-        )
-    ids = rows["id"]
-    if ids.null_count or len(pc.unique(ids)) != len(rows):
+    for name in ("id", *step.requires):
+        if name not in rows.column_names:
+            raise DataError(
+                f"no column '{name}', which '{step.name}' reads",
+                where=where,
+                given=", ".join(rows.column_names),
+                hint=f"put a step that makes '{name}' before it",
+            )
+    check_ids(rows, where=where)
+
+
+def check_ids(rows: pa.Table, *, where: object) -> None:
+    if rows["id"].null_count or len(pc.unique(rows["id"])) != len(rows):
         raise DataError("ids are not unique", where=where, hint="give every row an id of its own")
+
+
+def filled(rows: pa.Table, names: Sequence[str], *, where: object) -> list[list[str]]:
+    """The cells of columns of texts; raises `DataError` for the first row without one."""
+    columns = [rows[name].to_pylist() for name in names]
+    for name, cells in zip(names, columns, strict=True):
+        row = next((row for row, cell in enumerate(cells) if not cell), None)
+        if row is not None:
+            raise DataError(f"a row without {name}", where=f"{where}, row '{rows['id'][row].as_py()}'")
+    return columns

@@ -41,14 +41,6 @@ class StepRecord(Stored):
     others: dict[str, str] = Field(repr=False)
     waits: str
 
-    @property
-    def rows(self) -> str:
-        return self.tables[ROWS]
-
-    @property
-    def is_empty(self) -> bool:
-        return self.rows_in > 0 and self.rows_out == 0
-
 
 @dataclass(frozen=True)
 class StepFolder:
@@ -147,7 +139,8 @@ def digests_of_files(step: Step) -> dict[str, str]:
         if path.is_file():
             digests[name] = digest_file(path)
         elif path.is_dir():
-            digests[name] = listing(path)
+            sizes = [[relative, file.stat().st_size] for relative, file in _inside(path)]
+            digests[name] = digest_value(sizes)
     for path in existing_paths(name for _, name in names_in_settings(step, "model")):
         if path.is_file():
             digests[str(path)] = _content(path)
@@ -156,19 +149,12 @@ def digests_of_files(step: Step) -> dict[str, str]:
     return digests
 
 
-def listing(folder: Path) -> str:
-    """The digest of the names and sizes of the files in a folder."""
-    return digest_value([[relative, file.stat().st_size] for relative, file in _inside(folder)])
-
-
 def check_files(step: Step, *, where: object) -> None:
     """Raise `DataError` where a setting names a file or a folder, by its look, that does not exist."""
     for key, name in names_in_settings(step, "file"):
-        path = Path(name)
+        path, place = Path(name), f"{where}, {key}"
         if (path.suffix.lower() in EXTENSIONS or len(path.parts) > 1) and not path.exists():
-            raise DataError(
-                "no such file or folder", where=f"{where}, {key}", given=name, hint="check the path"
-            )
+            raise DataError("no such file or folder", where=place, given=name, hint="check the path")
 
 
 def _inside(folder: Path) -> list[tuple[str, Path]]:

@@ -4,7 +4,7 @@ import shlex
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,9 +19,9 @@ from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.benchmarks.tables import memory_table
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build import pipeline
-from counterfoil.build.rows import plain_table, read_rows
 from counterfoil.build.step import REASON, Output, StepContext, check_columns
 from counterfoil.build.step_folder import StepFolder, StepRecord, check_files
+from counterfoil.build.steps.read import plain_table, read_rows
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import from_text
@@ -120,7 +120,14 @@ class BuildResult(Tabular):
     @property
     def tables(self) -> list[Table]:
         """The funnel: rows in and out of every step, and the most frequent reasons."""
-        return [funnel(self.recipe.title, self.build.records)]
+        rows = []
+        for record in self.build.records:
+            reasons = [f"{count:,} {reason}" for reason, count in record.dropped.items()]
+            more = f", {len(reasons) - 3} more reasons" if len(reasons) > 3 else ""
+            dropped = Cell(", ".join(reasons[:3]) + more)
+            rows.append((record.label, f"{record.rows_in:,}", f"{record.rows_out:,}", dropped))
+        columns = [Column("in"), Column("out"), Column("dropped", align="left")]
+        return [Table.of(self.recipe.title, "step", columns, rows)]
 
     @property
     def notes(self) -> list[str]:
@@ -155,17 +162,11 @@ class StepResult(Tabular):
     rows_in: int
     output: Output
 
-    rows_by = declared(
-        row="those that were kept or made",
-        dropped="those that were dropped",
-    )
+    rows_by = declared(row="those that were kept or made", dropped="those that were dropped")
 
     def _rows(self, by: str) -> pa.Table:
-        if by == "row":
-            return self.output.kept
-        return (
-            self.output.dropped if self.output.dropped is not None else self.output.kept.schema.empty_table()
-        )
+        rows, dropped = self.output.kept, self.output.dropped
+        return rows if by == "row" else rows.schema.empty_table() if dropped is None else dropped
 
     @property
     def tables(self) -> list[Table]:
@@ -192,19 +193,6 @@ class StepResult(Tabular):
             "dropped": self.output.reasons,
             "facts": dict(self.output.facts),
         }
-
-
-def funnel(title: str, records: Sequence[Any]) -> Table:
-    """Steps with rows in and out and why rows were dropped."""
-    rows = []
-    for record in records:
-        reasons = [f"{count:,} {reason}" for reason, count in record.dropped.items()]
-        more = f", {len(reasons) - 3} more reasons" if len(reasons) > 3 else ""
-        rows.append(
-            (record.label, f"{record.rows_in:,}", f"{record.rows_out:,}", Cell(", ".join(reasons[:3]) + more))
-        )
-    columns = [Column("in"), Column("out"), Column("dropped", align="left")]
-    return Table.of(title, "step", columns, rows)
 
 
 @job(outputs="json")
@@ -259,7 +247,7 @@ def build_benchmark(
     feedback = feedback_of(options)
     with guarded("build", overwrite=overwrite) as outputs, ExitStack() as shown:
         check_writable(out, folder=True)
-        outputs.folder(output_folder(out))
+        outputs.folder(Folder(out, FILES, is_build, alone=True))
         for label, step in zip(recipe.labels, recipe.steps, strict=True):
             check_files(step, where=f"step {label}")
         work = _work(out, options, feedback, shown.enter_context(feedback.progress()), seed=recipe.seed)
@@ -376,13 +364,7 @@ def nothing() -> pa.Table:
 
 def is_build(folder: Path) -> bool:
     """Whether steps of a build were finished in the folder."""
-    steps = (folder / "steps").iterdir() if (folder / "steps").is_dir() else ()
-    return any(StepFolder(step).is_finished for step in steps)
-
-
-def output_folder(out: Path) -> Folder:
-    """The folder of a build as an output of a command."""
-    return Folder(out, FILES, is_build, alone=True)
+    return any(StepFolder(step).is_finished for step in (folder / "steps").glob("*"))
 
 
 def _work(
@@ -400,18 +382,14 @@ def _work(
     plain = Options(device=options["device"], precision=options["precision"], seed=seed)
 
     def scorer(name: str, settings: Mapping[str, str]) -> Any:
-        scorer_options = replace(
-            plain, settings=dict(settings), api_key=key if name.startswith("chat:") else ""
-        )
-        return catalog.scorer(name, scorer_options, memory=session.folder)
+        own_key = key if name.startswith("chat:") else ""
+        own = replace(plain, settings=dict(settings), api_key=own_key)
+        return catalog.scorer(name, own, memory=session.folder)
 
     def benchmark(name: str, data: Path | None, images: Path | None) -> Any:
         if data is None and images is None and not Path(name).exists() and name not in catalog.benchmarks():
-            raise DataError(
-                "no such file, folder or benchmark",
-                where=name,
-                allowed="a table, captions in COCO's layouts, a benchmark's name or folder, or 'world'",
-            )
+            allowed = "a table, captions in COCO's layouts, a benchmark's name or folder, or 'world'"
+            raise DataError("no such file, folder or benchmark", where=name, allowed=allowed)
         return catalog.benchmark(name, data=data, images=images, counts=False)
 
     return StepContext(folder, seed, session, images, step, scorer, benchmark, options["device"])
@@ -422,11 +400,7 @@ _KEPT, _PER_REASON, _DROPPED = 4, 2, 12
 
 
 def build_report(
-    recipe: pipeline.BuildRecipe,
-    build: pipeline.Build,
-    work: StepContext,
-    *,
-    command: str,
+    recipe: pipeline.BuildRecipe, build: pipeline.Build, work: StepContext, *, command: str
 ) -> str:
     """The page as HTML."""
     pairs = zip(build.records, build.folders, strict=True)
@@ -472,12 +446,9 @@ def _example(rows: pa.Table, at: int, work: StepContext) -> RowExample:
     row = rows.slice(at, 1).to_pylist()[0]
     images = {}
     for column in IMAGE_ROLES:
-        cell = row.get(column)
-        if cell:
-            try:
+        with suppress(DataError):
+            if cell := row.get(column):
                 images[column] = Image(cell, FileSource(work.image_file(cell)))
-            except DataError:
-                continue
     originals = [f"{role}_original" for role in CAPTION_ROLES if row.get(f"{role}_original") != row.get(role)]
     texts = {name: row[name] for name in (*CAPTION_ROLES, *originals, "subset") if row.get(name)}
     return RowExample(

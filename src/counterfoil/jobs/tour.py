@@ -43,13 +43,8 @@ SCORERS = {
     "blind": "learns from the other questions' captions and sees no picture",
     "people": "simulated people, three answers to each question",
 }
-_BENCHMARK, _TRAINING, _CAMPAIGN, _ANSWERS, _CAPTIONS = (
-    "benchmark",
-    "training",
-    "campaign",
-    "answers.parquet",
-    "captions.csv",
-)
+_BENCHMARK, _TRAINING, _CAMPAIGN = "benchmark", "training", "campaign"
+_ANSWERS, _CAPTIONS = "answers.parquet", "captions.csv"
 #: The recipe, the captions of a step, and the folder of each network.
 _NETWORKS = {"pairs": ("coco", 64), "negatives": ("trohn-text", 32)}
 _MIX = {"able": 0.8, "careless": 0.2}
@@ -58,7 +53,7 @@ _LR = 1.5e-3
 
 @dataclass(frozen=True)
 class TourSizes:
-    """How large the parts of a tour are."""
+    """How large the parts of a tour are, which takes about a minute."""
 
     questions: int = 280
     rows: int = 3000
@@ -68,7 +63,6 @@ class TourSizes:
     pixels: int = 128
 
 
-#: About a minute.
 SIZES = TourSizes()
 
 
@@ -127,63 +121,51 @@ def demo(
 def commands(sizes: TourSizes, seed: int, question: str) -> dict[str, tuple[str, ...]]:
     """The commands of each part, to be run in the tour's folder; `question` is the one that is explained."""
     seeded = f" --seed {seed}" if seed else ""
-    measuring = [
-        f"counterfoil world build choices --n {sizes.questions} --size {sizes.pixels} --out {_BENCHMARK} "
-        "--overwrite",
-        f"counterfoil world build training --kind trohn-text --n {sizes.rows} --out {_TRAINING} --overwrite",
+    mix = ",".join(f"{kind}={share}" for kind, share in _MIX.items())
+    measure = [
+        f"world build choices --n {sizes.questions} --size {sizes.pixels} --out {_BENCHMARK} --overwrite",
+        f"world build training --kind trohn-text --n {sizes.rows} --out {_TRAINING} --overwrite",
     ]
     for name, (recipe, batch) in _NETWORKS.items():
-        measuring.append(
-            f"counterfoil train {recipe} --model small --data {_TRAINING} --steps {sizes.steps} "
+        measure.append(
+            f"train {recipe} --model small --data {_TRAINING} --steps {sizes.steps} "
             f"--batch-size {batch} --lr {_LR}{seeded} --out models/{name}"
         )
-    for name, (scorer, more) in _asked().items():
+    for name, (scorer, more) in _ASKED.items():
         given = "".join(f" --set {key}={value}" for key, value in more.items())
-        measuring.append(f"counterfoil evaluate {scorer} {_BENCHMARK}{given} --out runs/{name}")
-    mix = ",".join(f"{kind}={share}" for kind, share in _MIX.items())
-    return {
-        "measure": tuple(measuring),
-        "build": (
-            f"counterfoil build sugarcrepe --from {_CAPTIONS} --images {_BENCHMARK}/images --out built",
-        ),
-        "ask": (
-            f"counterfoil annotate create choose --from {_BENCHMARK} --out {_CAMPAIGN} --overwrite",
-            f"counterfoil annotate simulate {_CAMPAIGN} --people {sizes.people} --mix {mix} --out {_ANSWERS} "
-            "--overwrite",
-            f"counterfoil annotate agreement {_ANSWERS} --campaign {_CAMPAIGN}",
-        ),
-        "explain": (
-            f"counterfoil explain models/pairs {_BENCHMARK} --questions {question} --html explain.html "
-            "--overwrite",
-        ),
-        "compare": ("counterfoil compare runs/* --html compare.html --overwrite",),
+        measure.append(f"evaluate {scorer} {_BENCHMARK}{given} --out runs/{name}")
+    parts = {
+        "measure": measure,
+        "build": [f"build sugarcrepe --from {_CAPTIONS} --images {_BENCHMARK}/images --out built"],
+        "ask": [
+            f"annotate create choose --from {_BENCHMARK} --out {_CAMPAIGN} --overwrite",
+            f"annotate simulate {_CAMPAIGN} --people {sizes.people} --mix {mix} --out {_ANSWERS} --overwrite",
+            f"annotate agreement {_ANSWERS} --campaign {_CAMPAIGN}",
+        ],
+        "explain": [
+            f"explain models/pairs {_BENCHMARK} --questions {question} --html explain.html --overwrite"
+        ],
+        "compare": ["compare runs/* --html compare.html --overwrite"],
     }
+    return {part: tuple(f"counterfoil {line}" for line in lines) for part, lines in parts.items()}
 
 
-def _asked() -> dict[str, tuple[str, Mapping[str, str]]]:
-    """The scorer of each run, and its settings."""
-    scorers: dict[str, tuple[str, Mapping[str, str]]] = {name: (f"models/{name}", {}) for name in _NETWORKS}
-    return scorers | {
-        "blind": ("blind:learned", {}),
-        "people": (f"people:{_ANSWERS}", {"campaign": _CAMPAIGN}),
-    }
+#: The scorer of each run, and its settings.
+_ASKED: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    **{name: (f"models/{name}", {}) for name in _NETWORKS},
+    "blind": ("blind:learned", {}),
+    "people": (f"people:{_ANSWERS}", {"campaign": _CAMPAIGN}),
+}
 
 
-def tour(
-    out: str | Path,
-    *,
-    seed: int = 0,
-    overwrite: bool = False,
-    feedback: Feedback = SILENT,
-) -> Tour:
+def tour(out: str | Path, *, seed: int = 0, overwrite: bool = False, feedback: Feedback = SILENT) -> Tour:
     """The tour in the folder `out`; one that was stopped begins again but for its trainings, which go on.
 
     Raises `MissingExtraError` without the extra `demo`, `InputError` where `out` holds something else.
     """
     out = Path(out)
     check_writable(out, folder=True)
-    needed = ("torch", "lightning_fabric", "safetensors", "matplotlib", "sqlalchemy", "HanTa")
-    for library in needed:
+    for library in ("torch", "lightning_fabric", "safetensors", "matplotlib", "sqlalchemy", "HanTa"):
         if find_spec(library) is None:
             raise MissingExtraError(library, "demo")
     expected = {"tour": __version__, "seed": seed}
@@ -200,8 +182,14 @@ def tour(
         for part in ("world", "ask", "learn", "measure", "build", "compare", "explain"):
             getattr(parts, part)()
         with feedback.busy("writing the page"):
-            path = Path(REPORT)
-            write_text(path, parts.page())
+            page = tour_page.page(
+                parts.compared.comparisons[0],
+                called=SCORERS,
+                commands=commands(parts.sizes, seed, parts.question),
+                seconds=parts.seconds,
+                **parts.shown,
+            )
+            write_text(Path(REPORT), page)
     return Tour(out / REPORT, parts.compared, parts.seconds, perf_counter() - began)
 
 
@@ -216,6 +204,11 @@ class _Making:
     #: What the page has of each part.
     shown: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def _alone(self) -> dict[str, Any]:
+        """Here and now, with progress alone: what a job notes about itself would say little here."""
+        return {"workers": 0, "cache": None, "feedback": replace(self.feedback, note=ignore, remark=ignore)}
+
     @contextmanager
     def _timed(self, part: str, message: str) -> Iterator[None]:
         began = perf_counter()
@@ -226,18 +219,15 @@ class _Making:
 
     def world(self) -> None:
         """A benchmark, rows to learn from, and a table of captions."""
-        sizes = self.sizes
-        with (
-            self._timed("drawing", "drew a benchmark and rows to learn from"),
-            self.feedback.progress() as at,
-        ):
+        sizes, message = self.sizes, "drew a benchmark and rows to learn from"
+        with self._timed("drawing", message), self.feedback.progress() as at:
             benchmarks.save(choices(sizes.questions, size=sizes.pixels, progress=at), _BENCHMARK, progress=at)
             rows = training(sizes.rows, kind="trohn-text", progress=at)
             save_training(rows, Path(_TRAINING), progress=at)
         self.benchmark = benchmarks.load(_BENCHMARK)
         captions, images = self.benchmark.listed.slots()
         shown = [self.benchmark.images[at].source for at in images[: sizes.captions, 0]]
-        files = [image_source.path.name for image_source in shown if isinstance(image_source, FileSource)]
+        files = [source.path.name for source in shown if isinstance(source, FileSource)]
         texts = [self.benchmark.captions[at].text for at in captions[: sizes.captions, 0]]
         write_csv(_CAPTIONS, pa.table({"image": files, "caption": texts}))
 
@@ -258,13 +248,8 @@ class _Making:
         self.shown["people"] = Campaigned(
             people=people,
             answers=simulated.simulation.counts.answers,
-            labels=tuple(
-                (outcome.model, outcome.right, outcome.low, outcome.high, outcome.items)
-                for outcome in simulated.labels
-            ),
-            kinds=tuple(
-                (outcome.kind, outcome.worked, outcome.right, outcome.flagged) for outcome in simulated.kinds
-            ),
+            labels=tuple((of.model, of.right, of.low, of.high, of.items) for of in simulated.labels),
+            kinds=tuple((of.kind, of.worked, of.right, of.flagged) for of in simulated.kinds),
             raw=agreed["raw"],
             alpha=(agreed["alpha"], agreed["alpha_low"], agreed["alpha_high"]),
         )
@@ -273,60 +258,43 @@ class _Making:
         """Two networks."""
         for name, (recipe, batch) in _NETWORKS.items():
             with self._timed("training", f"trained the network '{name}'"):
-                train_model(
-                    recipe,
-                    "small",
-                    Path(_TRAINING),
-                    out=Path("models", name),
-                    workers=0,
-                    steps=self.sizes.steps,
-                    batch_size=batch,
-                    lr=_LR,
-                    seed=self.seed,
-                    cache=None,
-                    feedback=self._quiet,
-                )
+                how: dict[str, Any] = {
+                    "steps": self.sizes.steps,
+                    "batch_size": batch,
+                    "lr": _LR,
+                    **self._alone,
+                }
+                train_model(recipe, "small", Path(_TRAINING), out=Path("models", name), seed=self.seed, **how)
 
     def measure(self) -> None:
         """A run of every scorer, and all of them compared."""
         with self._timed("measuring", f"measured {len(SCORERS)} scorers"):
-            for name, (scorer, settings) in _asked().items():
-                out = Path("runs", name)
-                evaluate(
-                    scorer,
-                    _BENCHMARK,
-                    out=out,
-                    settings=settings,
-                    cache=None,
-                    workers=0,
-                    feedback=self._quiet,
-                )
+            for name, (scorer, settings) in _ASKED.items():
+                evaluate(scorer, _BENCHMARK, out=Path("runs", name), settings=settings, **self._alone)
 
     def build(self) -> None:
         """Negatives for the captions of a table."""
         settings = {"read.source": _CAPTIONS, "read.images": f"{_BENCHMARK}/images"}
         with self._timed("building", "built negatives for captions"):
-            built = build_benchmark(
-                "sugarcrepe", Path("built"), settings=settings, workers=0, cache=None, feedback=self._quiet
-            )
+            built = build_benchmark("sugarcrepe", Path("built"), settings=settings, **self._alone)
         folders = built.build.folders
-        steps = [
+        steps = (
             StepSection(record.label, "", record.rows_in, record.rows_out, record.dropped, {}, record.facts)
             for record in built.build.records
-        ]
+        )
+        dropped = (row for folder in folders for row in folder.dropped().slice(0, 200).to_pylist())
         self.shown["built"] = Built(
             captions=self.sizes.captions,
             steps=tuple(steps),
             kept_rows=tuple(folders[-1].rows().slice(0, 200).to_pylist()),
-            dropped_rows=tuple(
-                row for folder in folders for row in folder.dropped().slice(0, 200).to_pylist()
-            ),
+            dropped_rows=tuple(dropped),
         )
 
     def compare(self) -> None:
         """All runs side by side."""
         with self._timed("comparing", "compared them"):
-            comparison = compare([Path("runs", name) for name in sorted(SCORERS)], feedback=self._quiet)
+            runs = [Path("runs", name) for name in sorted(SCORERS)]
+            comparison = compare(runs, feedback=self._alone["feedback"])
             self.compared = comparison.with_images(data=Path(_BENCHMARK))
             self.compared.to_html("compare.html", overwrite=True)
 
@@ -341,28 +309,6 @@ class _Making:
         differ = np.array([one != other for one, other in zip(words[::2], words[1::2], strict=True)])
         self.question = self.benchmark.questions.ids[int(np.lexsort((lead, differ, wanted))[-1])]
         with self._timed("explaining", "explained one wrong answer"):
-            explanation = explain(
-                "models/pairs",
-                _BENCHMARK,
-                questions=[self.question],
-                cache=None,
-                workers=0,
-                feedback=self._quiet,
-            )
+            explanation = explain("models/pairs", _BENCHMARK, questions=[self.question], **self._alone)
             explanation.to_html("explain.html", overwrite=True)
         self.shown["explained"] = explanation.questions[0]
-
-    def page(self) -> str:
-        """The page of all of it."""
-        return tour_page.page(
-            self.compared.comparisons[0],
-            called=SCORERS,
-            commands=commands(self.sizes, self.seed, self.question),
-            seconds=self.seconds,
-            **self.shown,
-        )
-
-    @property
-    def _quiet(self) -> Feedback:
-        """Progress alone: what a job notes about itself would say little here."""
-        return replace(self.feedback, note=ignore, remark=ignore)

@@ -122,33 +122,24 @@ def build_world(
             raise InputError(f"{flag} does not go with '{what}'", hint="see 'counterfoil world build --help'")
     kind = options["kind"]
     number = kind_of.number if n is None else n
-    with (
-        guarded("world build", overwrite=overwrite) as outputs,
-        feedback_of(options).progress() as progress,
-    ):
+    guard = guarded("world build", overwrite=overwrite)
+    with guard as outputs, feedback_of(options).progress() as progress:
         check_writable(out, folder=True)
         names = (TRAIN, VALIDATION) if what == "training" else benchmark_folders.FILES
         outputs.folder(Folder(out, names, alone=True))
         if what == "training":
-            rows = training(
-                number,
-                kind=kind or "trohn-img",
-                seed=seed,
-                size=size or _TRAINING_SIZE,
-                failure=options["failure"] or 0.0,
-                progress=progress,
-            )
-            halves = save_training(rows, out, progress=progress)
-            lines = [
-                "{:,} rows to learn from and {:,} for validation ".format(*halves)
-                + f"({', '.join(rows.rows)}): {out}"
-            ]
+            drawing: dict[str, Any] = {"seed": seed, "size": size or _TRAINING_SIZE, "progress": progress}
+            failure = options["failure"] or 0.0
+            rows = training(number, kind=kind or "trohn-img", failure=failure, **drawing)
+            learn, held = save_training(rows, out, progress=progress)
+            columns = ", ".join(rows.rows)
+            lines = [f"{learn:,} rows to learn from and {held:,} for validation ({columns}): {out}"]
             if kind in (None, "trohn-img"):
                 wrong = rows.groupings["faithful"].count("no")
                 lines.append(f"{wrong:,} of {len(rows):,} negative images do not show their captions")
             return Drawn(out, tuple(lines))
         style = style or "natural"
-        drawing: dict[str, Any] = {"seed": seed, "size": size or _SIZE, "progress": progress}
+        drawing = {"seed": seed, "size": size or _SIZE, "progress": progress}
         if what == "quads":
             # Positives natural and negatives synthetic, as in BiVLC.
             both = ("natural", "synthetic") if style == "mixed" else (style, style)
@@ -159,13 +150,10 @@ def build_world(
                 drawing["captions_each"] = captions_each or kind_of.captions_each
             benchmark = kind_of.draw(number, style=style, **drawing)
         benchmark_folders.save(benchmark, out, progress=progress)
-    right = ""
-    if benchmark.questions.directed:
-        right = f", {amount(int(right_answers(benchmark.gallery.t2i).sum()), 'true pair')}"
     images = amount(len(benchmark.images), "clip" if what == "clips" else "picture")
-    counts = f"{amount(len(benchmark), kind_of.noun)}{kind_of.rated}, {images}"
-    counts += f", {amount(len(benchmark.captions), 'caption')}"
-    return Drawn(
-        out,
-        (f"{counts}{right}: {out}", f"measure a scorer on it: counterfoil evaluate {kind_of.scorer} {out}"),
-    )
+    counts = [amount(len(benchmark), kind_of.noun) + kind_of.rated, images]
+    counts.append(amount(len(benchmark.captions), "caption"))
+    if benchmark.questions.directed:
+        counts.append(amount(int(right_answers(benchmark.gallery.t2i).sum()), "true pair"))
+    measured = f"measure a scorer on it: counterfoil evaluate {kind_of.scorer} {out}"
+    return Drawn(out, (f"{', '.join(counts)}: {out}", measured))

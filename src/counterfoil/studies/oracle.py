@@ -15,7 +15,7 @@ from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import DataError, UnknownNameError
 from counterfoil.models.base import DEFAULT, Ability, Identity, Options, reject_unused_options, text_of
 from counterfoil.models.baselines import Random
-from counterfoil.world.drawings import Animation, LazyDrawing
+from counterfoil.world.painting import Animation, LazyDrawing
 from counterfoil.world.ratings import GradedDrawing, grade, level
 from counterfoil.world.truth import matches, read
 

@@ -3,12 +3,12 @@ from .captions import Meaning as Meaning
 from .captions import Phrase as Phrase
 from .captions import describe as describe
 from .captions import text as text
-from .drawings import Animation as Animation
 from .edits import SUBSETS as SUBSETS
 from .edits import Contrast as Contrast
 from .edits import edit as edit
 from .generator import imagine as imagine
 from .painting import STYLES as STYLES
+from .painting import Animation as Animation
 from .painting import draw as draw
 from .painting import draw_many as draw_many
 from .painting import encode as encode

@@ -5,7 +5,7 @@ known.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
 from typing import Unpack
@@ -21,13 +21,13 @@ from counterfoil.benchmarks.readers.questions import search
 from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.references import References
 from counterfoil.benchmarks.videos import Video
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.inputs.limits import check_amount, check_room
 from counterfoil.world import ratings, sample
 from counterfoil.world.captions import OPENINGS, Meaning, describe, text
-from counterfoil.world.drawings import MOTIONS, Animation, moving
-from counterfoil.world.edits import SUBSETS, edit
-from counterfoil.world.ratings import GRADES, in_order, share, words
+from counterfoil.world.edits import SUBSETS, edit, with_things
+from counterfoil.world.painting import Animation
+from counterfoil.world.ratings import GRADES, REFERENCES, in_order, share, words
 from counterfoil.world.sample import (
     DrawingOptions,
     DrawingSettings,
@@ -38,7 +38,7 @@ from counterfoil.world.sample import (
     silent,
     stream,
 )
-from counterfoil.world.scenes import Scene, one_of, sample_scene
+from counterfoil.world.scenes import Scene, one_of, place, sample_scene
 from counterfoil.world.truth import positives
 
 #: Tries at another sentence for a scene before it is given up.
@@ -74,20 +74,13 @@ def gallery(
         hint="draw a smaller gallery",
     )
     caption, image = np.nonzero(positives(meanings, scenes))
-    names = [f"caption-{i:05d}" for i in range(len(meanings))]
-    pictures, source = items.images(drawing), drawing.source
-    return from_searches(
-        card_of("world-gallery", n + len(meanings)).model_copy(update={"counts": {}}),
-        pictures,
-        items.captions(),
-        owners,
-        (
-            search(np.arange(n), (image, caption), names=[i.id for i in pictures], where=source),
-            search(np.arange(len(meanings)), (caption, image), names=names, where=source),
-        ),
-        source=source,
-        path=None,
+    pictures, captions, source = items.images(drawing), items.captions(), drawing.source
+    sides = (pictures, (image, caption)), (captions, (caption, image))
+    i2t, t2i = (
+        search(np.arange(len(of)), pairs, names=[one.id for one in of], where=source) for of, pairs in sides
     )
+    card = card_of("world-gallery", n + len(meanings)).model_copy(update={"counts": {}})
+    return from_searches(card, pictures, captions, owners, (i2t, t2i), source=source, path=None)
 
 
 def described(
@@ -102,15 +95,11 @@ def described(
         if items.image(scene, style) < len(scenes):
             continue
         scenes.append(scene)
-        captions = 0
         for _ in range(_TRIES * captions_each):
             meaning = describe(scene, rng)
-            n_texts = len(items.texts)
-            items.caption(text(meaning, opening=one_of(OPENINGS, rng)))
-            if len(items.texts) > n_texts:
+            if items.caption(text(meaning, opening=one_of(OPENINGS, rng))) == len(meanings):
                 meanings.append(meaning)
-                captions += 1
-            if captions == captions_each:
+            if len(meanings) == captions_each * len(scenes):
                 break
         else:
             raise InputError(
@@ -121,8 +110,72 @@ def described(
     return scenes, meanings, items
 
 
-#: References of a clip.
-REFERENCES = 5
+#: A thing comes or goes over an edge, crosses the sheet, or the scene changes in the middle.
+MOTIONS = ("enters", "leaves", "left", "right", "up", "down", "changes")
+#: Frames of a clip; a quarter of them at the begin and at the end is still.
+FRAMES = 16
+#: Where a thing is that has not come yet, or has gone: off the sheet by this much.
+_OFF = 0.25
+#: The column or row that a crossing starts from, and the one that it ends in.
+_CROSSINGS = {"right": (0, 2), "left": (2, 0), "down": (0, 2), "up": (2, 0)}
+
+
+def moving(motion: str, rng: np.random.Generator) -> tuple[Scene, ...]:
+    """The scene of each frame of a clip of the kind `motion`, one of `MOTIONS`; two or three things.
+
+    >>> clip = moving("enters", np.random.default_rng(0))
+    >>> len(clip[-1].things) - len(clip[0].things)
+    1
+    """
+    if motion not in MOTIONS:
+        raise UnknownNameError("motion", motion, MOTIONS)
+    while True:
+        # Nothing is hollow: what crosses a ring would be inside it for a moment.
+        scene = sample_scene(rng, fewest=2, most=3, containers=0.0)
+        if motion != "changes":
+            scenes = _moves(scene, motion, rng)
+        else:
+            # One scene up to the middle, then the same after one edit.
+            contrast = edit(scene, one_of(SUBSETS, rng), rng)
+            halves = () if contrast is None else contrast.scenes
+            scenes = tuple(half for half in halves for _ in range(FRAMES // 2)) or None
+        if scenes is not None:
+            return scenes
+
+
+def _moves(scene: Scene, motion: str, rng: np.random.Generator) -> tuple[Scene, ...] | None:
+    """The first thing moves along its row or column, which must be free."""
+    mover, others = scene.things[0], scene.things[1:]
+    if motion in _CROSSINGS:
+        # From one side of the sheet to the other.
+        start, stop = (place(rng, (at, at)) for at in _CROSSINGS[motion])
+        across = motion in ("left", "right")
+        ways = [[(x, mover.y) if across else (mover.x, y) for x, y in (start, stop)]]
+    else:
+        # From off the sheet to where the thing lies.
+        edges = [(-_OFF, mover.y), (1 + _OFF, mover.y), (mover.x, -_OFF), (mover.x, 1 + _OFF)]
+        ways = [[edge, (mover.x, mover.y)] for edge in edges]
+    # Ways on which nothing lies nearer than half a cell.
+    free = []
+    for way in ways:
+        (left, top), (right, foot) = np.min(way, axis=0) - 0.16, np.max(way, axis=0) + 0.16
+        if not any(left < other.x < right and top < other.y < foot for other in others):
+            free.append(way)
+    if not free:
+        return None
+    path = free[0] if motion in _CROSSINGS else one_of(free, rng)
+    (x0, y0), (x1, y1) = path[::-1] if motion == "leaves" else path
+    scenes = []
+    # Still, moving evenly, still.
+    for number in range(FRAMES):
+        at = min(1.0, max(0.0, (number - FRAMES // 4 + 1) / (FRAMES // 2)))
+        x, y = round(x0 + at * (x1 - x0), 3), round(y0 + at * (y1 - y0), 3)
+        moved = replace(mover, x=x, y=y)
+        seen = 0 <= x <= 1 and 0 <= y <= 1
+        scenes.append(with_things(scene, (mover, moved)) if seen else replace(scene, things=others))
+    return tuple(scenes)
+
+
 #: Ways to begin a caption of a clip.
 CLIP_OPENINGS = ("", "there is ", "here is ", "we see ")
 #: A caption of a part is true of at least this share of the frames, and false of as many.
@@ -161,21 +214,20 @@ def clips(
     ([1.0, 0.5, 0.0, 1.0, 0.5, 0.0], 2, 5)
     """
     drawing = DrawingSettings.checked(n, "questions", [style], {"seed": seed, "size": size})
-    rng = stream("clips", seed)
-    ranks = np.asarray(list(permutations(range(len(GRADES)))))
+    rng, names = stream("clips", seed), tuple(GRADES)
+    ranks = np.asarray(list(permutations(range(len(names)))))
     generated: list[ClipCaptions] = []
-    while len(generated) * len(GRADES) < n:
+    while len(generated) * len(names) < n:
         if len(generated) % len(ranks) == 0:
             ranks = rng.permutation(ranks)
         clip = generate_clip(MOTIONS[len(generated) % len(MOTIONS)], ranks[len(generated) % len(ranks)], rng)
         if clip is not None:
             generated.append(clip)
-            progress("making up clips", min(n, len(generated) * len(GRADES)), n)
-    rows = [(i, grade) for i in range(len(generated)) for grade in range(len(GRADES))][:n]
+            progress("making up clips", min(n, len(generated) * len(names)), n)
+    rows = [(i, grade) for i in range(len(generated)) for grade in range(len(names))][:n]
     items = Items()
     captions = [items.caption(generated[i].candidates[grade]) for i, grade in rows]
     references = [[items.caption(sentence) for sentence in one.references] for one in generated]
-    names = tuple(GRADES)
     return Benchmark(
         card=card_of("world-clips", n),
         images=tuple(
@@ -198,10 +250,7 @@ def clips(
 def generate_clip(
     motion: str, rank: Int64[ndarray, "grades"], rng: np.random.Generator
 ) -> ClipCaptions | None:
-    """A clip and its captions; None where too few can be made.
-
-    `rank` says of each grade how many words longer its caption is than the shortest.
-    """
+    """A clip and its captions, those of grades longer than the shortest by `rank` words; or None."""
     frames = moving(motion, rng)
     # Each begins alike, or how it begins would make it longer.
     opening = one_of(CLIP_OPENINGS, rng)

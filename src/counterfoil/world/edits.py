@@ -48,36 +48,25 @@ def has_room(thing: Thing, scene: Scene) -> bool:
     return thing.shape in CONTAINERS and sum(other.cell == thing.cell for other in scene.things) == 1
 
 
-def _lies(first: Cell, second: Cell, direction: str) -> bool:
-    """Whether a thing in the first cell lies straight that way from one in the second."""
-    right, down = DIRECTIONS[direction]
-    across, along = first[0] - second[0], first[1] - second[1]
-    return (across * right > 0 and along == 0) if right else (along * down > 0 and across == 0)
-
-
 #: Every two cells of which the first lies straight that way from the second.
 _LINES = {
-    name: [(one, two) for one, two in product(CELLS, repeat=2) if _lies(one, two, name)]
-    for name in DIRECTIONS
+    name: [
+        (one, two)
+        for one, two in product(CELLS, repeat=2)
+        if tuple(map(np.sign, np.subtract(one, two))) == direction
+    ]
+    for name, direction in DIRECTIONS.items()
 }
 
 
 def carried(scene: Scene, places: Mapping[Cell, tuple[float, float]]) -> Scene:
     """The scene with everything in these cells laid to these places."""
-    return with_things(
-        scene,
-        *(
-            (thing, replace(thing, x=places[thing.cell][0], y=places[thing.cell][1]))
-            for thing in scene.things
-            if thing.cell in places
-        ),
-    )
+    moved = [thing for thing in scene.things if thing.cell in places]
+    return with_things(scene, *((one, _at(one, *places[one.cell])) for one in moved))
 
 
-def swapped(scene: Scene, first: Thing, second: Thing) -> Scene:
-    """The scene with two things, and nothing else, in each other's place."""
-    moved = replace(first, x=second.x, y=second.y), replace(second, x=first.x, y=first.y)
-    return with_things(scene, *zip((first, second), moved, strict=True))
+def _at(thing: Thing, x: float, y: float) -> Thing:
+    return replace(thing, x=x, y=y)
 
 
 def with_things(scene: Scene, *changes: tuple[Thing, Thing]) -> Scene:
@@ -94,34 +83,32 @@ def moved_in(scene: Scene, first: Thing, second: Thing) -> tuple[str, Scene] | N
     """One of the two laid into the other, where that is an empty container and the first fits in."""
     for relation, guest, host in (("inside", first, second), ("around", second, first)):
         if has_room(host, scene) and guest.size == "small" and guest.shape not in CONTAINERS:
-            return relation, with_things(scene, (guest, replace(guest, x=host.x, y=host.y)))
+            return relation, with_things(scene, (guest, _at(guest, host.x, host.y)))
     return None
 
 
 def moved_out(
-    scene: Scene, first: Thing, second: Thing, rng: np.random.Generator, *, new: str | None = None
+    scene: Scene, first: Thing, second: Thing, rng: np.random.Generator
 ) -> tuple[str, Scene] | None:
-    """What lies in the container laid beside, above or below it: `new`, or one of these."""
+    """What lies in the container laid beside, above or below it."""
     guest = second if first.shape in CONTAINERS else first
-    free = scene.free()
     ways = [
         (relation, cell)
-        for relation in (DIRECTIONS if new is None else (new,))
-        for cell in free
-        if (_lies(cell, second.cell, relation) if guest is first else _lies(first.cell, cell, relation))
+        for relation in DIRECTIONS
+        for cell in scene.free()
+        if ((cell, second.cell) if guest is first else (first.cell, cell)) in _LINES[relation]
     ]
     if not ways:
         return None
     relation, cell = one_of(ways, rng)
-    x, y = place(rng, cell)
-    return relation, with_things(scene, (guest, replace(guest, x=x, y=y)))
+    return relation, with_things(scene, (guest, _at(guest, *place(rng, cell))))
 
 
 def moved_round(
-    scene: Scene, first: Thing, second: Thing, old: str, rng: np.random.Generator, *, new: str | None = None
+    scene: Scene, first: Thing, second: Thing, old: str, rng: np.random.Generator
 ) -> tuple[str, Scene] | None:
-    """The two laid another way, `new` or one at random; what lies in one cell with them comes along."""
-    new = one_of([name for name in DIRECTIONS if name != old], rng) if new is None else new
+    """The two laid another way; what lies in one cell with them comes along."""
+    new = one_of([name for name in DIRECTIONS if name != old], rng)
     cells = [first.cell, second.cell, *scene.free()]
     moves = [(one, two) for one, two in _LINES[new] if one in cells and two in cells]
     if not moves:
@@ -236,31 +223,26 @@ def _replace_rel(scene: Scene, rng: np.random.Generator) -> Draft | None:
     if old is None:
         return None
     phrases = mention(first, rng), mention(second, rng)
-    moved = None
-    if old in DIRECTIONS and rng.random() < CONTAINED:
-        moved = moved_in(scene, first, second)
-    elif old not in DIRECTIONS:
+    if old in DIRECTIONS:
+        moved = moved_in(scene, first, second) if rng.random() < CONTAINED else None
+        moved = moved or moved_round(scene, first, second, old, rng)
+    else:
         moved = moved_out(scene, first, second, rng)
-    if moved is None and old in DIRECTIONS:
-        moved = moved_round(scene, first, second, old, rng)
     if moved is None:
         return None
-    new, changed = moved
-    return Meaning(phrases, old), Meaning(phrases, new), changed
+    return Meaning(phrases, old), Meaning(phrases, moved[0]), moved[1]
 
 
 def _swap_obj(scene: Scene, rng: np.random.Generator) -> Draft | None:
     """Two things change places, or one enters a container and the other leaves it."""
     first, second = _two_of(scene, rng)
     host = holder(first, scene)
-    if (
-        host is not None
-        and second.size == "small"
-        and second.shape not in CONTAINERS
-        and rng.random() < CONTAINED
-    ):
+    fits_in = second.size == "small" and second.shape not in CONTAINERS
+    if host is not None and fits_in and rng.random() < CONTAINED:
         one, two, around = mention(first, rng), mention(second, rng), mention(host, rng)
-        changed = swapped(scene, first, second)
+        # The two, and nothing else in their cells, in each other's place.
+        moved = _at(first, second.x, second.y), _at(second, first.x, first.y)
+        changed = with_things(scene, *zip((first, second), moved, strict=True))
         if rng.random() < 0.5:
             return Meaning((one, around, two), "inside"), Meaning((two, around, one), "inside"), changed
         return Meaning((around, one, two), "around"), Meaning((around, two, one), "around"), changed
@@ -277,9 +259,8 @@ def _swap_att(scene: Scene, rng: np.random.Generator) -> Draft | None:
     first, second = _two_of(scene, rng)
     attribute = one_of(_CHANGED, rng)
     one, two = getattr(first, attribute), getattr(second, attribute)
-    if one == two or first.shape == second.shape:
-        return None
-    if not (changeable(first, attribute, scene) and changeable(second, attribute, scene)):
+    may = all(changeable(thing, attribute, scene) for thing in (first, second))
+    if one == two or first.shape == second.shape or not may:
         return None
     relation = relation_between(first, second) if rng.random() < _RELATED else None
     phrases = mention(first, rng, "shape", attribute), mention(second, rng, "shape", attribute)

@@ -1,4 +1,4 @@
-"""Pictures of scenes: styles, outlines of shapes, stamps, sheets of paper and grain.
+"""Pictures of scenes, still or moving: styles, outlines of shapes, stamps, sheets of paper and grain.
 
 Every thing is painted once, with its shadow; a picture is a copy of a sheet on which these stamps are laid at
 whole pixels, under a grain.
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.world.scenes import Scene, Thing
+from counterfoil.world.scenes import Scene
 
 Colour = tuple[int, int, int]
 
@@ -169,7 +169,6 @@ _SLACK = 64
 
 Bytes = NDArray[np.uint8]
 Levels = NDArray[np.uint16]
-Floats = NDArray[np.float64]
 
 
 @lru_cache(maxsize=4096)
@@ -195,11 +194,6 @@ def stamp(
     keep = np.round(255 * (1 - mask) * (1 - shadow))
     add = np.floor(mask * paper + (1 - mask) * shadow * np.asarray(look.shade))
     return np.broadcast_to(keep, add.shape).astype(np.uint16), add.astype(np.uint16)
-
-
-def corner(thing: Thing, side: int, width: int) -> tuple[int, int]:
-    """Where the left upper pixel of the stamp of `thing` lies, (left, top), maybe off the sheet."""
-    return round(thing.x * side) - width // 2, round(thing.y * side) - width // 2
 
 
 @lru_cache(maxsize=64)
@@ -250,13 +244,13 @@ def _large(shape: str, size_name: str, turn: int, side: int, part: float = 1.0) 
 
 
 @lru_cache(maxsize=512)
-def _mask(shape: str, size_name: str, turn: int, side: int) -> Floats:
+def _mask(shape: str, size_name: str, turn: int, side: int) -> Points:
     """How much of each pixel the paper covers."""
     return _reduced(_large(shape, size_name, turn, side), side)
 
 
 @lru_cache(maxsize=512)
-def _shadow(shape: str, size_name: str, turn: int, side: int, style: str) -> Floats:
+def _shadow(shape: str, size_name: str, turn: int, side: int, style: str) -> Points:
     """What the paper keeps from the light."""
     look, unit = LOOKS[style], side * _over(side)
     large = _large(shape, size_name, turn, side).filter(ImageFilter.GaussianBlur(look.soft * unit))
@@ -264,7 +258,7 @@ def _shadow(shape: str, size_name: str, turn: int, side: int, style: str) -> Flo
 
 
 @lru_cache(maxsize=1024)
-def _ink(shape: str, size_name: str, texture: str, turn: int, side: int) -> Floats:
+def _ink(shape: str, size_name: str, texture: str, turn: int, side: int) -> Points:
     """How much of each pixel is inked. The ink stops short of the edge, so that the outline stays whole."""
     large = _large(shape, size_name, turn, side, part=0.88 if size_name == "large" else 0.86)
     unit = side * _over(side)
@@ -281,11 +275,9 @@ def _ink(shape: str, size_name: str, texture: str, turn: int, side: int) -> Floa
     return _reduced(ImageChops.multiply(pattern, large), side)
 
 
-def _reduced(large: Image.Image, side: int) -> Floats:
+def _reduced(large: Image.Image, side: int) -> Points:
     return np.asarray(large.reduce(_over(side)), dtype=np.float64) / 255
 
-
-__all__ = ["PALETTE", "RADII", "SHEETS", "STYLES", "draw", "draw_many", "encode"]
 
 #: Smaller pictures cannot show a thing.
 SMALLEST = 16
@@ -316,10 +308,8 @@ def draw_many(
     >>> draw_many([sample_scene(rng) for _ in range(5)], 48, style="synthetic").shape
     (5, 48, 48, 3)
     """
+    check_styles([style] if isinstance(style, str) else style)
     styles = [style] * len(scenes) if isinstance(style, str) else list(style)
-    for name in {*styles, *([style] if isinstance(style, str) else [])}:
-        if name not in STYLES:
-            raise UnknownNameError("style", name, STYLES)
     if len(styles) != len(scenes):
         raise InputError("there must be one style per scene", given=len(styles), allowed=str(len(scenes)))
     if size < SMALLEST:
@@ -328,6 +318,13 @@ def draw_many(
     for picture, scene, name in zip(pictures, scenes, styles, strict=True):
         _paint(picture, scene, name, light or scene, seed)
     return pictures
+
+
+def check_styles(styles: Sequence[str]) -> None:
+    """Raise `UnknownNameError` for an unknown style."""
+    for style in styles:
+        if style not in STYLES:
+            raise UnknownNameError("style", style, STYLES)
 
 
 def encode(picture: PIL.Image.Image) -> bytes:
@@ -348,7 +345,8 @@ def _paint(picture: NDArray[np.uint8], scene: Scene, style: str, light: Scene, s
     # Containers first: what they hold lies in them.
     for thing in sorted(scene.things, key=lambda thing: thing.shape not in HOLES):
         keep, add = stamp(thing.shape, thing.size, thing.texture, thing.colour, thing.turn, size, style)
-        left, top = corner(thing, size, len(add))
+        # The left upper pixel of the stamp, maybe off the sheet.
+        left, top = (round(at * size) - len(add) // 2 for at in (thing.x, thing.y))
         right, foot = left + len(add), top + len(add)
         if left < 0 or top < 0 or right > size or foot > size:
             # Shadows fall over the edge; so do things that lie there.
@@ -366,3 +364,61 @@ def _paint(picture: NDArray[np.uint8], scene: Scene, style: str, light: Scene, s
         left, top = (chance >> 8) % _SLACK, (chance >> 16) % _SLACK
         # Modulo 256, but both stay within what a byte can hold.
         picture += tile[top : top + size, left : left + size]
+
+
+#: Pictures of at most so many pixels to a side are kept as they are: JPEG would blur them.
+AS_PIXELS = 96
+
+
+@dataclass(frozen=True)
+class LazyDrawing:
+    """A scene that is drawn when its bytes are asked for; a source of images like any other."""
+
+    scene: Scene
+    size: int
+    style: str
+    where: str = "a scene of the world"
+
+    def read(self) -> bytes:
+        """The picture as PNG where it is small, else as JPEG."""
+        picture = self.picture()
+        if picture is None:
+            return encode(draw(self.scene, self.size, style=self.style))
+        buffer = io.BytesIO()
+        picture.save(buffer, format="PNG")
+        return buffer.getvalue()
+
+    def picture(self) -> PIL.Image.Image | None:
+        """The picture as it is drawn, where it is small; a JPEG's pixels are other ones."""
+        return draw(self.scene, self.size, style=self.style) if self.size <= AS_PIXELS else None
+
+    def __str__(self) -> str:
+        return self.where
+
+
+@dataclass(frozen=True)
+class Animation:
+    """A moving scene as frames that are drawn when they are asked for: a `FrameStack`.
+
+    What lies outside of the sheet is not in its frame's scene, so truth is known frame by frame.
+    """
+
+    scenes: tuple[Scene, ...]
+    size: int
+    style: str
+    rate: float = 8.0
+    where: str = "a clip of the world"
+
+    def __len__(self) -> int:
+        return len(self.scenes)
+
+    def frame(self, number: int) -> PIL.Image.Image:
+        """One frame; light and grain are those of the first, so that nothing flickers."""
+        return draw(self.scenes[number], self.size, style=self.style, light=self.scenes[0])
+
+    def read(self) -> bytes:
+        """What the frames show and how, as bytes; nothing is drawn."""
+        return repr((self.size, self.style, self.scenes)).encode()
+
+    def __str__(self) -> str:
+        return self.where

@@ -40,9 +40,8 @@ class Annotator:
             what = "an annotator's chances are out of range"
             raise InputError(what, where=self.name, given=given, allowed=allowed)
         if not self.seconds > 0:
-            raise InputError(
-                "an answer takes time", where=self.name, given=f"{self.seconds} seconds", allowed="above 0"
-            )
+            given = f"{self.seconds} seconds"
+            raise InputError("an answer takes time", where=self.name, given=given, allowed="above 0")
 
     @property
     def hits(self) -> float:
@@ -83,9 +82,7 @@ def annotate(
     chance = np.where(truth, yes[:, :1], yes[:, 1:])
     answers = rng.random(shape) < chance
     mean = np.array([a.seconds for a in annotators])[:, None]
-    return Annotations(
-        tuple(a.name for a in annotators), answers, rng.gamma(_SHAPE, 1 / _SHAPE, size=shape) * mean
-    )
+    return Annotations(tuple(names), answers, rng.gamma(_SHAPE, 1 / _SHAPE, size=shape) * mean)
 
 
 def judge(
@@ -102,11 +99,10 @@ def judge(
 
     Raises `DataError` where the pool lacks a column.
     """
-    lacking = [name for name in ("image", "caption") if name not in pool.column_names]
-    if lacking:
-        raise DataError(
-            f"the pool has no column '{lacking[0]}'", given=", ".join(pool.column_names), allowed=ROLES["i2t"]
-        )
+    for name in ("image", "caption"):
+        if name not in pool.column_names:
+            given = ", ".join(pool.column_names)
+            raise DataError(f"the pool has no column '{name}'", given=given, allowed=ROLES["i2t"])
     pairs = list(zip(pool.column("image").to_pylist(), pool.column("caption").to_pylist(), strict=True))
     number = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
     answers = annotate(np.array([right.get(pair, False) for pair in number], dtype=bool), annotators, rng)

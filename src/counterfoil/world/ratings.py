@@ -17,8 +17,8 @@ from counterfoil.benchmarks.forms import Preference, Rated
 from counterfoil.benchmarks.references import References
 from counterfoil.world import truth
 from counterfoil.world.captions import OPENINGS, Meaning, Phrase, describe, matches, text
-from counterfoil.world.drawings import LazyDrawing
 from counterfoil.world.edits import SUBSETS, edit
+from counterfoil.world.painting import LazyDrawing
 from counterfoil.world.people import Annotator, annotate
 from counterfoil.world.sample import DrawingOptions, DrawingSettings, Items, Progress, silent, stream
 from counterfoil.world.scenes import Scene, one_of, sample_scene

@@ -10,12 +10,11 @@ import PIL.Image
 from counterfoil.benchmarks.benchmark import Benchmark, Card, cards_of
 from counterfoil.benchmarks.forms import Choice, Ids, Preference, Quad, Rated, Statement
 from counterfoil.benchmarks.records import BytesSource, Caption, Image, PixelSource, Source
-from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.errors import InputError
 from counterfoil.inputs.limits import check_amount, most
 from counterfoil.world.captions import OPENINGS, Meaning, text
-from counterfoil.world.drawings import AS_PIXELS, LazyDrawing
 from counterfoil.world.edits import SUBSETS, Contrast, edit
-from counterfoil.world.painting import STYLES, draw_many, encode
+from counterfoil.world.painting import AS_PIXELS, LazyDrawing, check_styles, draw_many, encode
 from counterfoil.world.scenes import Scene, one_of, sample_scene
 
 #: At most this many edits of one scene, so that questions share images as they do in real benchmarks.
@@ -28,17 +27,8 @@ _BATCH = 500
 
 #: What is drawn from a seed has a stream of random numbers of its own, so that no two share a scene.
 STREAMS = (
-    "quads",
-    "choices",
-    "gallery",
-    "loose",
-    "contrasts",
-    "rated",
-    "preferences",
-    "clips",
-    "statements",
-    "built",
-    "built-training",
+    *("quads", "choices", "gallery", "loose", "contrasts", "rated", "preferences", "clips", "statements"),
+    *("built", "built-training"),
 )
 
 #: Called with (stage, done, total) as pictures are drawn.
@@ -304,13 +294,6 @@ def check_size(size: int) -> None:
             given=f"{size} x {size} pixels",
             allowed=f"{SMALLEST} pixels to a side or more",
         )
-
-
-def check_styles(styles: Sequence[str]) -> None:
-    """Raise `UnknownNameError` for an unknown style."""
-    for style in styles:
-        if style not in STYLES:
-            raise UnknownNameError("style", style, STYLES)
 
 
 def _ids(contrasts: Sequence[Contrast]) -> tuple[str, ...]:

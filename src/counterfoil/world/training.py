@@ -69,61 +69,55 @@ def training(
         why = "nothing is generated in this kind of training set, so nothing fails"
         raise InputError(why, given=kind, allowed="trohn-img")
     items = Items()
-    make = _loose if kind in _LOOSE else _contrasted
-    rows, labels = make(n, kind, seed, styles, failure, items, progress)
+    if kind in _LOOSE:
+        rows, labels = _loose(n, kind, drawing, items)
+    else:
+        rows, labels = _contrasted(n, kind, drawing, items, failure)
     drawn = (*styles, "synthetic") if kind in ("trohn-img", "pac") else styles
     failing = f", failure {failure:g}" if kind == "trohn-img" else ""
     return TrainingSet(
         name=f"world-{kind}",
         images=items.images(drawing),
         captions=items.captions(),
-        rows=rows,
+        rows={role: np.asarray(at, dtype=np.int64) for role, at in rows.items()},
         groupings=labels,
         source=f"{kind}, {replace(drawing, styles=drawn).source}{failing}",
     )
 
 
 def _loose(
-    n: int, kind: str, seed: int, styles: Sequence[str], _: float, items: Items, progress: Progress
-) -> tuple[dict[str, Ids], dict[str, tuple[str, ...]]]:
-    rng, generator = stream("loose", seed), stream("loose", seed, 1)
+    n: int, kind: str, drawing: DrawingSettings, items: Items
+) -> tuple[dict[str, list[int]], dict[str, tuple[str, ...]]]:
+    rng, generator = stream("loose", drawing.seed), stream("loose", drawing.seed, 1)
     roles = ("image", "caption") if kind == "loose" else ("image", "caption", *_GENERATED)
     columns: dict[str, list[int]] = {role: [] for role in roles}
     for row in range(n):
         scene = sample_scene(rng)
-        columns["image"].append(items.image(scene, styles[row % len(styles)]))
+        columns["image"].append(items.image(scene, drawing.styles[row % len(drawing.styles)]))
         columns["caption"].append(items.caption(text(describe(scene, rng), opening=one_of(OPENINGS, rng))))
         if kind == "pac":
             columns["generated_image"].append(items.image(scene, "synthetic"))
             sentence = text(describe(scene, generator), opening=one_of(OPENINGS, generator))
             columns["generated_caption"].append(items.caption(sentence))
         if row % _REPORT == 0 or row + 1 == n:
-            progress("making up scenes", row + 1, n)
-    empty = ("",) * n
-    rows = {role: np.asarray(at, dtype=np.int64) for role, at in columns.items()}
-    return rows, {"type": empty, "subset": empty, "faithful": empty}
+            drawing.progress("making up scenes", row + 1, n)
+    return columns, dict.fromkeys(("type", "subset", "faithful"), ("",) * n)
 
 
 def _contrasted(
-    n: int, kind: str, seed: int, styles: Sequence[str], failure: float, items: Items, progress: Progress
-) -> tuple[dict[str, Ids], dict[str, tuple[str, ...]]]:
-    pairs = contrasts(n, seed=seed, of="contrasts", distinct=False, progress=progress)
+    n: int, kind: str, drawing: DrawingSettings, items: Items, failure: float
+) -> tuple[dict[str, list[int]], dict[str, tuple[str, ...]]]:
+    seed, styles = drawing.seed, drawing.styles
+    pairs = contrasts(n, seed=seed, of="contrasts", distinct=False, progress=drawing.progress)
     rng = stream("contrasts", seed, 1)
     openings = [one_of(OPENINGS, rng) for _ in pairs]
     faithful = [""] * n
-
-    def captions(which: int) -> list[int]:
-        return [
-            items.caption(text(c.captions[which], opening=opening))
-            for c, opening in zip(pairs, openings, strict=True)
-        ]
-
     columns = {
-        "image": [items.image(pair.scenes[0], styles[row % len(styles)]) for row, pair in enumerate(pairs)],
-        "caption": captions(0),
+        "image": [items.image(pair.scenes[0], styles[row % len(styles)]) for row, pair in enumerate(pairs)]
     }
-    if kind != "coco":
-        columns["negative_caption"] = captions(1)
+    for which, role in enumerate(("caption", "negative_caption")[: 1 if kind == "coco" else 2]):
+        spoken = zip(pairs, openings, strict=True)
+        columns[role] = [items.caption(text(pair.captions[which], opening=start)) for pair, start in spoken]
     if kind == "trohn-img":
         columns["negative_image"] = []
         for row, contrast in enumerate(pairs):
@@ -131,8 +125,7 @@ def _contrasted(
             scene, right = imagine(contrast, stream("contrasts", seed, 2, 1 + row), failure=failure)
             columns["negative_image"].append(items.image(scene, "synthetic"))
             faithful[row] = "yes" if right else "no"
-    labels = {**groupings(pairs), "faithful": tuple(faithful)}
-    return {role: np.asarray(at, dtype=np.int64) for role, at in columns.items()}, labels
+    return columns, {**groupings(pairs), "faithful": tuple(faithful)}
 
 
 TRAIN, VALIDATION = "train.parquet", "validation.parquet"
@@ -162,8 +155,7 @@ def save_training(
             given=f"{int(at.max()) + 1} images in {n} rows",
             hint="ask for more rows",
         )
-    training_rows, validation_rows = np.flatnonzero(at < first), np.flatnonzero(at >= first)
-    paths = folder / TRAIN, folder / VALIDATION
+    halves = {folder / TRAIN: np.flatnonzero(at < first), folder / VALIDATION: np.flatnonzero(at >= first)}
     # The columns, as images for the package `datasets`.
     names = [*training_set.rows, *training_set.groupings]
     picture = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
@@ -175,22 +167,22 @@ def save_training(
         [(name, picture if name in IMAGE_ROLES else pa.string()) for name in names],
         metadata={"huggingface": json.dumps({"info": {"features": features}})},
     )
-    for path in paths:
+    for path in halves:
         path.unlink(missing_ok=True)
     try:
         done = 0
-        for path, rows in zip(paths, (training_rows, validation_rows), strict=True):
+        for path, rows in halves.items():
             with writing(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
                 for start in range(0, len(rows), _GROUP):
                     group = rows[start : start + _GROUP]
                     writer.write_table(pa.table(_columns(training_set, group), schema=schema))
-                    progress("saving", done + start + len(group), len(training_set))
-            done += len(rows)
+                    done += len(group)
+                    progress("saving", done, n)
     except BaseException:
-        for path in paths:
+        for path in halves:
             path.unlink(missing_ok=True)
         raise
-    return len(training_rows), len(validation_rows)
+    return len(halves[folder / TRAIN]), len(halves[folder / VALIDATION])
 
 
 def _columns(training_set: TrainingSet, rows: Ids) -> dict[str, Sequence[object]]:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import cache, lru_cache
+from itertools import chain
 from typing import Literal, NoReturn
 
 import numpy as np
@@ -40,19 +41,16 @@ def table(meanings: Sequence[Meaning], scenes: Sequence[Scene]) -> Bool[ndarray,
             fits &= values[name] == value
         return np.bincount(scene_of[fits], minlength=len(scenes))
 
-    answer = np.zeros((len(meanings), len(scenes)), dtype=np.bool_)
+    answer = np.ones((len(meanings), len(scenes)), dtype=np.bool_)
     for row, meaning in zip(answer, meanings, strict=True):
         # "A star" is at least one, a numeral is exact.
-        possible = np.ones(len(scenes), dtype=bool)
         for phrase in meaning.phrases:
             count = fitting(phrase.said)
-            possible &= count == phrase.count if phrase.count > 1 else count > 0
+            row &= count == phrase.count if phrase.count > 1 else count > 0
         if meaning.closed == "things":
-            possible &= sizes == sum(phrase.count for phrase in meaning.phrases)
-        if len(meaning.phrases) == 1:
-            row[:] = possible
-        else:
-            at = np.flatnonzero(possible)
+            row &= sizes == sum(phrase.count for phrase in meaning.phrases)
+        if len(meaning.phrases) > 1:
+            at = np.flatnonzero(row)
             row[at] = [captions.matches(meaning, scenes[number]) for number in at.tolist()]
     return answer
 
@@ -70,37 +68,17 @@ def _words(text: str) -> Words:
     return tuple(_TOKEN.findall(text.lower()))
 
 
+_FORMS = {_words(form) for start in OPENINGS[1:] for form in (start, re.sub(r"\bis $", "are ", start))}
 # The longest first, so that none is taken for the beginning of another.
-_OPENINGS = sorted(
-    {
-        _words(form)
-        for opening in OPENINGS
-        if opening
-        for form in (opening, re.sub(r"\bis $", "are ", opening))
-    },
-    key=len,
-    reverse=True,
-)
+_OPENINGS = sorted(_FORMS, key=len, reverse=True)
 _CLOSING = _words(CLOSINGS["things"])
 _RELATIONS = {_words(relation): relation for relation in RELATIONS}
 _ALSO = (_words("; there is also"), _words("; there are also"))
 
 #: Every word that a caption may use.
 VOCABULARY = frozenset(
-    word
-    for words in (
-        *_OPENINGS,
-        _CLOSING,
-        *_RELATIONS,
-        *_ALSO,
-        _NOUNS,
-        _PLURALS,
-        _ATTRIBUTE_OF,
-        _COUNTS,
-        ("is", "are", "and", "."),
-    )
-    for word in words
-)
+    chain(*_OPENINGS, _CLOSING, *_RELATIONS, *_ALSO, _NOUNS, _PLURALS, _ATTRIBUTE_OF, _COUNTS)
+) | {"is", "are", "and", "."}
 
 
 @lru_cache(maxsize=1 << 16)
@@ -157,17 +135,17 @@ class _Reader:
                 where, hint = f"caption {self.text!r}", f"did you mean '{near[0]}'?" if near else None
                 raise DataError("no caption says this word", where=where, given=word, hint=hint)
         opened = any(self._take(opening) for opening in _OPENINGS)
-        phrases = [self._phrase()]
+        first = self._phrase()
         verb = not opened and (self._take(("is",)) or self._take(("are",)))
         relation = next((name for words, name in _RELATIONS.items() if self._take(words)), None)
-        if verb and relation is None:
-            self._stop(f"one of {', '.join(RELATIONS)}")
         if relation is not None:
-            phrases.append(self._phrase())
+            phrases = [first, self._phrase()]
             if any(self._take(also) for also in _ALSO):
                 phrases += self._list(self._phrase())
+        elif verb:
+            self._stop(f"one of {', '.join(RELATIONS)}")
         else:
-            phrases = self._list(phrases[0])
+            phrases = self._list(first)
         closed: Literal["", "things"] = "things" if self._take(_CLOSING) else ""
         if not self._take((".",)) or self.at < len(self.words):
             self._stop("a full stop at the end")

@@ -150,13 +150,6 @@ def test_an_address_that_was_noted_is_fetched_and_not_asked_for_again(server, tm
     assert len(asked(server)) == 1
 
 
-def test_what_another_try_cannot_help_ends_at_once(server, tmp_path):
-    server.set(faults=["401"])
-    with pytest.raises(ModelError, match=r"refuses the key; given: status 401: .* API key provided: \(key\)"):
-        run_step(step(server), ROWS.slice(0, 1), work(tmp_path))
-    assert len(asked(server)) == 1
-
-
 @pytest.mark.parametrize("answers", ["b64_json", "url"])
 def test_an_edit_is_of_its_source_and_its_caption(server, tmp_path, answers):
     server.set(always=answers)

@@ -1,4 +1,4 @@
-"""Negatives by language models: a tiny model of transformers that was taught, an endpoint, and the checks."""
+"""Negatives by language models: a tiny one that was taught, a real one, an endpoint, and the checks."""
 
 import json
 import random
@@ -8,11 +8,19 @@ import pyarrow as pa
 import pytest
 
 import chat_server
+import small_model
 from counterfoil import catalog
 from counterfoil.build import StepContext
-from counterfoil.build.negation.checks import REASONS, rejection
+from counterfoil.build.negation.answers import (
+    HEAD,
+    PROMPTS,
+    REASONS,
+    read_answer,
+    read_prompts,
+    rejection,
+    with_head,
+)
 from counterfoil.build.negation.lexicon import Lexicon
-from counterfoil.build.negation.prompts import HEAD, PROMPTS, read_answer, read_prompts, with_head
 from counterfoil.build.negation.rules import SUGAR_CREPE
 from counterfoil.build.pipeline import read_recipe, run_recipe
 from counterfoil.build.steps.negate import Negate
@@ -183,9 +191,9 @@ def server():
         yield running
 
 
-def endpoint_work(place, cache=None):
+def endpoint_work(place, cache=None, **more):
     def scorer(name, settings):
-        asked = Options(settings={"retries": "2", "wait": "0.01", **settings})
+        asked = Options(settings={"retries": "2", "wait": "0.01", **settings, **more})
         return catalog.scorer(name, asked, memory=cache)
 
     return StepContext(place, step="negate", session=Session(cache), scorer=scorer)
@@ -315,15 +323,56 @@ def test_prompts_of_ones_own(tmp_path):
 
 
 def test_answers_and_prompts():
-    assert read_answer('{"negative": "A  cat."}').caption == "A cat."
+    assert read_answer('{"negative": "A  cat."}') == ("A cat.", "")
     for text in ("", "A cat.", '{"caption": 3}', '{"caption": "a", "why": "b"}', '{"caption": ""}', "{'a'"):
-        assert read_answer(text).reason == "unreadable answer"
-    assert read_answer("As an AI, I will not.").reason == "refused"
+        assert read_answer(text) == ("", "unreadable answer")
+    assert read_answer("As an AI, I will not.") == ("", "refused")
     assert with_head('A \\"big\\" cat."} and so on') == '{"caption": "A \\"big\\" cat."}'
-    assert read_answer(with_head("A cat that goes on and")).reason == "unreadable answer"
+    assert read_answer(with_head("A cat that goes on and")) == ("", "unreadable answer")
     # The examples of the prompts pass the checks themselves, and the question is whole.
     for category in SUGAR_CREPE:
         for before, after in PROMPTS.tasks[category][1]:
             assert rejection(before, after, category, Lexicon()) == ""
         *_, question = PROMPTS.turns("X.", category)
         assert question.endswith('that has the single key "caption" and nothing else.')
+
+
+def captions(folder, each):
+    """So many captions of each category of SugarCrepe."""
+    rows = []
+    for category in SUGAR_CREPE:
+        table = json.loads((folder / "sugarcrepe" / f"{category}.json").read_text())
+        rows += [
+            {"id": f"{category}-{key}", "caption": table[key]["caption"], "subset": category}
+            for key in list(table)[:: len(table) // each][:each]
+        ]
+    return pa.Table.from_pylist(rows)
+
+
+def readable(found):
+    """The share of answers from which a caption was read; all of them must be there."""
+    answers = found.kept["negative_caption_answer"].to_pylist()
+    answers += found.dropped["negative_caption_answer"].to_pylist()
+    assert all(answers)
+    return 1 - found.facts["refusals"].get("unreadable answer", {"rows": 0})["rows"] / len(answers)
+
+
+#: The server answers one request at a time, on a machine that may have other work.
+PATIENT = {"concurrency": "1", "timeout": "900"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("answers", "least"), [("schema", 0.95), ("free", 0.7)])
+def test_nearly_all_answers_of_a_small_model_can_be_read(answers, least, shared_data, tmp_path):
+    with small_model.serving() as url:
+        step = Negate(by=f"chat:{url}#smol", per_caption="subset", answers=answers)
+        assert readable(step.run(captions(shared_data, 40), endpoint_work(tmp_path, **PATIENT))) >= least
+
+
+@pytest.mark.slow
+def test_a_small_model_within_this_process(shared_data, tmp_path, tmp_path_factory):
+    folder = made_once(tmp_path_factory, "smollm2", small_model.convert)
+    rows = captions(shared_data, 4)
+    step = Negate(by=f"lm:{folder}", per_caption="subset", batch=4)
+    found = step.run(rows, StepContext(tmp_path, step="negate"))
+    assert readable(found) >= 0.95

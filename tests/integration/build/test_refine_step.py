@@ -12,9 +12,9 @@ from counterfoil import catalog
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.build.pipeline import run_step
 from counterfoil.build.rating import blind_accuracy
-from counterfoil.build.rows import of_benchmark
 from counterfoil.build.step import StepContext, with_column
 from counterfoil.build.steps.rate import Rate
+from counterfoil.build.steps.read import of_benchmark
 from counterfoil.build.steps.refine import NO_SCORE, PREDICTABLE, SURPLUS, Refine
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError
@@ -165,7 +165,7 @@ def test_rows_are_filtered_until_a_learning_scorer_is_at_chance(tmp_path):
 
 
 def test_a_language_model_takes_part_and_another_is_held_out(models, tmp_path):
-    rows, one, other = pairs(60), f"lm:{models / 'gpt2'}", f"lm:{models / 'bert'}"
+    rows, one, other = pairs(30), f"lm:{models / 'gpt2'}", f"lm:{models / 'bert'}"
     said = []
     work = work_in(tmp_path)
     work = replace(work, session=replace(work.session, note=said.append))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from counterfoil import __version__
 from counterfoil.jobs import tour as job
 from counterfoil.jobs.job import Feedback
 from counterfoil.jobs.tour import SCORERS, TourSizes, tour
@@ -17,12 +18,15 @@ TINY = TourSizes(questions=28, rows=100, steps=3, people=6, captions=8, pixels=4
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A finished tour and what it noted."""
+    """A finished tour, in the folder of one that was stopped, and what it noted."""
     pytest.importorskip("lightning_fabric")
     notes: list[str] = []
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(job, "SIZES", TINY)
         out = tmp_path_factory.mktemp("tour") / "demo"
+        out.mkdir()
+        (out / "tour.json").write_text(json.dumps({"tour": __version__, "seed": 0}))
+        (out / "report.html").write_text("half")
         return tour(out, feedback=Feedback(note=notes.append)), notes
 
 
@@ -82,11 +86,12 @@ def test_every_printed_command_runs_in_the_folder_and_gives_the_same(made, count
 
 
 def test_the_command_ends_with_the_page_and_takes_no_other_folder(made, counterfoil, monkeypatch, tmp_path):
-    monkeypatch.setattr(job, "SIZES", TINY)
     folder = made[0].path.parent
-    said = counterfoil.succeeds("demo", "--out", folder)
-    assert said.out.splitlines()[-1] == f"The page is in {folder / 'report.html'}"
     counterfoil.refused("demo", "--out", folder, "--seed", 1, says="the demo of another seed or version")
     (tmp_path / "report.html").write_text("mine")
     counterfoil.refused("demo", "--out", tmp_path, says="not of a demo")
     assert (tmp_path / "report.html").read_text() == "mine"
+    # The tour itself was taken before.
+    monkeypatch.setattr(job, "tour", lambda *given, **more: made[0])
+    said = counterfoil.succeeds("demo", "--out", folder)
+    assert said.out.splitlines()[-1] == f"The page is in {folder / 'report.html'}"

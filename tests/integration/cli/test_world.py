@@ -44,14 +44,18 @@ def test_what_is_built_is_what_is_drawn(counterfoil, tmp_path, built, draw, firs
 def test_built_folders_and_names_can_be_evaluated(counterfoil, tmp_path):
     kinds = ("quads", "gallery", "rated", "preferences")
     for what in kinds:
-        counterfoil.succeeds(f"world build {what} --n 14 --size 48 --out {tmp_path}/my-{what}")
+        counterfoil.succeeds(f"world build {what} --n 14 --size 32 --out {tmp_path}/my-{what}")
     folders = [tmp_path / f"my-{what}" for what in kinds]
-    said = counterfoil.succeeds("evaluate pixels:colours", *folders[:2], f"--json - --out {tmp_path}/runs")
+    said = counterfoil.succeeds(
+        "evaluate pixels:colours", *folders[:2], f"--json - --draws 100 --out {tmp_path}/runs"
+    )
     results = json.loads(said.out)
     assert [result["benchmark"] for result in results] == ["world-quads", "world-gallery"]
     assert (tmp_path / "runs" / "my-quads" / "result.json").is_file()
     # A built one is also what --data may name.
-    again = counterfoil("evaluate", "pixels:colours", "world-quads", "--data", folders[0], "--json", "-")
+    again = counterfoil(
+        "evaluate", "pixels:colours", "world-quads", "--data", folders[0], *["--json", "-", "--draws", "100"]
+    )
     assert json.loads(again.out)["measures"] == results[0]["measures"]
     said = counterfoil.succeeds("evaluate metric:length", *folders[2:], "--draws", 100)
     assert "World, rated, 14 captions, 14 ratings" in said.out

@@ -24,8 +24,8 @@ from counterfoil.benchmarks.records import (
 )
 from counterfoil.benchmarks.training_files import read_rows as read_training
 from counterfoil.benchmarks.training_rows import TrainingSet
-from counterfoil.build.rows import read_rows
 from counterfoil.build.step import StepContext
+from counterfoil.build.steps.read import read_rows
 from counterfoil.catalog import benchmark_card
 from counterfoil.errors import DataError
 from counterfoil.world.training import save_training

@@ -10,9 +10,8 @@ import counterfoil as cf
 from counterfoil.benchmarks.folder import is_benchmark_folder, load, save
 from counterfoil.benchmarks.training_files import read as read_training
 from counterfoil.build.pipeline import BuildRecipe, run_recipe
-from counterfoil.build.rows import of_benchmark
 from counterfoil.build.steps.assemble import Assemble
-from counterfoil.build.steps.read import ReadRows
+from counterfoil.build.steps.read import ReadRows, of_benchmark
 from counterfoil.errors import DataError
 from counterfoil.world.benchmarks import gallery
 from counterfoil.world.ratings import rated

@@ -176,5 +176,4 @@ def test_rows_shared_with_other_sets_are_dropped(work, tmp_path):
 
 def test_settings_that_mean_nothing_are_refused():
     refuses("by: number of values", Select, by=(), error=InputError)
-    refuses("threshold", near_duplicates, ["a", "b"], threshold=1.0, seed=0, error=InputError)
     assert len({step.summary for step in STEPS.values()}) == len(STEPS)

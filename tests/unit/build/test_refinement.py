@@ -5,8 +5,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from counterfoil.build.refinement import accuracies, filter_predictable, largest_gaps, refine
-from counterfoil.errors import InputError, ScoreError
+from counterfoil.build.rating import accuracies
+from counterfoil.build.steps.refine import filter_predictable, largest_gaps, refine
+from counterfoil.errors import ScoreError
 from official_refinement import refined
 from refusals import refuses
 
@@ -78,16 +79,7 @@ def test_each_of_the_surplus_is_kept_equally_often():
 
 def test_empty_tables_are_empty_and_bad_input_is_refused():
     assert refine(np.zeros((0, 2)), np.arange(0)).tolist() == []
-    gaps = np.zeros((3, 2))
     refuses("row 2", refine, np.array([[0.0], [np.nan]]), np.arange(2), error=ScoreError)
-    for change, match in [
-        ({"scales": (1.0,)}, "a scale for each"),
-        ({"scales": (1.0, 0.0)}, "positive"),
-        ({"bins": 0}, "bins"),
-        ({"order": np.zeros(3, int)}, "permutation"),
-        ({"gaps": np.zeros((3, 0))}, "no blind scores"),
-    ]:
-        refuses(match, refine, error=InputError, **{"gaps": gaps, "order": np.arange(3), **change})
 
 
 def test_predictable_rows_go_until_the_interval_reaches_chance():
@@ -115,8 +107,5 @@ def test_predictable_rows_go_until_the_interval_reaches_chance():
     assert stopped[-1].low > 0.5
     same, once = filter_predictable(50, lambda rows: np.zeros(len(rows)), interval, np.arange(50))
     assert (same.all(), len(once)) == (True, 1)
-    for change in ({"share": 1.0}, {"rounds": 0}):
-        with pytest.raises(InputError):
-            filter_predictable(3, lambda rows: rows * 1.0, interval, np.arange(3), **change)
     with pytest.raises(ScoreError):
         filter_predictable(3, lambda rows: np.full(3, np.nan), interval, np.arange(3))

@@ -10,9 +10,8 @@ from counterfoil.benchmarks.videos import FrameStack, Sampling, Video
 from counterfoil.engine.cache_keys import image_keys
 from counterfoil.engine.plan import silent
 from counterfoil.errors import UnknownNameError
-from counterfoil.world.benchmarks import gallery
-from counterfoil.world.drawings import FRAMES, MOTIONS, RATE, Animation, moving
-from counterfoil.world.painting import draw
+from counterfoil.world.benchmarks import FRAMES, MOTIONS, gallery, moving
+from counterfoil.world.painting import Animation, draw
 from counterfoil.world.ratings import rated
 from counterfoil.world.sample import choices, quads
 from counterfoil.world.scenes import CONTAINERS
@@ -95,7 +94,7 @@ def test_a_reel_is_a_video_in_memory(made):
     assert len(shown) == FRAMES
     assert all((np.asarray(reel.frame(i)) == picture).all() for i, picture in enumerate(shown))
     some = Video("a", reel, start=0.5, end=1.0, sampling=Sampling(count=2))
-    first, last = int(0.5 * RATE), int(1.0 * RATE) - 1
+    first, last = int(0.5 * reel.rate), int(1.0 * reel.rate) - 1
     assert [(np.asarray(p) == shown[i]).all() for p, i in zip(some.frames(), (first, last), strict=True)] == [
         True,
         True,
@@ -120,7 +119,7 @@ def test_a_key_costs_no_drawing_and_tells_clips_apart(made, monkeypatch):
     def drawn(*_, **__):
         raise AssertionError("a frame was drawn")
 
-    monkeypatch.setattr("counterfoil.world.drawings.draw", drawn)
+    monkeypatch.setattr("counterfoil.world.painting.draw", drawn)
     clips = [frames for motion in MOTIONS for frames in made[motion]]
     videos = [Video(str(i), Animation(frames, 48, "natural")) for i, frames in enumerate(clips)]
     one = clips[0]

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from counterfoil.errors import InputError
 from counterfoil.world.captions import OPENINGS, Meaning, Phrase, describe, text
+from counterfoil.world.edits import SUBSETS, edit
 from counterfoil.world.scenes import CONTAINERS, Scene, Thing, sample_scene
-from counterfoil.world.truth import VOCABULARY, matches, positives, read
+from counterfoil.world.truth import VOCABULARY, matches, positives, read, table
 from refusals import refuses
 from world.english import random_meaning, true_by_reading
 
@@ -35,6 +36,39 @@ def test_checker_agrees_with_its_slow_twin():
     # Both answers must be common for every kind of caption, or the agreement says little.
     for kind, answers in verdicts.items():
         assert 0.03 < np.mean(answers) < 0.97, kind
+
+
+def mixed(rng, captions, scenes):
+    """Loose captions, wild ones and near misses, and scenes of one to eight things."""
+    shown = [sample_scene(rng, fewest=1, most=int(rng.integers(1, 9)), containers=0.5) for _ in range(scenes)]
+    told = []
+    while len(told) < captions:
+        scene = shown[rng.integers(len(shown))]
+        told += [describe(scene, rng), random_meaning(scene, rng)]
+        if len(scene.things) > 1:
+            contrast = edit(scene, SUBSETS[rng.integers(len(SUBSETS))], rng)
+            if contrast is not None:
+                told += contrast.captions
+                shown += contrast.scenes
+    return told[:captions], shown
+
+
+def test_table_and_checker_agree_on_thousands_of_pairs():
+    told, shown = mixed(np.random.default_rng(3), 110, 50)
+    answers = table(told, shown)
+    assert answers.shape == (110, len(shown))
+    assert answers.dtype == bool
+    slow = np.array([[matches(meaning, scene) for scene in shown] for meaning in told])
+    assert (answers == slow).all()
+    assert 0.02 < answers.mean() < 0.5
+
+
+def test_nothing_to_ask():
+    scene = sample_scene(np.random.default_rng(0))
+    star = Meaning((Phrase("star"),))
+    assert table([], [scene]).shape == (0, 1)
+    assert table([star], []).shape == (1, 0)
+    assert table([star], [Scene(())]).tolist() == [[False]]
 
 
 RED_STAR = Thing("star", "small", "plain", "red", x=0.2, y=0.2)

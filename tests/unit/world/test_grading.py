@@ -12,9 +12,8 @@ from counterfoil.catalog import benchmark
 from counterfoil.engine.session import Session, run
 from counterfoil.studies.oracle import load
 from counterfoil.world import ratings
-from counterfoil.world.benchmarks import clips
+from counterfoil.world.benchmarks import MOTIONS, clips, moving
 from counterfoil.world.captions import describe, matches
-from counterfoil.world.drawings import MOTIONS, moving
 from counterfoil.world.edits import SUBSETS, edit
 from counterfoil.world.ratings import claims, grade, level, level_table, share
 from counterfoil.world.scenes import Scene, Thing, sample_scene

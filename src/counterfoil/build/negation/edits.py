@@ -1,11 +1,12 @@
-"""Edits of a parsed caption and the places where rules make them; articles, spaces, capitals stay right."""
+"""Edits of a parsed caption, which keep articles, spaces and capitals right, and rules that swap words."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations, product
 
 from counterfoil.build.negation.lexicon import Lexicon
 from counterfoil.build.negation.parse import NounPhrase, Parse
-from counterfoil.build.negation.word_lists import article, verb_form
+from counterfoil.build.negation.word_lists import article, plural, verb_form
 
 _INDEFINITE = frozenset({"a", "an"})
 #: Marks that no space stands before.
@@ -170,3 +171,242 @@ def inserted(at: int, options: Sequence[str], tier: int = 0) -> ChangePlace:
 
 def only(tier: int, edits: Sequence[Edit], change: str) -> ChangePlace:
     return ChangePlace(tier, ("",), lambda _: (edits, change))
+
+
+def _between(parse: Parse, first: NounPhrase, second: NounPhrase) -> str:
+    """The words between two phrases that are in no other phrase."""
+    inside = {at for p in parse.phrases for at in range(p.start, p.stop)}
+    return " ".join(parse.lows[at] for at in range(first.end, second.start) if at not in inside)
+
+
+def is_symmetric(words: str, lexicon: Lexicon) -> bool:
+    """Whether some words say the same of two things in either order, as "sitting next to" does."""
+    rest = f" {words} "
+    for phrase in sorted(lexicon.words.symmetric, key=len, reverse=True):
+        rest = rest.replace(f" {phrase} ", "  ")
+    return not rest.replace(",", " ").split()
+
+
+def swap_obj(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
+    # Phrases that name something, each with what follows "of" where it measures that.
+    units: list[NounPhrase] = []
+    for phrase in parse.phrases:
+        head = parse.tokens[phrase.stop - 1].lemma
+        nameless = head in lexicon.words.nameless and phrase.end == phrase.stop
+        # "close": "A close up of".
+        if head in lexicon.words.places or nameless or head == "close":
+            continue
+        if not units or phrase.start >= units[-1].end:
+            units.append(phrase)
+    for first, second in combinations(units, 2):
+        one, two = name_of(parse, first), name_of(parse, second)
+        if one == two or two in lexicon.near(one):
+            continue
+        between = _between(parse, first, second)
+        group = lexicon.words.homes.get(one)
+        place = group is not None and lexicon.is_place(group.name) and not lexicon.is_person(one)
+        if is_symmetric(between, lexicon) and not (between == "with" and place):
+            continue
+        edits = _exchanged(parse, first, second)
+        if edits is not None:
+            owned = any(token.tag == "PRP$" for token in parse.tokens)
+            tier = (between == "with") + 2 * (parse.text(first.end, second.start) == "of") + owned
+            yield only(tier, edits, f"{one} <> {two}")
+
+
+def _exchanged(parse: Parse, first: NounPhrase, second: NounPhrase) -> tuple[Edit, ...] | None:
+    """Two phrases in each other's place, with determiners, or without where one belongs to its place."""
+    owned = any(
+        parse.tokens[at].tag in ("PRP$", "WDT") for p in (first, second) for at in range(p.start, p.core)
+    )
+    if owned and (first.plural != second.plural or first.core == first.start or second.core == second.start):
+        return None
+    one, two = _agreement(parse, first, second.plural), _agreement(parse, second, first.plural)
+    if one is None or two is None:
+        return None
+    starts = (first.core, second.core) if owned else (first.start, second.start)
+    return *exchanged(parse, (starts[0], first.end), (starts[1], second.end)), *one, *two
+
+
+_BE = {"is": "are", "was": "were", "has": "have", "does": "do"}
+_SINGULAR = {"are": "is", "were": "was", "have": "has", "do": "does"}
+
+
+def _agreement(parse: Parse, phrase: NounPhrase, many: bool) -> tuple[Edit, ...] | None:
+    """What the verb becomes where a phrase that may be its subject changes number; None: cannot be known."""
+    verbs = [at for at, token in enumerate(parse.tokens) if token.tag in FINITE]
+    if not verbs or phrase.plural == many:
+        return ()
+    first = parse.phrases[0]
+    there = parse.lows[0] == "there" and len(verbs) == 1
+    if not there and (len(verbs) > 1 or verbs[0] < first.stop):
+        return None
+    if phrase is not first and phrase.start != first.start:
+        return ()
+    if not phrase.plural and any(parse.lows[at] in _SINGULAR for at in verbs):
+        return None  # "A stack of books are": the verb goes with what is counted.
+    at = verbs[0]
+    token = parse.tokens[at]
+    if token.tag == "MD" or (token.tag == "VBD" and token.low not in ("was", "were")):
+        return ()
+    table = _BE if many else _SINGULAR
+    new = table.get(token.low) or verb_form(token.lemma, "VBP" if many else "VBZ")
+    return (Edit(at, at + 1, (new,)),)
+
+
+def swap_att(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
+    yield from exchanged_attributes(parse, lexicon)
+    yield from _exchanged_counts(parse, lexicon)
+    yield from _moved_attributes(parse, lexicon)
+    # The first nouns of two names of several words: "a computer desk by a street sign".
+    for first, second in combinations([p for p in parse.phrases if p.stop - p.noun > 1], 2):
+        a, b = parse.lows[first.noun], parse.lows[second.noun]
+        if a != b and parse.lows[first.stop - 1] != parse.lows[second.stop - 1]:
+            edits = exchanged(parse, (first.noun, first.noun + 1), (second.noun, second.noun + 1))
+            yield only(6, edits, f"{a} <> {b}")
+
+
+def exchanged_attributes(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
+    for first, second in combinations(parse.phrases, 2):
+        same = parse.tokens[first.stop - 1].lemma == parse.tokens[second.stop - 1].lemma
+        if same and first.plural == second.plural:
+            continue
+        for one, two in product(attributes(parse, first), attributes(parse, second)):
+            a, b = parse.lows[one], parse.lows[two]
+            counted = parse.tokens[one].tag == "CD"
+            if a == b or b in lexicon.near(a) or counted != (parse.tokens[two].tag == "CD"):
+                continue
+            if b in parse.lows[first.core : first.noun] or a in parse.lows[second.core : second.noun]:
+                continue
+            if counted and first.plural != second.plural:
+                continue
+            if not _bound(parse, one) and not _bound(parse, two):
+                edits = exchanged(parse, (one, one + 1), (two, two + 1))
+                yield only(0 if lexicon.excludes(a, b) else 1, edits, f"{a} <> {b}")
+
+
+def _bound(parse: Parse, at: int) -> bool:
+    """Whether an attribute belongs to a word before it ("very large"), or is "other" or "own"."""
+    return parse.lows[at] in ("other", "own", "same", "next", "more", "such", "left", "right") or (
+        at > 0 and parse.tokens[at - 1].tag == "RB"
+    )
+
+
+_SINGULAR_NOUNS = {"people": "person", "men": "man", "women": "woman", "children": "child"}
+_NUMBERS = frozenset({"several", "many", "multiple"})
+
+
+def _exchanged_counts(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
+    """How many there are of two things: "two cats and a dog" become "a cat and two dogs"."""
+    for several in parse.phrases:
+        word = parse.lows[several.start]
+        counted = parse.tokens[several.start].tag == "CD" or word in _NUMBERS
+        head = parse.tokens[several.stop - 1]
+        single_word = _SINGULAR_NOUNS.get(head.low, head.lemma)
+        if not counted or not several.plural or single_word == head.low:
+            continue
+        if head.lemma in lexicon.words.nameless | lexicon.words.quantities:
+            continue
+        if several.start and parse.lows[several.start - 1] in ("between", "among", "of"):
+            continue
+        for single in parse.phrases:
+            name = parse.tokens[single.stop - 1]
+            one = parse.lows[single.start]
+            if one not in ("a", "an", "one") or single.plural or counts(parse, single, lexicon):
+                continue
+            if name.lemma in lexicon.words.nameless or name.tag != "NN" or name.lemma == head.lemma:
+                continue
+            group = lexicon.words.homes.get(name.lemma)
+            if (group is not None and group.mass) or single.end != single.stop:
+                continue
+            agreed = _agreement(parse, several, False), _agreement(parse, single, True)
+            if agreed[0] is None or agreed[1] is None:
+                continue
+            edits = (
+                Edit(several.start, several.start + 1, ("a" if one == "an" else one,)),
+                Edit(several.stop - 1, several.stop, (single_word,)),
+                Edit(single.start, single.start + 1, plain(parse, several.start, several.start + 1)),
+                Edit(single.stop - 1, single.stop, (plural(name.low),)),
+                *agreed[0],
+                *agreed[1],
+            )
+            yield only(1, edits, f"{word} <> {one}")
+
+
+#: Qualities that almost any thing has.
+_FITS_MOST = frozenset({"colour", "size", "material", "pattern", "shape", "age"})
+
+
+def _moved_attributes(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
+    """An attribute of one thing given to another that has none of its kind."""
+    for first in parse.phrases:
+        spans = list(_spans(parse, first))
+        for second in parse.phrases if spans else ():
+            head = parse.tokens[second.stop - 1]
+            if first is second or counts(parse, second, lexicon) or head.lemma in lexicon.words.nameless:
+                continue
+            if head.lemma == parse.tokens[first.stop - 1].lemma:
+                continue
+            has = [parse.lows[at] for at in attributes(parse, second)]
+            for start, stop in spans:
+                words = parse.lows[start:stop]
+                if any(lexicon.excludes(word, old) or old == word for old in has for word in words):
+                    continue
+                if any(
+                    is_fixed(parse, phrase, word, lexicon) for phrase in (first, second) for word in words
+                ):
+                    continue
+                to = second.core
+                while to < second.noun and (parse.tokens[to].tag in ("CD", "RB")):
+                    to += 1
+                edits = (Edit(start, stop, ()), Edit(to, to, plain(parse, start, stop)))
+                kinds = [lexicon.kind_of(word) for word in words if word != "and"]
+                if not all(lexicon.attributes_for(word) for word in words if word != "and"):
+                    continue  # What no list knows may fit one thing alone: "a corded mouse".
+                unusual = 3 * any(kind not in _FITS_MOST for kind in kinds)
+                change = f"{' '.join(words)} moved to {name_of(parse, second)}"
+                yield only(2 + len(has) + unusual, edits, change)
+
+
+def _spans(parse: Parse, phrase: NounPhrase) -> Iterator[tuple[int, int]]:
+    """The attributes of a phrase, those joined by "and" as one."""
+    at = phrase.core
+    while at < phrase.noun:
+        stop = at + 1
+        while stop + 1 < phrase.noun and parse.tokens[stop].tag in ("CC", ","):
+            stop += 2
+        if parse.tokens[at].tag not in ("CD", "RB", "CC", ",") and not _bound(parse, at):
+            yield at, stop
+        at = stop
+
+
+def swap_words(tags: frozenset[str]) -> Rule:
+    def rule(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
+        inside = {at for p in parse.phrases for at in range(p.start, p.noun)}
+        positions = [
+            at
+            for at, token in enumerate(parse.tokens)
+            if token.tag in tags
+            and at not in inside
+            and token.lemma not in AUXILIARIES
+            and token.low[-1:].isalpha()
+        ]
+        for one, two in combinations(positions, 2):
+            a, b = parse.tokens[one], parse.tokens[two]
+            if a.tag == b.tag and a.lemma != b.lemma:
+                edits = exchanged(parse, (one, one + 1), (two, two + 1))
+                yield only(0, edits, f"{a.low} <> {b.low}")
+
+    return rule
+
+
+def swap_noun(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
+    """Two nouns alone; attributes and determiners stay."""
+    for first, second in combinations([p for p in parse.phrases if not counts(parse, p, lexicon)], 2):
+        one, two = name_of(parse, first), name_of(parse, second)
+        bare = first.core == first.noun and second.core == second.noun
+        if one == two or two in lexicon.near(one) or first.plural != second.plural:
+            continue
+        if not bare or not is_symmetric(_between(parse, first, second), lexicon):
+            edits = exchanged(parse, (first.noun, first.stop), (second.noun, second.stop))
+            yield only(0, edits, f"{one} <> {two}")

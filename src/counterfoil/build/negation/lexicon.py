@@ -1,8 +1,9 @@
 """Replacements for a word: from the lists, then from the user's own captions."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -93,7 +94,6 @@ class Lexicon:
     """Where replacements come from; without usage, from the lists alone."""
 
     usage: Usage = field(default_factory=Usage)
-    _known: dict[str, Nouns] = field(default_factory=dict, repr=False)
 
     extras = _EXTRAS
 
@@ -101,14 +101,12 @@ class Lexicon:
     def words(self) -> WordLists:
         return words()
 
-    def nouns_for(self, name: str, lows: Sequence[str]) -> Nouns:
+    @cached_property
+    def nouns_for(self) -> Callable[[str, tuple[str, ...]], Nouns]:
         """What may replace a noun of one or several words: neither it, nor a synonym, nor a kind of it."""
-        key = f"{name}|{' '.join(lows)}"
-        if key not in self._known:
-            self._known[key] = self._nouns_for(name, lows)
-        return self._known[key]
+        return cache(self._nouns_for)
 
-    def _nouns_for(self, name: str, lows: Sequence[str]) -> Nouns:
+    def _nouns_for(self, name: str, lows: tuple[str, ...]) -> Nouns:
         lists = self.words
         parts = name.split()
         if parts[-1] in lists.nameless or parts[-1] in lists.places:
@@ -125,22 +123,19 @@ class Lexicon:
 
     def near(self, word: str) -> frozenset[str]:
         """What the lists know to mean about the same, the word itself with it."""
-        synonyms = {word}
-        group = self.words.groups_of.get(word)
-        if group is not None:
-            synonyms.update(*(near for near in group.sets if word in near))
-        cls = self.words.attributes.get(word)
-        if cls is not None:
-            synonyms |= cls.near.get(word, frozenset())
-        return frozenset(synonyms)
+        group, attributes = self.words.groups_of.get(word), self.words.attributes.get(word)
+        near = [] if group is None else [nouns for nouns in group.sets if word in nouns]
+        return frozenset({word}).union(*near, () if attributes is None else attributes.near.get(word, ()))
 
     def is_person(self, noun: str) -> bool:
-        group = self.words.homes.get(noun)
-        return group is not None and group.name in _PEOPLE
+        return self._group(noun) in _PEOPLE
 
     def lives(self, noun: str) -> bool:
+        return self._group(noun) in _PEOPLE | {"animals", "bears", "birds", "bird_kinds"}
+
+    def _group(self, noun: str) -> str:
         group = self.words.homes.get(noun)
-        return group is not None and group.name in _PEOPLE | {"animals", "bears", "birds", "bird_kinds"}
+        return "" if group is None else group.name
 
     def is_place(self, group: str) -> bool:
         """Whether a group is one of places and the like, beside which nothing is put."""
@@ -168,11 +163,8 @@ class Lexicon:
 
     def excludes(self, one: str, two: str) -> bool:
         """Whether two attributes speak of the same quality, so that a thing has one of them."""
-        kinds = self.kind_of(one), self.kind_of(two)
-        if kinds[0] == kinds[1] and kinds[0]:
-            return True
-        opposites = self.words.opposites
-        return two in opposites.get(one, ()) or one in opposites.get(two, ())
+        opposites, same = self.words.opposites, self.kind_of(one) == self.kind_of(two) != ""
+        return same or two in opposites.get(one, ()) or one in opposites.get(two, ())
 
     def kind_of(self, word: str) -> str:
         """The quality that an attribute is of: "size", "age", "colour", ...; "" where that is not known."""

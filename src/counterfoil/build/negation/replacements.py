@@ -34,11 +34,7 @@ def replace_obj(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
         options = _fitting(parse, phrase, nouns.options, lexicon)
         if name_of(parse, phrase) == "bed" and phrase.core == phrase.start:
             continue
-        if (
-            phrase.start
-            and parse.text(phrase.start - 1, phrase.start) == "and"
-            and phrase.stop - phrase.noun > 1
-        ):
+        if phrase.start and parse.lows[phrase.start - 1] == "and" and phrase.stop - phrase.noun > 1:
             # Of "peanut butter and jelly sandwiches" the last noun is of both.
             continue
         if parse.tokens[phrase.stop - 1].text[:1].isupper() and phrase.stop > 1 and not parse.shouted:
@@ -103,12 +99,12 @@ def add_obj(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
         before = parse.lows[phrase.start - 1] if phrase.start else ""
         if not nouns.group or nouns.mass or counts(parse, phrase, lexicon) or phrase.end != phrase.stop:
             continue
-        options = [w for w in _fitting(parse, phrase, nouns.options, lexicon) if w not in ("skin",)]
+        options = [w for w in _fitting(parse, phrase, nouns.options, lexicon) if w != "skin"]
         if not options or (
             following is not None and following.low in ("and", "or", "of", ",", "that", "who")
         ):
             continue
-        if following is not None and (following.tag in FINITE or following.tag in ("VBN", "POS", "CC")):
+        if following is not None and following.tag in {*FINITE, "VBN", "POS", "CC"}:
             continue
         if before in ("and", "or", ",", "than", "as", "of", "between", "like") or phrase.stop in covered:
             continue
@@ -158,21 +154,15 @@ def replace_att(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
             continue
         if token.tag in ("VBN", "VBG", "DT", "CD") and at not in parse.within:
             continue
-        options = lexicon.attributes_for(token.low)
-        head = heads.get(at, "")
-        lives = lexicon.lives(head)
-        options = tuple(
-            word for word in options if word not in parse.lows and (lives or word not in ("young", "elderly"))
-        )
+        but = parse.lows if lexicon.lives(heads.get(at, "")) else (*parse.lows, "young", "elderly")
+        options = tuple(word for word in lexicon.attributes_for(token.low) if word not in but)
         if token.tag in ("JJR", "JJS") and not token.low.endswith("er"):
             continue
         if options:
             yield changed(parse, at, at + 1, options)
     for phrase in parse.phrases:
-        if (
-            phrase.stop - phrase.noun > 1
-            and " ".join(parse.lows[phrase.noun : phrase.stop]) not in lexicon.words.homes
-        ):
+        several = phrase.stop - phrase.noun > 1
+        if several and parse.text(phrase.noun, phrase.stop) not in lexicon.words.homes:
             word = parse.lows[phrase.noun]
             options = tuple(w for w in lexicon.kinds_for(word) if w not in parse.lows)
             if options:
@@ -242,9 +232,7 @@ def replace_rel(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
         ends = [end for phrase in before for end in (phrase.stop, phrase.end)]
         if lemma in _POSTURES and not any(lexicon.lives(parse.tokens[end - 1].lemma) for end in ends):
             continue
-        particle = (
-            at + 1 < len(parse.tokens) and parse.lows[at + 1] == "up" and lemma in ("hold", "lift", "pick")
-        )
+        particle = parse.lows[at + 1 : at + 2] == ("up",) and lemma in ("hold", "lift", "pick")
         if particle and object_follows(parse, at + 1):
             yield conjugated(parse, at, lexicon.words.with_object[lemma], 0, 2)
         elif object_follows(parse, at):
@@ -257,11 +245,8 @@ def replace_rel(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
         elif options := lexicon.words.alone.get(lemma, ()):
             yield conjugated(parse, at, options, 1)
     for at, token in enumerate(parse.tokens):
-        if (
-            token.tag == "VBN"
-            and at not in parse.within
-            and (options := lexicon.words.done.get(token.low, ()))
-        ):
+        options = lexicon.words.done.get(token.low, ()) if token.tag == "VBN" else ()
+        if options and at not in parse.within:
             yield changed(parse, at, at + 1, options, 2)
 
 

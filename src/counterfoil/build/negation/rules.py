@@ -11,11 +11,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterfoil.build.negation.edits import VERBS, Rule, rewritten
+from counterfoil.build.negation.edits import (
+    VERBS,
+    Rule,
+    exchanged_attributes,
+    rewritten,
+    swap_att,
+    swap_noun,
+    swap_obj,
+    swap_words,
+)
 from counterfoil.build.negation.lexicon import Lexicon
 from counterfoil.build.negation.parse import Parse
 from counterfoil.build.negation.replacements import add_att, add_obj, replace_att, replace_obj, replace_rel
-from counterfoil.build.negation.swaps import exchanged_attributes, swap_att, swap_noun, swap_obj, swap_words
 from counterfoil.errors import UnknownNameError
 
 #: Places that are tried before a caption is given up.

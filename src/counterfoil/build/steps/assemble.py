@@ -14,7 +14,7 @@ from counterfoil.benchmarks.folder import BUILT
 from counterfoil.benchmarks.readers.questions import choices, gallery, quads, search
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES, TrainingSet
-from counterfoil.build.step import BuiltStep, Output, StepContext
+from counterfoil.build.step import BuiltStep, Output, StepContext, codes_of, filled
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import setting
 from counterfoil.world.training import TRAIN, VALIDATION, save_training
@@ -67,31 +67,24 @@ class Assemble(BuiltStep):
         kind = self.form
         if kind == "auto":
             kind = "quad" if "negative_image" in rows.column_names else "choice"
-        for name in (*IMAGE_ROLES, *CAPTION_ROLES):
-            if name in rows.column_names and rows[name].null_count:
-                at = int(np.argmax(rows[name].is_null().to_numpy(zero_copy_only=False)))
-                raise DataError(
-                    f"a row without {name}", where=f"step {context.step}, row '{rows['id'][at].as_py()}'"
-                )
+        where = f"step {context.step}"
+        roles = [name for name in (*IMAGE_ROLES, *CAPTION_ROLES) if name in rows.column_names]
+        filled(rows, roles, where=where)
         target = context.folder / BUILT
         if kind == "training":
             written = tuple(f"{BUILT}/{name}" for name in (TRAIN, VALIDATION))
             return Output(rows, facts=self._training(rows, context), files=written)
-        lacking = [name for name in _READ[kind] if name not in rows.column_names]
-        if lacking:
-            hint = f"put a step that makes '{lacking[0]}' before it"
-            raise DataError(f"no column '{lacking[0]}'", where=f"step {context.step}", hint=hint)
+        for name in _READ[kind]:
+            if name not in roles:
+                hint = f"put a step that makes '{name}' before it"
+                raise DataError(f"no column '{name}'", where=where, hint=hint)
         built = self._benchmark(rows, kind, context)
         # What an earlier run left there, or one that was stopped; files of others are not touched.
         names = {path.name for path in target.iterdir()} if target.is_dir() else set()
         odd = sorted(name for name in names - _WRITTEN if not name.endswith(".part"))
         if odd:
-            raise InputError(
-                "the folder holds other files",
-                where=target,
-                given=", ".join(odd[:3]),
-                hint="choose another folder for the build",
-            )
+            given, hint = ", ".join(odd[:3]), "choose another folder for the build"
+            raise InputError("the folder holds other files", where=target, given=given, hint=hint)
         if names and not benchmarks.is_benchmark_folder(target):
             shutil.rmtree(target)
         benchmarks.save(built, target, progress=context.progress)
@@ -141,11 +134,10 @@ class Assemble(BuiltStep):
                 items = images if role in IMAGE_ROLES else captions
                 cells = rows[role].to_pylist()
                 columns[role] = np.array([items.setdefault(cell, len(items)) for cell in cells], np.int64)
+        names = {cell: cell.rpartition(".")[0] or cell for cell in images}
         training_set = TrainingSet(
             name=context.folder.name,
-            images=tuple(
-                Image((cell.rpartition(".")[0] or cell), context.image(cell).source) for cell in images
-            ),
+            images=tuple(Image(name, context.image(cell).source) for cell, name in names.items()),
             captions=tuple(Caption(str(at), text) for text, at in captions.items()),
             rows=columns,
             groupings=_groupings(rows, ("type", "subset")),
@@ -154,10 +146,8 @@ class Assemble(BuiltStep):
         target = context.folder / BUILT
         if benchmarks.is_benchmark_folder(target):
             shutil.rmtree(target)
-        training, validation = save_training(
-            training_set, target, share=self.validation, progress=context.progress
-        )
-        return {"form": "training", "training": training, "validation": validation}
+        halves = save_training(training_set, target, share=self.validation, progress=context.progress)
+        return {"form": "training", "training": halves[0], "validation": halves[1]}
 
 
 def _groupings(rows: pa.Table, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -167,24 +157,19 @@ def _groupings(rows: pa.Table, names: Sequence[str]) -> dict[str, tuple[str, ...
 
 def pair_gallery(rows: pa.Table, card: Card, context: StepContext, *, source: str) -> Benchmark:
     """The gallery of all images and captions of the rows, its right pairs; equal captions are one."""
-    cells, texts = rows["image"].to_pylist(), rows["caption"].to_pylist()
-    images = {cell: at for at, cell in enumerate(dict.fromkeys(cells))}
-    captions = {text: at for at, text in enumerate(dict.fromkeys(texts))}
-    owners: dict[int, int] = {}
-    pair_order: dict[tuple[int, int], None] = {}
-    for cell, text in zip(cells, texts, strict=True):
-        owners.setdefault(captions[text], images[cell])
-        pair_order[images[cell], captions[text]] = None
-    pairs = np.array(list(pair_order), dtype=np.int64).reshape(-1, 2).T
-    names = [f"c{at}" for at in range(len(captions))]
-    of_images, of_captions = (np.arange(len(items), dtype=np.int64) for items in (images, captions))
+    image, cells = codes_of(rows["image"])
+    caption, texts = codes_of(rows["caption"])
+    pairs = np.array(list(dict.fromkeys(zip(image, caption, strict=True))), dtype=np.int64).reshape(-1, 2).T
+    names = [f"c{at}" for at in range(len(texts))]
+    of_images, of_captions = (np.arange(len(items), dtype=np.int64) for items in (cells, texts))
     return gallery(
         card,
-        [context.image(cell, missing=context.photos is None) for cell in images],
-        [Caption(name, text) for name, text in zip(names, captions, strict=True)],
-        np.array([owners[at] for at in range(len(captions))], dtype=np.int64),
+        [context.image(cell, missing=context.photos is None) for cell in cells],
+        [Caption(name, text) for name, text in zip(names, texts, strict=True)],
+        # The image of a caption's first row.
+        image[np.unique(caption, return_index=True)[1]],
         (
-            search(of_images, (pairs[0], pairs[1]), names=list(images), where=source),
+            search(of_images, (pairs[0], pairs[1]), names=cells, where=source),
             search(of_captions, (pairs[1], pairs[0]), names=names, where=source),
         ),
         source=source,

@@ -13,7 +13,7 @@ from counterfoil.build.step import (
     Generated,
     Output,
     StepContext,
-    split_generated,
+    split_rows,
     with_generated,
 )
 from counterfoil.errors import InputError
@@ -59,8 +59,7 @@ class WriteCaptions(BuiltStep):
         "image", "Column of images to describe."
     )
     prompt: str | None = setting(
-        None,
-        "Prompt, or the beginning of the caption; default: the model's usual prompt.",
+        None, "Prompt, or the beginning of the caption; default: the model's usual prompt."
     )
     max_tokens: int = setting(40, "Most tokens of a caption.", low=1)
     beams: int = setting(1, "Local models: beams of beam search.", low=1)
@@ -72,9 +71,8 @@ class WriteCaptions(BuiltStep):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.by != WORLD and (
-            not self.by.startswith((CAPTIONER, ENDPOINT)) or self.by in (CAPTIONER, ENDPOINT)
-        ):
+        named = self.by.startswith((CAPTIONER, ENDPOINT)) and self.by not in (CAPTIONER, ENDPOINT)
+        if self.by != WORLD and not named:
             allowed = (WORLD, f"{CAPTIONER}NAME", f"{ENDPOINT}URL#MODEL")
             raise InputError("no writer of captions", where="by", given=self.by, allowed=allowed)
         if self.beams > 1 and self.temperature:
@@ -100,14 +98,12 @@ class WriteCaptions(BuiltStep):
             caption_of = dict(zip(first, writing(first, context), strict=True))
             nothing = {row: Generated(row, self.by, reason=NO_IMAGE) for row, _ in pairs}
             written = [caption_of.get(cell, nothing[row]) for row, cell in pairs]
-        captioned, dropped = split_generated(with_generated(rows, _TARGET, written), written)
+        rows = with_generated(rows, _TARGET, written)
+        written_for, why = [one.cell is not None for one in written], [one.reason for one in written]
+        captioned, dropped = split_rows(rows, written_for, why)
         texts = captioned[_TARGET].to_pylist()
-        facts: dict[str, Any] = {
-            "by": self.by,
-            "image": self.image,
-            "captions": len(captioned),
-            "different_captions": len(set(texts)),
-        }
+        facts: dict[str, Any] = {"by": self.by, "image": self.image, "captions": len(captioned)}
+        facts["different_captions"] = len(set(texts))
         if self.by == WORLD:
             scenes = [Scene.from_json(cell) for cell in captioned[SCENE_OF[self.image]].to_pylist()]
             facts["right"] = sum(map(matches, texts, scenes))
@@ -146,14 +142,8 @@ class WriteCaptions(BuiltStep):
             )
 
     def _local(self, first: Mapping[str, str], context: StepContext) -> Iterator[Generated]:
-        maker = captioner(
-            self.by.removeprefix(CAPTIONER),
-            context.device,
-            self.prompt,
-            self.max_tokens,
-            self.beams,
-            self.temperature,
-        )
+        name, how = self.by.removeprefix(CAPTIONER), (self.max_tokens, self.beams, self.temperature)
+        maker = captioner(name, context.device, self.prompt, *how)
         by = f"{self.by} {str(maker.identity.weights)[:12]}"
         images, drawn = [context.image(cell) for cell in first], bool(self.temperature)
         texts = maker.texts(images, context, stage=_STAGE, size=self.batch, seeded=drawn)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,7 +18,7 @@ from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.rating import numbers_of
 from counterfoil.build.step import BuiltStep, Output, StepContext, codes_of, order_by, split_rows
 from counterfoil.engine.plan import Progress, silent
-from counterfoil.errors import DataError, InputError, MissingExtraError
+from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.evaluation.duplicates import image_stem, normal
 from counterfoil.inputs.fields import setting
 
@@ -33,8 +34,7 @@ _COMPARED = 100
 
 def bands_of(threshold: float) -> tuple[int, int]:
     """The number of bands and values in each, with which pairs at the threshold meet surely enough."""
-    widths = range(16, 1, -1)
-    surely = (w for w in widths if 1 - (1 - threshold**w) ** (_VALUES // w) >= _RECALL)
+    surely = (w for w in range(16, 1, -1) if 1 - (1 - threshold**w) ** (_VALUES // w) >= _RECALL)
     width = next(surely, 1)
     return _VALUES // width, width
 
@@ -49,8 +49,6 @@ def near_duplicates(
     band each is compared with the 100 before it. Source: Leskovec, Rajaraman, Ullman, Mining of massive
     datasets, chapter 3.
     """
-    if not 0 < threshold < 1:
-        raise InputError("threshold of similarity", given=threshold, allowed="above 0, below 1")
     try:
         import rensa
     except ImportError:
@@ -119,12 +117,12 @@ def first_of_alike(n: int, pairs: Int[ndarray, "pairs 2"]) -> Int[ndarray, "n"]:
 def _candidates(values: NDArray[np.uint32], n_bands: int, width: int) -> NDArray[np.int64]:
     """The pairs of rows that have the same values in some band, in the order of the later row."""
     n = len(values)
-    candidates: list[NDArray[np.int64]] = []
-    for band in range(n_bands):
+    candidates = [np.zeros((0, 2), dtype=np.int64)]
+    for band in range(n_bands if n else 0):
         part = np.ascontiguousarray(values[:, band * width : (band + 1) * width])
         key = part.view(np.dtype((np.void, part.dtype.itemsize * width))).reshape(-1)
-        order = np.argsort(key, kind="stable") if n else np.zeros(0, dtype=np.int64)
-        same = np.concatenate([key[order][1:] == key[order][:-1], [False]]) if n else np.zeros(0, dtype=bool)
+        order = np.argsort(key, kind="stable")
+        same = np.concatenate([key[order][1:] == key[order][:-1], [False]])
         # Rows of one key lie together; pairs at a distance of 1, 2, ... within them.
         there = same.copy()
         for apart in range(1, _COMPARED + 1):
@@ -134,11 +132,9 @@ def _candidates(values: NDArray[np.uint32], n_bands: int, width: int) -> NDArray
             candidates.append(np.stack([order[at], order[at + apart]], axis=1))
             there[: n - apart] &= same[apart:]
             there[n - apart :] = False
-    if not candidates:
-        return np.zeros((0, 2), dtype=np.int64)
     pairs = np.concatenate(candidates)
     number = np.unique(pairs[:, 1] * n + pairs[:, 0])
-    return np.stack([number % n, number // n], axis=1)
+    return np.stack([number % max(1, n), number // max(1, n)], axis=1)
 
 
 def _jaccard(
@@ -217,12 +213,7 @@ class Dedup(BuiltStep):
         facts: dict[str, Any] = {"exact": _groups(stands, rows["id"])}
         if self.near is not None:
             left = order[~exact[order]]
-            pairs, _ = near_duplicates(
-                [texts[row] for row in left.tolist()],
-                threshold=self.near,
-                seed=context.number("minhash") % (1 << 32),
-                progress=context.progress,
-            )
+            pairs = _near([texts[row] for row in left.tolist()], self.near, context)
             pairs = pairs[value[left[pairs[:, 0]]] == value[left[pairs[:, 1]]]]
             alike = np.arange(n)
             alike[left] = left[first_of_alike(len(left), pairs)]
@@ -264,16 +255,14 @@ class Clean(BuiltStep):
         def drop(where: NDArray[np.bool_], reason: str) -> None:
             reasons[where & (reasons == "")] = reason
 
-        for column in self.fields if self.questions or self.full_stop else ():
+        for column in self.fields:
             if column.startswith("negative"):
                 ends = pc.utf8_rtrim_whitespace(rows[column])
-                questions = pc.fill_null(pc.ends_with(ends, "?"), False).to_numpy(zero_copy_only=False)
                 if self.questions:
-                    drop(questions, QUESTION)
+                    drop(_matching(ends, r"\?$"), QUESTION)
                 if self.full_stop:
-                    stops = pc.fill_null(pc.match_substring_regex(ends, r"[.!?][\"')]*$"), False)
-                    drop(~stops.to_numpy(zero_copy_only=False), NO_STOP)
-        columns = [_plain(rows, (column_name,)) for column_name in self.fields]
+                    drop(~_matching(ends, r"[.!?][\"')]*$"), NO_STOP)
+        columns = [_plain(rows, (column,)) for column in self.fields]
         # The names by which images are compared.
         stems = [
             [None if cell is None else image_stem(cell) for cell in rows[role].to_pylist()]
@@ -305,23 +294,16 @@ class Clean(BuiltStep):
             benchmark = context.benchmark(name, None, None)
             texts = [caption.text for caption in benchmark.captions]
             images = [image.id for image in benchmark.images]
-        shared_texts, counts = {normal(text) for text in texts if text is not None}, {}
+        shared_texts = {normal(text) for text in texts if text is not None}
         equal = np.any([[text in shared_texts for text in column] for column in columns], axis=0)
         drop(equal, CAPTION_ELSEWHERE)
-        counts["captions"] = int(equal.sum())
+        counts = {"captions": int(equal.sum())}
         if self.near is not None:
-            remaining = list(
-                dict.fromkeys(text for column in columns for text in column if text not in shared_texts)
-            )
-            others = list(shared_texts)
-            pairs, _ = near_duplicates(
-                [*sorted(others), *remaining],
-                threshold=self.near,
-                seed=context.number("minhash") % (1 << 32),
-                progress=context.progress,
-            )
-            across = pairs[(pairs[:, 0] < len(others)) & (pairs[:, 1] >= len(others)), 1]
-            alike = {remaining[at - len(others)] for at in across.tolist()}
+            mine = [text for text in dict.fromkeys(chain(*columns)) if text not in shared_texts]
+            others = len(shared_texts)
+            pairs = _near([*sorted(shared_texts), *mine], self.near, context)
+            across = pairs[(pairs[:, 0] < others) & (pairs[:, 1] >= others), 1]
+            alike = {mine[at - others] for at in across.tolist()}
             near = np.any([[text in alike for text in column] for column in columns], axis=0)
             drop(near, ALIKE_ELSEWHERE)
             counts["alike"] = int((near & ~equal).sum())
@@ -331,6 +313,16 @@ class Clean(BuiltStep):
             drop(shown, IMAGE_ELSEWHERE)
             counts["images"] = counts.get("images", 0) + int(shown.sum())
         return counts
+
+
+def _matching(texts: pa.ChunkedArray, pattern: str) -> NDArray[np.bool_]:
+    matched = pc.fill_null(pc.match_substring_regex(texts, pattern), False)
+    return np.asarray(matched.to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def _near(texts: Sequence[str], threshold: float, context: StepContext) -> Int[ndarray, "pairs 2"]:
+    seed = context.number("minhash") % (1 << 32)
+    return near_duplicates(texts, threshold=threshold, seed=seed, progress=context.progress)[0]
 
 
 def _plain(rows: pa.Table, columns: Sequence[str]) -> list[str]:
@@ -349,12 +341,10 @@ def _groups(stands: NDArray[np.int64], ids: pa.ChunkedArray) -> dict[str, Any]:
     sizes = np.bincount(stands, minlength=len(stands))
     several = np.flatnonzero(sizes > 1)
     largest = several[np.argsort(-sizes[several], kind="stable")][:_GROUPS]
-    examples = [
-        ids.take(pa.array(np.flatnonzero(stands == row)[:_IDS])).to_pylist() for row in largest.tolist()
-    ]
+    members = (np.flatnonzero(stands == row)[:_IDS] for row in largest)
     return {
         "groups": len(several),
         "rows": int((sizes[several] - 1).sum()),
         "largest": int(sizes.max(initial=0)) if len(several) else 0,
-        "examples": examples,
+        "examples": [ids.take(pa.array(rows)).to_pylist() for rows in members],
     }

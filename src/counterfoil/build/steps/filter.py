@@ -12,17 +12,28 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
-from counterfoil.build.calibration import Verified, calibrate, share
 from counterfoil.build.rating import numbers_of, pair_scores, settings_by_scorer
-from counterfoil.build.step import BuiltStep, Output, StepContext, split_rows, with_column
+from counterfoil.build.step import (
+    BuiltStep,
+    Output,
+    StepContext,
+    codes_of,
+    filled,
+    ranks,
+    split_rows,
+    with_column,
+)
 from counterfoil.build.verification import (
     Answers,
     Rule,
+    Verified,
+    calibrate,
     fits,
     label_noise,
     read_answers,
     read_choices,
     read_verified,
+    share,
     sound,
 )
 from counterfoil.errors import DataError, InputError
@@ -67,18 +78,16 @@ class RowFilter(BuiltStep):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        ways = [name for name in self.ways if getattr(self, name)]
+        ways, known = self.ways, ("people", "simulate", *self.WAYS)
+        bounded = self.threshold is not None or self.target_precision is not None
         if len(ways) > 1:
             raise InputError(
-                "several ways at once", given=", ".join(ways), allowed=f"one of {', '.join(self.ways)}"
+                "several ways at once", given=", ".join(ways), allowed=f"one of {', '.join(known)}"
             )
-        bounded = self.threshold is not None or self.target_precision is not None
         if bounded and not {*ways} & {*self.WAYS}:
-            raise InputError(
-                "a threshold is one of scores",
-                given=f"with {ways[0]}" if ways else "no scores",
-                allowed=f"with {' or '.join(self.WAYS)}",
-            )
+            given = f"with {ways[0]}" if ways else "no scores"
+            allowed = f"with {' or '.join(self.WAYS)}"
+            raise InputError("a threshold is one of scores", given=given, allowed=allowed)
         # Raises where the chances would not be chances.
         Annotator("simulated", self.accuracy, self.bias)
         if self.threshold is not None and self.target_precision is not None:
@@ -86,19 +95,16 @@ class RowFilter(BuiltStep):
         if self.verify and self.verified is not None:
             raise InputError("verified or verify", given="both", allowed="one of them")
         if self.target_precision is not None and not self.verify and self.verified is None:
-            raise InputError(
-                "a precision to reach needs verified rows",
-                given=self.target_precision,
-                allowed="a table with --verified, or in the drawn world --verify N",
+            what, allowed = (
+                "a precision to reach needs",
+                "a table with --verified, or in the drawn world --verify N",
             )
+            raise InputError(f"{what} verified rows", given=self.target_precision, allowed=allowed)
 
     @property
-    def ways(self) -> tuple[str, ...]:
-        return ("people", "simulate", *self.WAYS)
-
-    @property
-    def way(self) -> str | None:
-        return next((name for name in self.ways if getattr(self, name)), None)
+    def ways(self) -> list[str]:
+        """The settings that are given of those by which rows can be filtered."""
+        return [name for name in ("people", "simulate", *self.WAYS) if getattr(self, name)]
 
     def answers(self, ids: Sequence[str], truth: NDArray[np.bool_] | None, context: StepContext) -> Answers:
         """What people answered of each row: those of the table, or simulated ones of drawn rows."""
@@ -215,18 +221,6 @@ def truth_facts(truth: NDArray[np.bool_] | None, mask: NDArray[np.bool_]) -> dic
     }
 
 
-def texts_and_cells(rows: pa.Table, names: Sequence[str], *, where: object) -> list[list[str]]:
-    """Columns of texts or of names of images without empty cells; raises `DataError` naming a row."""
-    columns = []
-    for name in names:
-        cells = rows[name].to_pylist()
-        at = next((row for row, cell in enumerate(cells) if not cell), None)
-        if at is not None:
-            raise DataError(f"a row without {name}", where=f"{where}, row '{rows['id'][at].as_py()}'")
-        columns.append(cells)
-    return columns
-
-
 #: Why a row, or a candidate, goes.
 AMBIGUOUS, LOW, UNJUDGED = "ambiguous by people's answers", "below the threshold", "not judged"
 OTHER, UNFIT = "another candidate was chosen", "no candidate fits"
@@ -275,12 +269,9 @@ class FilterAmbiguous(RowFilter):
                 **truth_facts(truth, accepted),
             }
             return Output(*split_rows(rows, accepted, why), facts)
-        if not self.scorers and self.column is None:
-            raise InputError(
-                "nothing to filter by",
-                where=f"step {context.step}",
-                allowed=" or ".join(self.ways),
-            )
+        if not self.ways:
+            allowed = " or ".join(("people", "simulate", *self.WAYS))
+            raise InputError("nothing to filter by", where=f"step {context.step}", allowed=allowed)
         scores = self._scores(rows, context)
         held, calibration = self.calibrated(rows["id"].to_pylist(), scores, truth, context)
         passed, dropped = split_rows(rows, held & ~np.isnan(scores), LOW)
@@ -292,7 +283,7 @@ class FilterAmbiguous(RowFilter):
             return numbers_of(rows, self.column, where=f"step {context.step}")
         both = "negative_image" in rows.column_names
         names = ["image", "caption", "negative_caption", *(["negative_image"] if both else [])]
-        image, caption, other, *rest = texts_and_cells(rows, names, where=f"step {context.step}")
+        image, caption, other, *rest = filled(rows, names, where=f"step {context.step}")
         margins = []
         for name, settings in settings_by_scorer(self.scorers, self.set).items():
             scorer = context.scorer(name, settings)
@@ -344,38 +335,35 @@ class Choose(RowFilter):
         if rows.schema.get_field_index("of") >= 0 and rows["of"].null_count:
             orphan = next(name for name, row in zip(ids, of, strict=True) if row is None)
             raise DataError("a candidate of no row", where=f"step {context.step}, row '{orphan}'")
-        number: dict[str, int] = {}
-        group = np.array([number.setdefault(name, len(number)) for name in of], dtype=np.int64)
+        group, number = codes_of(pa.array(of, pa.string()))
         truth = fits(rows, self.image, self.caption, self.against, where=f"step {context.step}")
         scores, why, about = self._scores(rows, ids, of, truth, context)
+        places = ranks(group, np.arange(len(rows)))
         # The first row of the highest score of each group, -1 where all are NaN.
         there = np.flatnonzero(~np.isnan(scores))
         order = there[np.lexsort((there, -scores[there], group[there]))]
         best = np.full(len(number), -1, dtype=np.int64)
         best[group[order][::-1]] = order[::-1]
         chosen = best[best >= 0]
-        held, calibration = self.calibrated(
-            [ids[at] for at in chosen], scores[chosen], None if truth is None else truth[chosen], context
-        )
-        reasons = np.full(len(rows), OTHER, dtype=object)
-        lost = np.isin(group, np.flatnonzero(best < 0))
-        reasons[lost] = why[lost]
+        right = None if truth is None else truth[chosen]
+        held, calibration = self.calibrated([ids[at] for at in chosen], scores[chosen], right, context)
+        reasons = np.where(best[group] < 0, why, OTHER)
         reasons[chosen[~held]] = LOW
         keep = np.zeros(len(rows), dtype=bool)
         keep[chosen[held]] = True
         _, dropped = split_rows(rows, keep, reasons.tolist())
         facts: dict[str, Any] = {
-            "by": self.scorer or self.column or self.way or "place",
+            "by": self.scorer or self.column or next(iter(self.ways), "place"),
             "candidates": len(rows),
             "rows": len(number),
             "rows_with_a_choice": len(chosen),
-            "places": np.bincount(_places(group)[chosen]).tolist() if len(chosen) else [],
+            "places": np.bincount(places[chosen]).tolist() if len(chosen) else [],
             **about,
             **calibration,
-            **truth_facts(None if truth is None else truth[chosen], held),
+            **truth_facts(right, held),
         }
         if truth is not None and len(rows):
-            facts["truth"]["first_candidates_right"] = float(truth[_places(group) == 0].mean())
+            facts["truth"]["first_candidates_right"] = float(truth[places == 0].mean())
         named = rows.filter(pa.array(keep))
         if "of" in rows.column_names:
             names = pa.array([of[at] for at in np.flatnonzero(keep)], pa.string())
@@ -395,7 +383,7 @@ class Choose(RowFilter):
         if self.scorer is not None:
             # The scorer's number for each candidate with its caption, less that with the other one.
             names = [name for name in (self.image, self.caption, self.against) if name]
-            cells, *texts = texts_and_cells(rows, names, where=f"step {context.step}")
+            cells, *texts = filled(rows, names, where=f"step {context.step}")
             scorer = context.scorer(self.scorer, settings_by_scorer([self.scorer], self.set)[self.scorer])
             scores = pair_scores(scorer, cells * len(texts), list(chain(*texts)), context)
             fitting, *other = scores.reshape(len(texts), len(rows))
@@ -416,11 +404,3 @@ class Choose(RowFilter):
         share = answers.yes.sum(axis=0) / np.maximum((answers.yes | answers.no).sum(axis=0), 1)
         about = self.people_facts(ids, answers, truth, context)
         return np.where(answers.accepted(self.rule), share, np.nan), why, about
-
-
-def _places(group: NDArray[np.int64]) -> NDArray[np.int64]:
-    order = np.argsort(group, kind="stable")
-    starts = np.searchsorted(group[order], group[order])
-    places = np.empty(len(group), dtype=np.int64)
-    places[order] = np.arange(len(group)) - starts
-    return places

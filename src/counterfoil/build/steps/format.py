@@ -87,11 +87,7 @@ class Format(BuiltStep):
 
     name: ClassVar[str] = "format"
 
-    columns: tuple[str, ...] = setting(
-        ("caption", "negative_caption"),
-        "Columns to make uniform.",
-        least=1,
-    )
+    columns: tuple[str, ...] = setting(("caption", "negative_caption"), "Columns to make uniform.", least=1)
     case: bool = setting(True, "Begin with a capital; undo captions all in capitals.")
     stop: bool = setting(True, "End with a full stop.")
 
@@ -102,12 +98,8 @@ class Format(BuiltStep):
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         columns = [column for column in self.columns if column in rows.column_names]
         if not columns:
-            raise DataError(
-                "no column to format",
-                where=f"step {context.step}",
-                given=rows.column_names,
-                allowed=self.columns,
-            )
+            where, given = f"step {context.step}", rows.column_names
+            raise DataError("no column to format", where=where, given=given, allowed=self.columns)
         facts: dict[str, dict[str, int]] = {}
         for column in columns:
             before = rows[column]

@@ -20,22 +20,22 @@ from counterfoil.build.imaging import (
     ImageRequest,
     ImageSettings,
 )
-from counterfoil.build.rows import keep_image
 from counterfoil.build.step import (
     SCENE_OF,
     Generated,
     Output,
     StepContext,
-    split_generated,
+    split_rows,
     with_column,
     with_generated,
 )
+from counterfoil.build.steps.read import keep_image
 from counterfoil.engine.executor import batch_keys
 from counterfoil.errors import DataError, InputError
 from counterfoil.models.base import Identity
-from counterfoil.world.compositions import imagine_caption
-from counterfoil.world.painting import draw_many, encode
-from counterfoil.world.sample import check_size, check_styles
+from counterfoil.world.generator import imagine_caption
+from counterfoil.world.painting import check_styles, draw_many, encode
+from counterfoil.world.sample import check_size
 from counterfoil.world.scenes import Scene
 from counterfoil.world.truth import matches, understood
 
@@ -83,12 +83,10 @@ class Imagine(ImageSettings):
         return (self.column, *filter(None, (self.source,)))
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
+        where = f"step {context.step}"
         if self.k > 1 and "of" in rows.column_names:
-            raise DataError(
-                "the rows are candidates already",
-                where=f"step {context.step}",
-                hint="put 'choose' before, or make one image for each: k = 1",
-            )
+            hint = "put 'choose' before, or make one image for each: k = 1"
+            raise DataError("the rows are candidates already", where=where, hint=hint)
         ids, texts = rows["id"].to_pylist(), rows[self.column].to_pylist()
         sources: list[Any] = [None] * len(rows)
         if self.source is not None:
@@ -97,7 +95,7 @@ class Imagine(ImageSettings):
             if lacking:
                 raise DataError(
                     f"no {self.source} to edit",
-                    where=f"step {context.step}, row '{lacking[0]}'",
+                    where=f"{where}, row '{lacking[0]}'",
                     given=f"{len(lacking):,} of {len(rows):,} rows without one",
                     hint="without 'source' images are drawn from captions alone",
                 )
@@ -112,17 +110,15 @@ class Imagine(ImageSettings):
             generated = iter(self._drawn(wanted, rows, context))
         else:
             generated = iter((pipeline or self._endpoint(context)).images(wanted) if wanted else ())
-        images = [
-            next(generated) if request.text.strip() else request.generated(self.by, None, reason=NO_CAPTION)
-            for request in requests
-        ]
-        if self.unsafe == "drop":
-            images = [
-                replace(image, cell=None, reason=UNSAFE) if image.facts.get("unsafe") else image
-                for image in images
-            ]
+        images = []
+        for request in requests:
+            none = not request.text.strip()
+            image = request.generated(self.by, None, reason=NO_CAPTION) if none else next(generated)
+            unsafe = self.unsafe == "drop" and image.facts.get("unsafe")
+            images.append(replace(image, cell=None, reason=UNSAFE) if unsafe else image)
         table = self._candidates(rows, requests, images)
-        imagined, dropped = split_generated(table, images)
+        drawn, why = [image.cell is not None for image in images], [image.reason for image in images]
+        imagined, dropped = split_rows(table, drawn, why)
         return Output(imagined, dropped, self._facts(imagined, pipeline))
 
     def _endpoint(self, context: StepContext) -> "ImageEndpoint":
@@ -213,22 +209,15 @@ class Imagine(ImageSettings):
         """How many images were made and, of those of the world, how many are right."""
         facts: dict[str, Any] = {"by": self.by, "column": self.column, "k": self.k, "images": len(imagined)}
         if self.by == WORLD:
-            scenes = imagined[SCENE_OF[_IMAGE_OF[self.column]]].to_pylist()
-            shown = [Scene.from_json(cell) for cell in scenes]
-            right = [
-                matches(caption, scene)
-                for caption, scene in zip(imagined[self.column].to_pylist(), shown, strict=True)
-            ]
+            shown = [Scene.from_json(cell) for cell in imagined[self.produces[-1]].to_pylist()]
+            right = list(map(matches, imagined[self.column].to_pylist(), shown))
             if self.column == "negative_caption" and "caption" in imagined.column_names:
-                captions = [understood(cell) for cell in imagined["caption"].to_pylist()]
-                right = [
-                    fits and not (one is not None and matches(one, scene))
-                    for fits, one, scene in zip(right, captions, shown, strict=True)
-                ]
-            facts["right"] = int(sum(right))
+                captions = map(understood, imagined["caption"].to_pylist())
+                both = [one is not None and matches(one, of) for one, of in zip(captions, shown, strict=True)]
+                right = [fits and not other for fits, other in zip(right, both, strict=True)]
+            facts["right"] = sum(right)
         else:
-            flags = imagined[f"{_IMAGE_OF[self.column]}_unsafe"].to_pylist()
-            facts["unsafe"] = sum(flag is True for flag in flags)
+            facts["unsafe"] = sum(flag is True for flag in imagined[self.produces[-1]].to_pylist())
             if pipeline is not None:
                 facts["pipeline"] = pipeline.facts
         return facts

@@ -10,19 +10,19 @@ import numpy as np
 import pyarrow as pa
 
 from counterfoil.build.generation import chat_answers, continuer
-from counterfoil.build.negation.checks import in_form_of, rejection
-from counterfoil.build.negation.lexicon import Lexicon, Usage
-from counterfoil.build.negation.parse import Parse, Parser, load_parser
-from counterfoil.build.negation.prompts import (
+from counterfoil.build.negation.answers import (
     HEAD,
     PROMPTS,
     REFUSED,
     SCHEMA,
-    ReadAnswer,
+    in_form_of,
     read_answer,
     read_prompts,
+    rejection,
     with_head,
 )
+from counterfoil.build.negation.lexicon import Lexicon, Usage
+from counterfoil.build.negation.parse import Parse, Parser, load_parser
 from counterfoil.build.negation.rules import (
     CATEGORIES,
     NO_OPPOSITE,
@@ -127,14 +127,8 @@ class Negate(BuiltStep):
 
     @property
     def produces(self) -> Sequence[str]:
-        return (
-            *Generated.names("negative_caption"),
-            "subset",
-            "type",
-            "change",
-            *(("caption", "negative_scene") if self.by == WORLD else ()),
-            *(() if self.by in (RULES, WORLD) else (_ANSWER,)),
-        )
+        more = {RULES: (), WORLD: ("caption", "negative_scene")}.get(self.by, (_ANSWER,))
+        return (*Generated.names("negative_caption"), "subset", "type", "change", *more)
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         wanted, maker = self._wanted(rows, context), self.by
@@ -158,8 +152,7 @@ class Negate(BuiltStep):
                 "(--no-balance) they are made, and replacements have a direction"
             )
         gone = [row for row in negatives if row.text is None]
-        dropped = self._table(rows, gone)
-        dropped = dropped.append_column(REASON, pa.array([row.reason for row in gone], pa.string()))
+        dropped = with_texts(self._table(rows, gone), {REASON: [row.reason for row in gone]})
         written = [row for row in negatives if row.text is not None]
         tried, succeeded = (Counter(row.category for row in of) for of in (negatives, written))
         counts = {category: {"wanted": n, "made": succeeded[category]} for category, n in tried.items()}
@@ -219,26 +212,22 @@ class Negate(BuiltStep):
             texts = list(dict.fromkeys(captions[row] for row, _ in part if (captions[row] or "").strip()))
             parses: Mapping[str, Parse] = dict(zip(texts, parser.parses(texts), strict=True))
             lexicon = lexicon or Lexicon(Usage.of(parses.values()))
-            paired: dict[tuple[int, str], Negative | str] = {}
+            outcomes: dict[tuple[int, str], Negative | str] = {}
             for category in {name for _, name in part if self.balance and name.startswith("replace")}:
                 rows_ = [row for row, name in part if name == category and captions[row] in parses]
                 given = [parses[captions[row]] for row in rows_]
                 rng = context.rng("balance", category, *(ids[row] for row in rows_[:1]))
-                for row, choice in zip(rows_, balanced(given, category, lexicon, rng), strict=True):
-                    paired[row, category] = choice
+                paired = balanced(given, category, lexicon, rng)
+                outcomes |= zip([(row, category) for row in rows_], paired, strict=True)
             for row, category in part:
-                parse = parses.get(captions[row])
-                if parse is None:
-                    yield NegativeRow(row, category, reason=_NO_CAPTION)
+                parse, seed = parses.get(captions[row]), context.number(ids[row], category)
+                outcome = _NO_CAPTION if parse is None else outcomes.get((row, category))
+                if parse is not None and outcome is None:
+                    outcome = negative(parse, category, np.random.default_rng(seed), lexicon)
+                if isinstance(outcome, Negative):
+                    yield NegativeRow(row, category, outcome.text, outcome.change, seed=seed)
                 else:
-                    seed = context.number(ids[row], category)
-                    outcome = paired.get((row, category))
-                    if outcome is None:
-                        outcome = negative(parse, category, np.random.default_rng(seed), lexicon)
-                    if isinstance(outcome, Negative):
-                        yield NegativeRow(row, category, outcome.text, outcome.change, seed=seed)
-                    else:
-                        yield NegativeRow(row, category, reason=outcome)
+                    yield NegativeRow(row, category, reason=outcome or "")
                 done += 1
                 if done % 500 == 0 or done == total:
                     context.progress("negate", done, total)
@@ -255,14 +244,8 @@ class Negate(BuiltStep):
                 yield NegativeRow(row, category, reason=_NO_ROOM)
             else:
                 caption, wrong = (spoken(meaning) for meaning in contrast.captions)
-                yield NegativeRow(
-                    row,
-                    category,
-                    wrong,
-                    seed=context.number(ids[row], category),
-                    caption=caption,
-                    scene=contrast.scenes[1].to_json(),
-                )
+                seed, changed = context.number(ids[row], category), contrast.scenes[1].to_json()
+                yield NegativeRow(row, category, wrong, seed=seed, caption=caption, scene=changed)
             context.progress("negate", done, len(wanted))
 
     def _written(
@@ -280,10 +263,8 @@ class Negate(BuiltStep):
             names = [(ids[row], category) for row, category in conversations]
             replies = self._chat(names, list(conversations.values()), context)
         else:
-            head = HEAD if self.answers == "schema" else ""
-            most, temperature = self.max_tokens, self.temperature
-            maker = continuer(self.by.partition(":")[2], context.device, most, temperature, head)
-            # Finished batches are kept.
+            head, name = HEAD if self.answers == "schema" else "", self.by.partition(":")[2]
+            maker = continuer(name, context.device, self.max_tokens, self.temperature, head)
             texts = maker.texts(list(conversations.values()), context, stage="negate", size=self.batch)
             replies = [(with_head(text) if head else text, False) for text, _ in texts]
         answers = dict(zip(conversations, replies, strict=True))
@@ -293,10 +274,10 @@ class Negate(BuiltStep):
                 negatives.append(NegativeRow(row, category, reason=_NO_CAPTION))
                 continue
             (reply, refused), seed = answers[row, category], context.number(ids[row], category)
-            answer = ReadAnswer(reason=REFUSED) if refused else read_answer(reply)
+            caption, reason = ("", REFUSED) if refused else read_answer(reply)
             before = captions[row].strip()
-            after = in_form_of(before, answer.caption)
-            reason = answer.reason or rejection(before, after, category, lexicon)
+            after = in_form_of(before, caption)
+            reason = reason or rejection(before, after, category, lexicon)
             text = None if reason else after
             negatives.append(NegativeRow(row, category, text, reason=reason, seed=seed, answer=reply))
         return negatives

@@ -18,11 +18,19 @@ from counterfoil.build.rating import (
     looks,
     numbers_of,
     pair_scores,
-    score_column,
     settings_by_scorer,
-    texts_of,
 )
-from counterfoil.build.step import BuiltStep, Output, StepContext, codes_of, order_by, split_rows, with_column
+from counterfoil.build.step import (
+    BuiltStep,
+    Output,
+    StepContext,
+    codes_of,
+    filled,
+    order_by,
+    ranks,
+    split_rows,
+    with_column,
+)
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import setting
 from counterfoil.models.base import abilities, identity_of
@@ -64,25 +72,23 @@ class Rate(BuiltStep):
 
     @property
     def produces(self) -> Sequence[str]:
-        return tuple(score_column(self.called, column) for column in self.columns)
+        return tuple(column.removesuffix("caption") + self.called for column in self.columns)
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         scorer = context.scorer(self.scorer, settings_by_scorer([self.scorer], self.set)[self.scorer])
-        if not {"learns", "embeds", "scores_pairs"}.intersection(abilities(scorer)):
+        can = abilities(scorer)
+        if not {"learns", "embeds", "scores_pairs"}.intersection(can):
+            allowed = "scorers of texts, dual encoders, scorers of pairs, blind:..."
+            raise InputError("gives no scores of new captions", where=self.scorer, allowed=allowed)
+        texts = filled(rows, self.columns, where=f"step {context.step}")
+        if "learns" in can and self.columns != ("caption", "negative_caption"):
             raise InputError(
-                "gives no scores of new captions",
+                "learns what tells right captions from wrong ones",
                 where=self.scorer,
-                allowed="scorers of texts, dual encoders, scorers of pairs, blind:...",
+                given=", ".join(self.columns),
+                allowed="caption, negative_caption",
             )
-        texts = [texts_of(rows, column_name) for column_name in self.columns]
-        if "learns" in abilities(scorer):
-            if self.columns != ("caption", "negative_caption"):
-                raise InputError(
-                    "learns what tells right captions from wrong ones",
-                    where=self.scorer,
-                    given=", ".join(self.columns),
-                    allowed="caption, negative_caption",
-                )
+        if "learns" in can:
             numbers = list(learned_scores(scorer, texts[0], texts[1], clusters_of(rows)))
         elif looks(scorer):
             if self.image not in rows.column_names or rows[self.image].null_count:
@@ -93,19 +99,14 @@ class Rate(BuiltStep):
                     hint="give rows with images, or choose a scorer of texts",
                 )
             images = rows[self.image].to_pylist() * len(texts)
-            scores = pair_scores(scorer, images, list(chain(*texts)), context)
-            numbers = list(scores.reshape(len(texts), len(rows)))
+            numbers = np.split(pair_scores(scorer, images, list(chain(*texts)), context), len(texts))
         else:
-            scores = caption_scores(scorer, list(chain(*texts)), context)
-            numbers = list(scores.reshape(len(texts), len(rows)))
+            numbers = np.split(caption_scores(scorer, list(chain(*texts)), context), len(texts))
         facts: dict[str, Any] = {"scorer": identity_of(scorer).to_json(), "scores": {}}
         for column, values in zip(self.produces, numbers, strict=True):
             rows = with_column(rows, column, pa.array(values, pa.float64()))
-            facts["scores"][column] = (
-                {"mean": float(values.mean()), "low": float(values.min()), "high": float(values.max())}
-                if len(values)
-                else {}
-            )
+            named = (("mean", values.mean), ("low", values.min), ("high", values.max))
+            facts["scores"][column] = {name: float(of()) for name, of in named} if len(values) else {}
         return Output(rows, facts=facts)
 
 
@@ -142,17 +143,10 @@ class Select(BuiltStep):
         order = order_by(group=group, sum=sums, id=rows["id"])
         counts = np.bincount(group[there], minlength=len(names))
         wanted = np.array([ceil(self.share * count - 1e-9) for count in counts.tolist()], dtype=np.int64)
-        sizes = np.bincount(group, minlength=len(names))
-        rank = np.empty(len(rows), dtype=np.int64)
-        rank[order] = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        selected = rank < wanted[group]
-        least = {
-            name: float(total[selected & (group == at)].min()) for at, name in enumerate(names) if wanted[at]
-        }
-        facts = {
-            "categories": {
-                name: {"rows": int(sizes[at]), "kept": int(wanted[at]), "last": least.get(name)}
-                for at, name in enumerate(names)
-            }
-        }
-        return Output(*split_rows(rows, selected, np.where(there, BELOW, NO_SCORE).tolist()), facts)
+        selected = ranks(group, order) < wanted[group]
+        facts: dict[str, Any] = {}
+        for at, name in enumerate(names):
+            last = float(total[selected & (group == at)].min()) if wanted[at] else None
+            facts[name] = {"rows": int((group == at).sum()), "kept": int(wanted[at]), "last": last}
+        reasons = np.where(there, BELOW, NO_SCORE).tolist()
+        return Output(*split_rows(rows, selected, reasons), {"categories": facts})

@@ -1,27 +1,185 @@
-"""Rows that a recipe begins with (`read`), or that people write into a sheet (`author`)."""
+"""Rows that a recipe begins with (`read`), or that people write into a sheet (`author`).
 
-from collections.abc import Sequence
+Rows come from benchmarks, tables and annotation files; ids are numbered where there are none.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import count
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import PIL.Image
 import pyarrow as pa
 
-from counterfoil.benchmarks.records import same_words
-from counterfoil.benchmarks.tables import EXTENSIONS
-from counterfoil.benchmarks.training_rows import IMAGE_ROLES
-from counterfoil.build.rows import keep_image, of_benchmark, read_rows
-from counterfoil.build.step import BuiltStep, Output, StepContext, split_rows
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.caption_files import read_candidates
+from counterfoil.benchmarks.readers.own import ALIASES, named
+from counterfoil.benchmarks.records import FileSource, decode, same_words
+from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, read_table, shown
+from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
+from counterfoil.build.step import BuiltStep, Output, StepContext, check_ids, split_rows, with_column
 from counterfoil.errors import DataError
+from counterfoil.inputs.columns import read_parquet
 from counterfoil.inputs.fields import setting
-from counterfoil.store import write_csv
+from counterfoil.inputs.files import digest
+from counterfoil.store import write_bytes, write_csv
 from counterfoil.world.captions import OPENINGS, describe, text
 from counterfoil.world.edits import Contrast
 from counterfoil.world.painting import draw_many, encode
 from counterfoil.world.sample import check_number, check_size, contrasts, stream
 from counterfoil.world.scenes import one_of, sample_scene
+
+#: Columns that are texts whatever their cells look like.
+TEXTS = ("id", "of", "subset", "type", "subtype", *CAPTION_ROLES, *IMAGE_ROLES)
+_TEXT_TYPES = pa.string(), pa.large_string(), pa.string_view(), pa.null()
+_ENDINGS = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"GIF8": ".gif", b"RIFF": ".webp"}
+
+
+def keep_image(context: StepContext, data: bytes) -> str:
+    """Write the bytes of an image into the build's folder of images; returns the cell that names them."""
+    decode(data, where="an image of the rows")
+    ending = next((ending for magic, ending in _ENDINGS.items() if data.startswith(magic)), "")
+    name = digest(data) + ending
+    place = context.images / name
+    if not place.is_file() or place.stat().st_size != len(data):
+        write_bytes(place, data)
+    return name
+
+
+def read_rows(path: Path, context: StepContext) -> pa.Table:
+    """The rows of a table (CSV, TSV, JSON, JSON Lines, Parquet) or of captions in COCO's layouts."""
+    where = str(path)
+    if path.suffix.lower() == ".parquet":
+        held = read_parquet(path)
+        plain = named(DataTable({name: (name,) for name in held.column_names}, where), tuple(ALIASES))
+        held = held.rename_columns({cells[0]: name for name, cells in plain.columns.items()})
+        # Images that lie in the cells are written into the build's folder; cells name them.
+        for name in set(IMAGE_ROLES) & set(held.column_names):
+            kind = held.schema.field(name).type
+            if pa.types.is_struct(kind) or pa.types.is_binary(kind):
+                names: list[str | None] = []
+                for row in held[name]:
+                    cell = row.as_py() if isinstance(row.as_py(), dict) else {"bytes": row.as_py()}
+                    data = cell.get("bytes")
+                    names.append(keep_image(context, data) if data else cell.get("path"))
+                held = with_column(held, name, pa.array(names, pa.string()))
+        return _finished(held, where)
+    try:
+        return _finished(_arrow(read_table(path)), where)
+    except DataError as error:
+        if path.suffix.lower() != ".json":
+            raise
+        try:
+            written = read_candidates(path, several=True)
+        except DataError:
+            raise error from None
+    rows = [
+        (f"{name}/{at}" if len(texts) > 1 else name, written.files.get(name, name), text)
+        for name, texts in written.captions.items()
+        for at, text in enumerate(texts)
+    ]
+    ids, images, captions = zip(*rows, strict=True)
+    return _finished(pa.table({"id": ids, "image": images, "caption": captions}), where)
+
+
+def of_benchmark(benchmark: Benchmark, context: StepContext) -> pa.Table:
+    """A row per right and wrong caption of a question; of galleries, per caption with its own image."""
+    source, roles = benchmark.questions.training_rows(where=benchmark.name)
+
+    @cache
+    def cell(at: int) -> str:
+        """The image's place in the user's folder, else that of a copy in the build's."""
+        image = benchmark.images[at]
+        if image.source is None:
+            return image.id
+        if isinstance(image.source, FileSource) and context.photos is not None and image.crop is None:
+            path, folder = image.source.path.resolve(), context.photos.resolve()
+            if path.is_relative_to(folder):
+                return path.relative_to(folder).as_posix()
+        return keep_image(context, image.read())
+
+    columns: dict[str, list[Any]] = {
+        role: [cell(at) if role in IMAGE_ROLES else benchmark.captions[at].text for at in positions.tolist()]
+        for role, positions in roles.items()
+    }
+    labels: dict[str, list[str]] = {}
+    if source is None:
+        ids = [benchmark.captions[at].id for at in roles["caption"].tolist()]
+    else:
+        ids = [benchmark.questions.ids[row] for row in source.tolist()]
+        groupings = benchmark.questions.groupings
+        labels = {name: [its[row] for row in source.tolist()] for name, its in groupings.items()}
+    if len(set(ids)) < len(ids):
+        seen: dict[str, count[int]] = {}
+        ids = [f"{name}/{next(seen.setdefault(name, count()))}" for name in ids]
+    return _finished(pa.table({"id": ids, **columns, **labels}), benchmark.name)
+
+
+def _arrow(table: DataTable) -> pa.Table:
+    """The table with texts as texts, and columns in which all texts are numbers as numbers."""
+    columns, kinds, table = {}, {}, named(table, tuple(ALIASES))
+    for name, cells in table.columns.items():
+        given = [None if cell is None or cell == "" else cell for cell in cells]
+        if name in TEXTS:
+            # Whole numbers are names, but no captions.
+            plain = str | None if name in CAPTION_ROLES else str | int | None
+            odd = next((row for row, cell in enumerate(given) if not isinstance(cell, plain)), None)
+            if odd is not None:
+                raise DataError("not a text", where=table.where(odd, name), given=shown(cells[odd]))
+            given, kinds[name] = [None if cell is None else str(cell) for cell in given], pa.string()
+        elif all(cell is None or isinstance(cell, str) for cell in given):
+            # Seeds have more digits than a float holds.
+            number, kind = (int, pa.int64()) if name.endswith("_seed") else (float, pa.float64())
+            try:
+                given, kinds[name] = [None if cell is None else number(cell) for cell in given], kind
+            except ValueError:
+                kinds[name] = pa.string()
+        columns[name] = given
+    return plain_table(DataTable(columns, table.source), kinds)
+
+
+def plain_table(table: DataTable, kinds: Mapping[str, pa.DataType] | None = None) -> pa.Table:
+    """The table as Arrow has it; raises `DataError` for a column whose cells have no kind in common."""
+    columns = {}
+    for name, cells in table.columns.items():
+        try:
+            columns[name] = pa.array(cells, (kinds or {}).get(name))
+        except (pa.ArrowException, OverflowError) as error:
+            where = f"{table.source}, column '{name}'"
+            raise DataError("cells of several kinds", where=where, given=str(error)) from error
+    return pa.table(columns)
+
+
+def _finished(table: pa.Table, where: str) -> pa.Table:
+    """The table with `id` first; raises `DataError` where it lacks rows or captions, or ids are odd."""
+    if "caption" not in table.column_names:
+        given, allowed = ", ".join(table.column_names), ", ".join(ALIASES["caption"])
+        raise DataError("no column of captions", where=where, given=given, allowed=allowed)
+    if not len(table):
+        raise DataError("no rows", where=where)
+    if "id" not in table.column_names:
+        table = table.append_column("id", pa.array(map(str, range(len(table)))))
+    table = table.select(["id", *(name for name in table.column_names if name != "id")])
+    for name in set(TEXTS) & set(table.column_names):
+        kind = table.schema.field(name).type
+        plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+        try:
+            if name in CAPTION_ROLES and plain not in _TEXT_TYPES:
+                raise pa.ArrowTypeError(str(kind))
+            table = with_column(table, name, table[name].cast(pa.string()))
+        except pa.ArrowException as error:
+            raise DataError("no texts", where=f"{where}, column '{name}'", given=error) from None
+    row = next(
+        (row for row, cell in enumerate(table["caption"].to_pylist()) if not (cell or "").strip()), None
+    )
+    if row is not None:
+        raise DataError("empty caption", where=f"{where}, row {row + 1}", hint="remove the row")
+    check_ids(table, where=where)
+    return table.combine_chunks()
+
 
 #: The source of rows that are drawn.
 WORLD = "world"
@@ -89,11 +247,10 @@ class ReadRows(BuiltStep):
     def _drawn(self, context: StepContext) -> pa.Table:
         of = "built-training" if self.training else "built"
         rng = stream(of, context.seed, 1)
+        pairs: Sequence[Contrast] = ()
         if not self.negatives and self.captions == "loose":
             scenes = [sample_scene(rng) for _ in range(self.n)]
             captions = [text(describe(scene, rng), opening=one_of(OPENINGS, rng)) for scene in scenes]
-            pairs: Sequence[Contrast] = ()
-            negatives: list[str] = []
         else:
             pairs = contrasts(self.n, seed=context.seed, of=of, progress=context.progress)
             scenes = [contrast.scenes[0] for contrast in pairs]
@@ -152,18 +309,15 @@ class Author(BuiltStep):
         """Write the sheet of the rows that stay and, unless they are drawn, wait; or read the filled one."""
         if self.filled is not None:
             rows = read_rows(Path(self.filled), context)
-        first, second = rows["caption"].to_pylist(), rows["negative_caption"].to_pylist()
-        same = np.ones(len(rows), dtype=bool)
-        if self.same_words:
-            same = np.array([same_words(a, b) for a, b in zip(first, second, strict=True)], dtype=bool)
-        reasons = np.where(same, UNFILLED, OTHER_WORDS)
-        keep = same
+        pairs = zip(rows["caption"].to_pylist(), rows["negative_caption"].to_pylist(), strict=True)
+        keep = same = np.array([not self.same_words or same_words(*pair) for pair in pairs], dtype=bool)
+        reasons = np.where(same, UNFILLED, OTHER_WORDS).tolist()
         if self.filled is not None:
             for column in ("image", "negative_image"):
                 cells = rows[column].to_pylist() if column in rows.column_names else [None] * len(rows)
                 keep = keep & np.array([bool(cell) for cell in cells], dtype=bool)
-            return Output(*split_rows(rows, keep, reasons.tolist()), facts={"sheet": self.filled})
-        complete, dropped = split_rows(rows, keep, reasons.tolist())
+            return Output(*split_rows(rows, keep, reasons), facts={"sheet": self.filled})
+        complete, dropped = split_rows(rows, keep, reasons)
         empty = pa.array([""] * len(complete), pa.string())
         sheet = {name: complete[name] if name in complete.column_names else empty for name in _COLUMNS}
         written = self.beside if len(complete) else ()

@@ -1,13 +1,21 @@
-"""A step of adversarial refinement: rows are dropped until blind scores give nothing away."""
+"""Adversarial refinement: rows are dropped until blind scores do not tell right captions from wrong ones.
+
+`refine` (SugarCrepe) keeps as many rows of each cell of a grid of gaps as of its mirror image.
+`filter_predictable` (in the manner of AFLite) drops what a scorer answers most surely until it is at chance.
+Neither promises anything of a scorer that took no part. Sources: Hsieh et al., SugarCrepe, 2023, section 4,
+and its `adversarial_refine.py`; Le Bras et al., Adversarial filters of dataset biases, 2020, algorithm 1.
+"""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+from jaxtyping import Bool, Float, Int
+from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks.tables import EXTENSIONS, floats, names, read_table
@@ -15,18 +23,132 @@ from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.rating import (
     NEGATIVE,
     BlindGaps,
+    accuracies,
     accuracy_facts,
     blind_accuracy,
     clusters_of,
     numbers_of,
     score_pairs_of,
     settings_by_scorer,
-    texts_of,
 )
-from counterfoil.build.refinement import BINS, EDGE_BINS, cells, filter_predictable, largest_gaps, refine
-from counterfoil.build.step import BuiltStep, Output, StepContext, codes_of, split_rows
-from counterfoil.errors import DataError, InputError
+from counterfoil.build.step import BuiltStep, Output, StepContext, codes_of, filled, ranks, split_rows
+from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.inputs.fields import setting
+
+#: Bins of a gap between 0 and the scale, and those where some other gap of the row is 0.
+BINS, EDGE_BINS = 50, 10
+#: Rounds of `filter_predictable`, at most.
+_ROUNDS = 100
+
+
+def cells(
+    gaps: Float[ndarray, "n d"],
+    *,
+    scales: Sequence[float] | None = None,
+    bins: int = BINS,
+    edge_bins: int = EDGE_BINS,
+    groups: Int[ndarray, "n"] | None = None,
+) -> tuple[Int[ndarray, "n"], NDArray[np.int8]]:
+    """The cell of every row and its side: rows of one cell with sides 1 and -1 are mirror images."""
+    gaps = np.asarray(gaps, dtype=np.float64)
+    n, d = gaps.shape
+    scales = [1.0] * d if scales is None else list(scales)
+    odd = np.flatnonzero(~np.isfinite(gaps).all(axis=1))
+    if len(odd):
+        raise ScoreError("a gap is not finite", where=f"row {odd[0] + 1}", given=gaps[odd[0]].tolist())
+    signs = np.sign(gaps).astype(np.int8)
+    # The first gap that is not 0 decides which of two mirror images a row is.
+    side: NDArray[np.int8] = signs[np.arange(n), (signs != 0).argmax(axis=1)]
+    many = np.where((signs == 0).any(axis=1), edge_bins, bins)[:, None]
+    height = np.minimum(np.abs(gaps) / scales * many, many - 1)
+    wide = 2 * max(bins, edge_bins) + 1
+    # Mirror images have the same digits.
+    digits = (height.astype(np.int64) + 1) * (signs * side[:, None]) + wide // 2
+    place, size = np.unique(np.zeros(n) if groups is None else groups, return_inverse=True)[1], n + 1
+    for digit in digits.T:
+        place, size = place * wide + digit, size * wide
+        if size > 2**62 // wide:
+            place, size = np.unique(place, return_inverse=True)[1], n + 1
+    # Of the rows of which a gap is 0 bins are wider, and the digit 0 tells them from all others.
+    return np.unique(place, return_inverse=True)[1], side
+
+
+def refine(
+    gaps: Float[ndarray, "n d"],
+    order: Int[ndarray, "n"],
+    *,
+    scales: Sequence[float] | None = None,
+    bins: int = BINS,
+    edge_bins: int = EDGE_BINS,
+    groups: Int[ndarray, "n"] | None = None,
+) -> Bool[ndarray, "n"]:
+    """Which rows are kept so that mirrored cells hold equally many; rows first in `order` are preferred.
+
+    With two scores, 50 and 10 bins and scales of 1 this is the rule of SugarCrepe's code; that code fails
+    where a gap is 1 or -1.
+    """
+    cell, side = cells(gaps, scales=scales, bins=bins, edge_bins=edge_bins, groups=groups)
+    # Cell and side as one number: 2 * cell of the one side, 2 * cell + 1 of the other.
+    number = 2 * cell + (side < 0)
+    least = np.bincount(number, minlength=2 * (int(cell.max(initial=-1)) + 1)).reshape(-1, 2).min(axis=1)
+    return (ranks(number, order) < least[cell]) | (side == 0)
+
+
+def largest_gaps(gaps: Float[ndarray, "n d"]) -> tuple[float, ...]:
+    """A scale for each score: 1 where all its gaps are within [-1, 1], else the largest without its sign."""
+    return tuple(max(1.0, float(np.abs(column).max(initial=0))) for column in np.asarray(gaps).T)
+
+
+@dataclass(frozen=True)
+class FilterRound:
+    """A round of `filter_predictable`: rows before it, the scorer's accuracy with its interval, and drops."""
+
+    rows: int
+    accuracy: float
+    low: float
+    high: float
+    dropped: int
+
+
+def filter_predictable(
+    n: int,
+    answer: Callable[[NDArray[np.int64]], Float[ndarray, "rows"]],
+    interval: Callable[[NDArray[np.int64], Float[ndarray, "rows"]], tuple[float, float]],
+    order: Int[ndarray, "n"],
+    *,
+    share: float = 0.05,
+    least: int = 50,
+) -> tuple[Bool[ndarray, "n"], tuple[FilterRound, ...]]:
+    """Which of `n` rows are kept so that a blind scorer's interval reaches chance, and each round.
+
+    `answer` gives the gaps of rows by position, `interval` the ends of its accuracy. While it lies above 1/2,
+    the rows answered right with the largest gaps go (ties by `order`): at most `share` of what is left, and
+    no more than bring the accuracy to 1/2. At least `least` rows are left.
+    """
+    place = np.empty(n, dtype=np.int64)
+    place[order] = np.arange(n)
+    rows, done = np.arange(n), list[FilterRound]()
+    while len(rows):
+        gaps = np.asarray(answer(rows), dtype=np.float64)
+        if gaps.shape != rows.shape or not np.isfinite(gaps).all():
+            raise ScoreError("the blind scorer gave no finite number for some row")
+        right = accuracies(gaps)
+        accuracy = float(right.mean())
+        low, high = interval(rows, gaps)
+        # Dropping r of R rights of n rows leaves (R - r) / (n - r), which is 1/2 at r = 2 R - n.
+        surplus = round(2 * right.sum() - len(rows))
+        most = min(max(1, int(share * len(rows))), surplus, len(rows) - least)
+        if low <= 0.5 or most < 1 or len(done) == _ROUNDS:
+            done.append(FilterRound(len(rows), accuracy, low, high, 0))
+            break
+        away = np.lexsort((place[rows], -gaps))[:most]
+        away = away[gaps[away] > 0]
+        done.append(FilterRound(len(rows), accuracy, low, high, len(away)))
+        rows = np.delete(rows, away)
+    mask = np.zeros(n, dtype=bool)
+    mask[rows] = True
+    return mask, tuple(done)
+
 
 #: What scores by scorers that know the rows alone are called.
 _OF_ROWS = ("length", "unigram", "bag_of_words", "learned")
@@ -92,12 +214,9 @@ class Refine(BuiltStep):
         """The rows that are kept; facts hold each scorer's accuracy before and after, with intervals."""
         gaps = self._gaps(rows)
         if not gaps and not self.balance and self.against is None:
-            raise DataError(
-                "no scores to balance",
-                where="refine",
-                given=", ".join(rows.column_names),
-                hint="rate the rows first, name files with --scores, or scorers with --balance or --against",
-            )
+            hint = "rate the rows first, name files with --scores, or scorers with --balance or --against"
+            given = ", ".join(rows.column_names)
+            raise DataError("no scores to balance", where="refine", given=given, hint=hint)
         n = len(rows)
         clusters = clusters_of(rows) if n else np.zeros(0, dtype=np.int64)
         every = self._others(rows, clusters, context)
@@ -194,9 +313,8 @@ class Refine(BuiltStep):
         gaps = table[left]
         mask = refine(gaps, context.rng("refine").permutation(len(left)), **how)
         cell, side = cells(gaps, **how)
-        sides = np.stack(
-            [np.bincount(cell[side == sign], minlength=int(cell.max(initial=-1)) + 1) for sign in (1, -1)]
-        )
+        several = int(cell.max(initial=-1)) + 1
+        sides = np.stack([np.bincount(cell[side == sign], minlength=several) for sign in (1, -1)])
         facts = {
             "scales": scales,
             "cells": int((sides.sum(axis=0) > 0).sum()),
@@ -209,12 +327,11 @@ class Refine(BuiltStep):
         self, rows: pa.Table, clusters: NDArray[np.int64], context: StepContext
     ) -> dict[str, BlindGaps]:
         named = self._blind
-        if len(set(named)) < len(named):
-            double = next(name for name in named if named.count(name) > 1)
+        if double := next((name for name in named if named.count(name) > 1), None):
             raise InputError("a scorer that takes part is not held out", where="--held-out", given=double)
         if not named or not len(rows):
             return {}
-        right, wrong = (texts_of(rows, column) for column in ("caption", "negative_caption"))
+        right, wrong = filled(rows, ("caption", "negative_caption"), where=f"step {context.step}")
         return {
             name: BlindGaps(context.scorer(name, settings), name, right, wrong, clusters, context)
             for name, settings in settings_by_scorer(named, self.set).items()
@@ -235,14 +352,9 @@ class Refine(BuiltStep):
             accuracy = blind_accuracy(gaps, clusters[scored[rows]])
             return accuracy.low, accuracy.high
 
-        mask, rounds = filter_predictable(
-            len(scored),
-            answer,
-            interval,
-            context.rng("filter").permutation(len(scored)),
-            share=self.share,
-            least=self.least,
-        )
+        n, share, least = len(scored), self.share, self.least
+        order = context.rng("filter").permutation(n)
+        mask, rounds = filter_predictable(n, answer, interval, order, share=share, least=least)
         return scored[mask], {"scorer": gap.name, "rounds": [asdict(one) for one in rounds]}
 
 
@@ -271,27 +383,16 @@ def _is_file(name: str) -> bool:
 def _of_file(path: Path, rows: pa.Table) -> dict[str, NDArray[np.float64]]:
     """The gaps that a file of scores gives each row, by its column `id` or in the rows' order."""
     table = read_table(path)
-    taken = {*CAPTION_ROLES, *IMAGE_ROLES, "id"}
-    scored = [
-        name
-        for name in table.columns
-        if name not in taken and (name == "gap" or NEGATIVE + name in table.columns)
-    ]
+    named = [name for name in table.columns if name not in {*CAPTION_ROLES, *IMAGE_ROLES, "id"}]
+    scored = [name for name in named if name == "gap" or NEGATIVE + name in table.columns]
     if not scored:
-        raise DataError(
-            "no scores of right and wrong captions",
-            where=path,
-            given=", ".join(table.columns),
-            allowed="columns 'score' and 'negative_score', NAME and negative_NAME, or 'gap'",
-        )
+        allowed = "columns 'score' and 'negative_score', NAME and negative_NAME, or 'gap'"
+        given = ", ".join(table.columns)
+        raise DataError("no scores of right and wrong captions", where=path, given=given, allowed=allowed)
     ids = rows["id"].to_pylist()
     if "id" not in table and len(table) != len(rows):
-        raise DataError(
-            "not as many scores as rows",
-            where=path,
-            given=f"{len(table):,} scores of {len(rows):,} rows",
-            hint="give the scores a column 'id'",
-        )
+        given, hint = f"{len(table):,} scores of {len(rows):,} rows", "give the scores a column 'id'"
+        raise DataError("not as many scores as rows", where=path, given=given, hint=hint)
     place = {name: at for at, name in enumerate(names(table, "id") if "id" in table else ids)}
     missing = [name for name in ids if name not in place]
     if missing:

@@ -28,11 +28,8 @@ class StepEntry:
     def step(self, settings: Mapping[str, Any], *, where: object) -> Step:
         instance = made_of(self.kind, settings, where=where)
         if not isinstance(instance, Step):
-            raise InputError(
-                f"is no step: {self.target}",
-                where=where,
-                allowed="name, version, requires, produces (once called reads and makes), run",
-            )
+            allowed = "name, version, requires, produces (once called reads and makes), run"
+            raise InputError(f"is no step: {self.target}", where=where, allowed=allowed)
         return instance
 
 
