@@ -37,12 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.evaluation.result import Estimate, Plain
-from counterfoil.metrics.agreement import (
-    ReliabilityData,
-    Scale,
-    cohen_kappa_draws,
-    weighted_agreement,
-)
+from counterfoil.metrics.agreement import ReliabilityData, Scale, cohen_kappa_draws, weighted_agreement
 from counterfoil.stats.bootstrap import weight_draws
 from counterfoil.stats.proportions import Spread
 

@@ -65,10 +65,7 @@ class Comparison:
 
 
 def compare(
-    runs: Sequence[Run],
-    *,
-    baseline: str | None = None,
-    interval: IntervalMethod | str = IntervalMethod.AUTO,
+    runs: Sequence[Run], *, baseline: str | None = None, interval: IntervalMethod | str = IntervalMethod.AUTO
 ) -> tuple[Comparison, ...]:
     """One comparison per benchmark that the runs are on, every pair of scorers on the main measures. Holm's
     correction runs over the pairs with the baseline (the others form a second family), else over all pairs

@@ -142,9 +142,7 @@ def _listed(benchmark: Benchmark, search: RetrievalDirection) -> Qrels:
 
 
 def asked_about(
-    benchmark: Benchmark | None,
-    direction: Literal["i2t", "t2i"],
-    queries: Sequence[str],
+    benchmark: Benchmark | None, direction: Literal["i2t", "t2i"], queries: Sequence[str]
 ) -> Sharing:
     """What queries share: captions the image they were written for, and their text, as the benchmark says."""
     n = len(queries)
@@ -238,10 +236,7 @@ class Multiplicity:
 
 
 def against(
-    judged: Judgements,
-    benchmarks: Sequence[Benchmark],
-    *,
-    sharing: Sharing,
+    judged: Judgements, benchmarks: Sequence[Benchmark], *, sharing: Sharing
 ) -> tuple[list[Coverage], list[Multiplicity]]:
     """Right answers of benchmarks against the judgements of one direction: coverage of each, and right
     answers per query in each and, last, in the judgements (`JUDGED`).

@@ -52,8 +52,7 @@ def length_correlations(
     of_all = len(benchmark), float(lengths.mean())
     return tuple(
         LengthCorrelation(
-            *(run.name, benchmark.name, measure, *of_all),
-            *correlation(lengths, values, benchmark.sharing),
+            *(run.name, benchmark.name, measure, *of_all), *correlation(lengths, values, benchmark.sharing)
         )
         for measure, values in columns.items()
     )

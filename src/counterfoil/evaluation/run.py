@@ -28,14 +28,7 @@ from counterfoil.evaluation.result import Run as Run
 from counterfoil.inputs.columns import read_parquet
 from counterfoil.inputs.files import Stored, check_model, read_json
 from counterfoil.outputs import UNFINISHED
-from counterfoil.store import (
-    begin,
-    check_writable,
-    digest_file,
-    end,
-    write_json,
-    write_parquet,
-)
+from counterfoil.store import begin, check_writable, digest_file, end, write_json, write_parquet
 
 _Count = Annotated[int, Field(ge=0)]
 

@@ -59,8 +59,7 @@ class AuditRows(shared.Sources, shared.Device, shared.Work, total=False):
     ]
     settings: Annotated[shared.Settings, shared.SETTINGS]
     against: Annotated[
-        str | Path | Sequence[str | Path],
-        option((), metavar="TABLE|BENCHMARK", complete="benchmarks"),
+        str | Path | Sequence[str | Path], option((), metavar="TABLE|BENCHMARK", complete="benchmarks")
     ]
     limit: Annotated[int | None, shared.LIMIT]
     counts: Annotated[bool, shared.COUNTS]
@@ -114,17 +113,10 @@ class Audit(Tabular):
     def notes(self) -> tuple[str, ...]:
         """What matters most of each benchmark, and what was left out."""
         leads = [f"{audited.benchmark.name}: {audit_page.lead(audited)}" for audited in self.audits]
-        return (
-            *leads,
-            *(note for audited in self.audits for note in audited.notes),
-            *self.remarks,
-        )
+        return (*leads, *(note for audited in self.audits for note in audited.notes), *self.remarks)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "benchmarks": [audited.to_json() for audited in self.audits],
-            "notes": list(self.remarks),
-        }
+        return {"benchmarks": [audited.to_json() for audited in self.audits], "notes": list(self.remarks)}
 
     def to_html(
         self,

@@ -239,10 +239,7 @@ class SystemComparison(TextTables, SavedTable):
             given = [] if people is None else [Cell(f"{score:g}") for score in people[system].values()]
             rows.append(Row(system, (*cells, *given)))
         scores = () if people is None else _columns(people)
-        heads = (
-            *(Column(name, style="score") for name in best),
-            *(Column(name) for name in scores),
-        )
+        heads = (*(Column(name, style="score") for name in best), *(Column(name) for name in scores))
         title = f"{amount(len(self.by_system), 'system')} on {amount(self.captions, 'image')}"
         return Table(title, heads, tuple(rows), "system")
 

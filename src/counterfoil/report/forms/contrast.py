@@ -11,13 +11,7 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import figures
-from counterfoil.report.forms import (
-    SINGLE,
-    WORST,
-    BrowserSource,
-    FormReport,
-    NoteWriters,
-)
+from counterfoil.report.forms import SINGLE, WORST, BrowserSource, FormReport, NoteWriters
 from counterfoil.report.labels import amount, listed
 from counterfoil.report.notes import Note, below_chance, outcomes, tied, undefined
 from counterfoil.report.result_tables import threshold_range

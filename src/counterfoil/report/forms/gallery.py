@@ -23,14 +23,7 @@ from counterfoil.metrics.ties import Ties
 from counterfoil.report import comparison_tables, figures
 from counterfoil.report.comparison_tables import main_measures, ranking
 from counterfoil.report.figure_style import INK, MUTED, RIGHT, WRONG, extent, name_ends, panels, plain
-from counterfoil.report.forms import (
-    READING,
-    WORST,
-    FormReport,
-    NoteWriters,
-    dots,
-    first_items,
-)
+from counterfoil.report.forms import READING, WORST, FormReport, NoteWriters, dots, first_items
 from counterfoil.report.forms.first_items import right_answers
 from counterfoil.report.html import Drawing, Section, drawn
 from counterfoil.report.labels import amount, measure_label, measure_meaning, short
