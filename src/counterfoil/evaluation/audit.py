@@ -91,9 +91,7 @@ def artefacts(contrasts: Contrasts) -> tuple[Artefact, ...]:
 
 @dataclass(frozen=True)
 class Opinions:
-    """How far people agree who judged the same thing: shares of pairs that agree, of unanimous questions, of
-    undecided preferences and of votes for the majority's answer (`ceiling`); Krippendorff's `alpha`.
-    """
+    """How far people agree who judged the same thing; `ceiling` is the share of votes with the majority."""
 
     kind: str
     questions: int
@@ -107,9 +105,7 @@ class Opinions:
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkAudit:
-    """What an audit found: results of `blind` scorers, how often each puts the right caption first where
-    that answers no question (`apart`), and all words that were tested, by p.
-    """
+    """What an audit found; `apart` says how often blind scorers put the right caption first."""
 
     benchmark: Benchmark
     blind: tuple[Result, ...]
@@ -218,9 +214,9 @@ _LEARN = ("blind:bag-of-words", "blind:learned")
 
 
 def above_chance(results: Sequence[Result], *measures: str) -> list[tuple[str, str]]:
-    """The scorers and measures that are above chance, farthest first, by one-sided tests with Holm's
-    correction. Answers of scorers that learn are not independent of each other, and count as less
-    (`OF_FOLDS`).
+    """The scorers and measures above chance, farthest first, by one-sided tests with Holm's correction.
+
+    Answers of scorers that learn are not independent of each other, and count as less (`OF_FOLDS`).
     """
     pairs = [(result, name) for name in measures for result in results if name in result]
     p = []

@@ -123,6 +123,7 @@ def _families(
     groups: Mapping[str, tuple[Run, ...]], shared: Mapping[str, Sharing]
 ) -> list[tuple[int, ndarray, int]]:
     """For each benchmark the number of its family, the cluster of each question, and the family's clusters.
+
     Galleries with an image in common are a family, whose clusters are the images.
     """
     keys: dict[str, list[str]] = {}
@@ -169,10 +170,7 @@ class Agreement:
 
 @dataclass(frozen=True, eq=False)
 class RankCorrelation:
-    """Models by columns, and how far each pair of columns agrees on their order. `values` is NaN where a
-    model was not run; pairs of fewer than three common models are absent; `few` names columns left out for
-    that reason.
-    """
+    """Models by columns, NaN where not run, and how far pairs of columns agree; `few` have too few models."""
 
     models: tuple[str, ...]
     columns: tuple[RankColumn, ...]
@@ -327,11 +325,9 @@ def _correlations(values: ndarray, copies: ndarray) -> tuple[ndarray, ndarray]:
 
 
 def perfect(models: int) -> float:
-    """The least low end of the interval of tau where all pairs of so many models agree. One order in m!
-    agrees by luck, as do log2(m!) tosses of a fair coin; p ** log2(m!) is the tail and tau 2 p - 1.
+    """The least low end of the interval of tau where all pairs of so many models agree.
 
-    >>> [round(perfect(m), 2) for m in (3, 4, 5, 10, 25)]
-    [-0.52, -0.11, 0.17, 0.69, 0.91]
+    One order in m! agrees by luck, as log2(m!) tosses of a coin do: p ** log2(m!) is the tail, tau 2 p - 1.
     """
     tosses = lgamma(models + 1) / log(2)
     return 2 * ((1 - 0.95) / 2) ** (1 / tosses) - 1

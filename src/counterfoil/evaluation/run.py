@@ -216,9 +216,10 @@ def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:
 
 
 def find_runs(paths: Sequence[str | Path], *, note: Callable[[str], None] = lambda text: None) -> list[Run]:
-    """The runs in `paths`: run folders, or folders of run folders. A run without a given name is named after
-    the folder above the benchmark's, with more folders where names would be equal; equal given names get
-    their folders in brackets, with a `note`.
+    """The runs in `paths`: run folders, or folders of run folders.
+
+    A run without a given name is named after the folders that tell it apart; equal given names get their
+    folders in brackets, with a `note`.
     """
     folders: list[Path] = []
     for path in map(Path, paths):

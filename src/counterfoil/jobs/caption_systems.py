@@ -16,8 +16,13 @@ from counterfoil.benchmarks.tables import first_double, floats, read_table
 from counterfoil.engine.caption_scoring import CaptionInputs
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
-from counterfoil.evaluation.system_scores import NumberOf, SystemScores, together
-from counterfoil.evaluation.systems import SystemCorrelations, system_correlations
+from counterfoil.evaluation.systems import (
+    NumberOf,
+    SystemCorrelations,
+    SystemScores,
+    system_correlations,
+    together,
+)
 from counterfoil.jobs import captions
 from counterfoil.jobs.captions import MetricRequest, MetricRows, Value, same_items
 from counterfoil.jobs.job import job, option

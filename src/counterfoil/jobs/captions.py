@@ -24,7 +24,7 @@ from counterfoil.engine.caption_scoring import score_captions as scores_of_rows
 from counterfoil.engine.deduplicate import Note
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
-from counterfoil.evaluation.system_scores import NumberOf, ratio
+from counterfoil.evaluation.systems import NumberOf, ratio
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
 from counterfoil.jobs import shared_options as shared

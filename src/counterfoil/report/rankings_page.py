@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from counterfoil.evaluation.list_overlap import Diversity
 from counterfoil.evaluation.rank_correlation import Agreement, RankCorrelation
 from counterfoil.evaluation.result import Run
-from counterfoil.evaluation.system_scores import MEASURES
-from counterfoil.evaluation.systems import ONE_PERSON, SystemCorrelations
+from counterfoil.evaluation.systems import MEASURES, ONE_PERSON, SystemCorrelations
 from counterfoil.metrics.measures import DIRECTIONS
 from counterfoil.report import html
 from counterfoil.report.figure_style import INK, RIGHT, RULE, aside, extent, matrix, panels

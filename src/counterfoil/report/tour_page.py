@@ -46,9 +46,7 @@ class Built:
 
 @dataclass(frozen=True)
 class Campaigned:
-    """A simulated campaign. `labels` are (model, share right, low, high, n), `kinds` (kind, people, share
-    right, flagged), `alpha` Krippendorff's with its interval.
-    """
+    """A simulated campaign: labels by model with interval, kinds of people, and their agreement."""
 
     people: int
     answers: int

@@ -10,7 +10,7 @@ import pytest
 
 from counterfoil.report.comparison_tables import ranking
 from counterfoil.report.forms import FORMS
-from counterfoil.report.forms.first_items import FIRST, kinds, marks
+from counterfoil.report.forms.gallery import FIRST, kinds, marks
 from counterfoil.report.forms.rated import distance
 from counterfoil.report.html import environment, render
 from counterfoil.report.page import page

@@ -80,9 +80,7 @@ def sides(benchmark: Benchmark) -> tuple[str, ...]:
 
 
 def expand(names: Sequence[str], benchmark: Benchmark) -> tuple[str, ...]:
-    """Full names for names with or without a direction: "recall_at_20" asks for all directions. Raises
-    `UnknownNameError` for a measure that this benchmark does not have.
-    """
+    """Full names: "recall_at_20" asks for all directions; raises `UnknownNameError` for no measure of it."""
     present, bases, has = sides(benchmark), base_names(benchmark), _has(benchmark)
     full_names: list[str] = []
     for name in names:
@@ -160,9 +158,9 @@ def constant(benchmark: Benchmark) -> Rankings:
 
 
 def _constant_shares(side: GallerySide, rule: Plausible) -> Float[ndarray, "thresholds 3 queries"]:
-    """The R-Precision of a constant: strict, half and optimistic, from how many items match a query. Of n
-    items of which p match, all level, the first r = min(p, cap) hold p r / n matches on average, at least r
-    - (n - p), at most r. Items with the same code are counted once.
+    """The R-Precision of a constant (strict, half, optimistic) from how many items match each query.
+
+    Of n items p match, all level: the first r = min(p, cap) hold p r / n on average, r - (n - p) to r.
     """
     sizes = side.sizes
     shares = np.full((len(rule.thresholds), len(POLICIES), len(sizes)), np.nan)
@@ -205,10 +203,7 @@ def chance(benchmark: Benchmark, names: Sequence[str] | None = None) -> dict[str
 def _table(
     benchmark: Benchmark, values: Mapping[str, Float[ndarray, "n"]], names: Sequence[str]
 ) -> tuple[Float[ndarray, "n m"], Int[ndarray, "n m"], Float[ndarray, "m k"]]:
-    """The columns that measures are made of, the part of each row there (-1: none), and weights of columns
-    by name. A direction's measure is its own column and `mean_X` half of each, so no column is worked out
-    twice.
-    """
+    """Columns that measures are made of, each row's part there (-1: none), and weights of columns by name."""
     directions = benchmark.gallery.directions
     columns: dict[str, Float[ndarray, "n"]] = {}
     made_of: list[list[int]] = []

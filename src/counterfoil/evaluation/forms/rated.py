@@ -63,13 +63,8 @@ def points(
     questions: Rated, scores: Float[ndarray, "n"], chosen: Bool[ndarray, "n"] | None = None
 ) -> tuple[Points, ...]:
     """The points of every correlation that the measure averages: one, or one per rater who stands apart.
-    Scores are rounded first where the protocol does so; a rater without chosen ratings is left out.
 
-    >>> questions = Rated(("a", "b"), captions=np.array([0, 1]), images=np.array([0, 0]),
-    ...                   ratings=np.array([[1.0, 2.0], [4.0, np.nan]]))
-    >>> found, = points(questions, np.array([0.1, 0.7]))
-    >>> found.scores, found.ratings
-    (array([0.1, 0.1, 0.7]), array([1., 2., 4.]))
+    Scores are rounded first where the protocol does so; a rater without chosen ratings is left out.
     """
     if questions.decimals is not None:
         scores = np.round(scores, questions.decimals)
@@ -282,8 +277,8 @@ def pairwise_estimates(
     benchmark: Benchmark, scores: Float[ndarray, "n"], chosen: Bool[ndarray, "n"], names: Sequence[str]
 ) -> tuple[dict[str, Estimate], float]:
     """Pairwise accuracies over the chosen questions, and the fitted threshold of ties (NaN without one).
-    What an item adds to the error of a mean over pairs is twice the deviation of the share of its pairs that
-    agree; a fitted threshold is taken as given.
+
+    An item adds to the error of a mean over pairs twice the deviation of the share of its pairs that agree.
     """
     shared, scores = benchmark.sharing.part(chosen), scores[chosen]
     ratings = np.nanmean(benchmark.rated.ratings[chosen], axis=1)

@@ -50,9 +50,7 @@ FOLDS = 10
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """Whether each statement is right, (n, 2) at 0.5 and at the threshold that other questions chose. NaN in
-    a column that is not defined, which `undefined` says of its measures.
-    """
+    """Whether each statement is right, (n, 2) at 0.5 and at the fitted threshold; NaN where `undefined`."""
 
     right: Float[ndarray, "n 2"]
     thresholds: Float[ndarray, "n"] | None

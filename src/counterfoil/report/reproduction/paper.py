@@ -19,12 +19,7 @@ _FORMULA = re.compile(r"(?!.*(?:[*][*]|//))(?:[0-9.]+|\b[a-z]\b|[-+*/() ])+")
 
 
 def evaluate(formula: str, letters: Mapping[str, float]) -> float:
-    """The value of a formula of numbers, letters, + - * / and parentheses; raises `DataError` for anything
-    else.
-
-    >>> evaluate("100 * (a - b) / a", {"a": 8, "b": 6}), evaluate("-2 + 3 * 4", {})
-    (25.0, 10)
-    """
+    """The value of a formula of numbers, letters, + - * / and parentheses; else raises `DataError`."""
     try:
         if not _FORMULA.fullmatch(formula):
             raise SyntaxError
@@ -100,11 +95,7 @@ class Entry:
 
 
 def parse(printed: str) -> tuple[float, int]:
-    """The value of a printed number and how many decimals it shows; raises `DataError` for anything else.
-
-    >>> parse("1,036"), parse("-0.20"), parse("9.263")
-    ((1036.0, 0), (-0.2, 2), (9.263, 3))
-    """
+    """The value of a printed number and how many decimals it shows; else raises `DataError`."""
     if not _PRINTED.fullmatch(printed):
         raise DataError("not a printed number", given=f"'{printed}'", allowed="digits such as 1,036 or -0.20")
     plain = printed.replace(",", "")
@@ -112,11 +103,7 @@ def parse(printed: str) -> tuple[float, int]:
 
 
 def judge(printed: str, recomputed: float | int) -> Verdict:
-    """Whether `recomputed` rounds to `printed`; a value halfway may be printed as either neighbour.
-
-    >>> [str(judge("0.12", value)) for value in (0.1249, 0.125, 0.1251, 0.115, 0.1149)]
-    ['same', 'same', 'differs', 'same', 'differs']
-    """
+    """Whether `recomputed` rounds to `printed`; a value halfway may be printed as either neighbour."""
     value, digits = parse(printed)
     return Verdict.SAME if abs(recomputed - value) <= 0.5 * 10.0**-digits + _SLACK else Verdict.DIFFERS
 

@@ -15,8 +15,7 @@ import counterfoil as cf
 from counterfoil.errors import CounterfoilError, DataError, UnknownNameError
 from counterfoil.metrics import contrast
 from counterfoil.report.reproduction import Basis, Verdict, all_papers, files, reproduce, summary
-from counterfoil.report.reproduction.evidence import ReleasedFiles, mask
-from counterfoil.report.reproduction.recipes import chance
+from counterfoil.report.reproduction.recipes import ReleasedFiles, chance, mask
 from refusals import refuses
 from report.reproduction.conftest import by_cell, printed_cells
 

@@ -8,8 +8,7 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from counterfoil.errors import InputError
-from counterfoil.evaluation.system_scores import MEASURES, SystemScores, together
-from counterfoil.evaluation.systems import ONE_PERSON, system_correlations
+from counterfoil.evaluation.systems import MEASURES, ONE_PERSON, SystemScores, system_correlations, together
 from counterfoil.metrics.captions import ngrams
 from counterfoil.stats.bootstrap import cluster_draws, sign_draws
 from counterfoil.stats.tests import holm, williams
@@ -226,7 +225,7 @@ def test_bleu_of_drawn_images_is_that_of_their_captions_written_out():
     references = [["a dog runs on the grass"], ["two cats sleep", "cats asleep"]]
     references += [["a man on a horse"], ["birds fly by"]]
     sums = ngrams.bleu_counts(ngrams.load(candidates, references))
-    scores = SystemScores.summed(("s",), sums[None], lambda each: ngrams.bleu_of_sums(each)[..., 1])
+    scores = SystemScores(("s",), np.zeros(1), sums[None], lambda each: ngrams.bleu_of_sums(each)[..., 1])
     weights = np.array([[1.0, 1, 1, 1], [2, 0, 1, 1], [0, 0, 4, 0]])
     for drawn, row in zip(scores.drawn(weights)[:, 0], weights.astype(int), strict=True):
         chosen = np.repeat(np.arange(4), row)

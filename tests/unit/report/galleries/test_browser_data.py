@@ -12,8 +12,9 @@ from counterfoil.evaluation.compare import compare
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
 from counterfoil.metrics.ranks import Qrels
 from counterfoil.metrics.ties import Ties
-from counterfoil.report.forms import FORMS, first_items
-from counterfoil.report.forms.first_items import FIRST, first_right, kinds, marks, missed, sample
+from counterfoil.report.forms import FORMS
+from counterfoil.report.forms import gallery as gallery_report
+from counterfoil.report.forms.gallery import FIRST, first_right, kinds, marks, missed, sample
 from counterfoil.report.thumbnails import Thumbnails, to_json
 from report_fixtures import NASTY, gallery_benchmark, gallery_scores, rankings_of, run_of
 
@@ -156,13 +157,13 @@ def test_all_queries_with_a_right_answer_are_shown_while_there_is_room(galleries
     gallery = galleries.runs[0].benchmark.gallery
     np.testing.assert_array_equal(sample(galleries), np.flatnonzero(gallery.defined))
     for most, images, captions in ((80, 29, 51), (40, 20, 20), (70, 29, 41)):
-        monkeypatch.setattr(first_items, "MOST_QUERIES", most)
+        monkeypatch.setattr(gallery_report, "MOST_QUERIES", most)
         rows = sample(galleries)
         assert ((rows < 30).sum(), (rows >= 30).sum()) == (images, captions)
         assert (np.diff(rows) > 0).all()
         assert gallery.defined[rows].all()
     # Three scorers share what there is room for.
-    monkeypatch.setattr(first_items, "MOST_ANSWERS", 60)
+    monkeypatch.setattr(gallery_report, "MOST_ANSWERS", 60)
     assert len(sample(galleries)) == 20
     assert sample(galleries).tolist() != sample(galleries, seed=1).tolist()
 

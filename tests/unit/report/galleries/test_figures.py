@@ -13,13 +13,13 @@ from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import figure_style, figures
 from counterfoil.report.figure_style import spaced
-from counterfoil.report.forms.first_items import right_answers
 from counterfoil.report.forms.gallery import (
     CHANCE,
     KS,
     NAMED,
     curves,
     recall_curves,
+    right_answers,
 )
 from report_fixtures import gallery_benchmark, gallery_scores, rankings_of, run_of
 

@@ -8,7 +8,8 @@ import pytest
 from counterfoil.evaluation.compare import compare
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.comparison_tables import differences, headline, main_measures, overview
-from counterfoil.report.forms import FORMS, first_items
+from counterfoil.report.forms import FORMS
+from counterfoil.report.forms import gallery as gallery_report
 from counterfoil.report.notes import lead
 from counterfoil.report.page import page
 from counterfoil.report.tables import written
@@ -62,7 +63,7 @@ def test_queries_share_images_so_mcnemars_test_does_not_apply(galleries):
 def test_a_page_of_galleries_alone_has_no_questions_and_says_what_is_a_sample(monkeypatch):
     benchmark = gallery_benchmark(8)
     comparison = compare([run_of(benchmark, "alone", rankings_of(benchmark, gallery_scores(8)["good"]))])[0]
-    monkeypatch.setattr(first_items, "MOST_QUERIES", 10)
+    monkeypatch.setattr(gallery_report, "MOST_QUERIES", 10)
     text = page([comparison], pictures="never")
     assert 'id="questions"' not in text
     assert "More than luck?" not in text

@@ -3,9 +3,8 @@
 import pytest
 
 from counterfoil.report.reproduction import all_papers
-from counterfoil.report.reproduction.evidence import Case, ReleasedFiles
 from counterfoil.report.reproduction.paper import PaperTable, Spec, parse
-from counterfoil.report.reproduction.recipes import RECIPES
+from counterfoil.report.reproduction.recipes import RECIPES, Case, ReleasedFiles
 from report.reproduction.conftest import printed_cells
 
 #: Sizes of groups of questions, counted from the released files.
