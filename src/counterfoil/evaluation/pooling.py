@@ -8,11 +8,12 @@ finds overlap as if each had been judged alone (`counterfoil.stats.capture_recap
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.benchmarks.judgements import Direction
 from counterfoil.metrics.annotators import Pool, pool_yield
 from counterfoil.stats.capture_recapture import Population
 
@@ -125,12 +126,11 @@ def without(pooled: Pool, known: NDArray[np.int64]) -> Pool:
 
 
 def summary(
-    pools: Mapping[Literal["i2t", "t2i"], Pool],
-    *,
+    pools: Mapping[Direction, Pool],
     k: int,
     models: Sequence[str],
-    queries: Mapping[Literal["i2t", "t2i"], int],
-    pair_of: Mapping[Literal["i2t", "t2i"], NDArray[np.int64]],
+    queries: Mapping[Direction, int],
+    pair_of: Mapping[Direction, NDArray[np.int64]],
     tasks: Tasks,
     excluded: int = 0,
 ) -> Summary:

@@ -58,11 +58,8 @@ class People:
 
     def table(self) -> dict[str, dict[str, float]]:
         """{system: {score: number}}."""
-        systems = next(iter(self.scores.values())).systems
-        return {
-            system: {name: float(of.fixed[row]) for name, of in self.scores.items()}
-            for row, system in enumerate(systems)
-        }
+        systems = enumerate(next(iter(self.scores.values())).systems)
+        return {name: {m: float(of.fixed[row]) for m, of in self.scores.items()} for row, name in systems}
 
 
 @dataclass(frozen=True)
@@ -101,8 +98,7 @@ class SystemRatings:
         if double is not None:
             given = ", ".join(filter(None, double))
             raise DataError("a system occurs twice", where=path, given=given, hint=_LONG)
-        missing = [name for name in systems if name not in called]
-        if missing:
+        if missing := [name for name in systems if name not in called]:
             raise DataError(
                 "systems that people gave nothing",
                 where=path,
@@ -132,12 +128,10 @@ class SystemRatings:
             tables = {name: np.full((len(systems), len(place)), np.nan) for name in names}
             for row in rows:
                 tables[self.judge[row]][row_of[self.system[row]], place[self.image[row]]] = numbers[row]
-            judges[score] = {
-                name: SystemScores.means(systems, of)
-                if self.of_images
-                else SystemScores(tuple(systems), of[:, 0])
-                for name, of in tables.items()
-            }
+            if self.of_images:
+                judges[score] = {name: SystemScores.means(systems, of) for name, of in tables.items()}
+            else:
+                judges[score] = {n: SystemScores(tuple(systems), of[:, 0]) for n, of in tables.items()}
         return People({score: together(votes) for score, votes in judges.items()}, judges)
 
 
@@ -151,15 +145,10 @@ class SystemValues:
 
     @classmethod
     def of(
-        cls,
-        inputs: CaptionInputs,
-        metrics: Mapping[str, CaptionMetric],
-        images: Sequence[str],
-        *,
-        session: Session,
+        cls, inputs: CaptionInputs, metrics: Mapping[str, CaptionMetric], images: Sequence[str], work: Session
     ) -> "SystemValues":
         """What metrics say of a system's captions, in the order of `images`."""
-        values, scores = captions.values(inputs, metrics, session=session)
+        values, scores = captions.values(inputs, metrics, session=work)
         row = {name: number for number, name in enumerate(images_of(inputs))}
         order = [row[name] for name in images]
         sums = {}
@@ -224,11 +213,8 @@ class SystemComparison(TextTables, SavedTable):
                 given = self.people.table()
                 table |= {name: [given[system][name] for system in values] for name in self.people.scores}
             return pa.table(table)
-        return [
-            ({"system": system, "metric": name}, value)
-            for system, one in self.by_system.items()
-            for name, value in one.values.items()
-        ]
+        own = ((system, *item) for system, one in self.by_system.items() for item in one.values.items())
+        return [({"system": system, "metric": name}, value) for system, name, value in own]
 
     @property
     def systems(self) -> Table:
@@ -356,7 +342,7 @@ def compare_systems(
         for name, inputs_of in zip(called, inputs, strict=True):
             with feedback.progress() as report:
                 session = replace(request.session, cache=cache, progress=report)
-                systems[name] = SystemValues.of(inputs_of, metrics_by_name, pictures, session=session)
+                systems[name] = SystemValues.of(inputs_of, metrics_by_name, pictures, session)
     agreed = None
     if people is not None:
         with feedback.busy("drawing images and systems anew"):

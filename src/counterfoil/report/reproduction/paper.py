@@ -43,9 +43,8 @@ class Verdict(StrEnum):
 
     #: The recomputed value, rounded as the paper rounds, is the printed one.
     SAME = "same"
-    #: It is not; `reason` says why where that is known.
+    #: `reason` says why where that is known, or what is missing.
     DIFFERS = "differs"
-    #: It cannot be recomputed here; `reason` says what is missing.
     NO_DATA = "no data"
 
 
@@ -112,12 +111,9 @@ def summary(entries: Iterable[Entry]) -> dict[str, int]:
     """How many entries have each verdict, and how many of those that differ have no known reason."""
     entries = list(entries)
     count = Counter(entry.verdict for entry in entries)
-    return {
-        "same": count[Verdict.SAME],
-        "differs": count[Verdict.DIFFERS],
-        "unexplained": sum(entry.unexplained for entry in entries),
-        "no data": count[Verdict.NO_DATA],
-    }
+    unexplained = sum(entry.unexplained for entry in entries)
+    same, differs, no_data = (count[verdict] for verdict in Verdict)
+    return {"same": same, "differs": differs, "unexplained": unexplained, "no data": no_data}
 
 
 def by_basis(entries: Iterable[Entry]) -> dict[Basis, dict[str, int]]:
@@ -131,13 +127,12 @@ class Spec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    #: How the number is recomputed: a name in `counterfoil.report.reproduction.recipes`.
+    #: A name in `counterfoil.report.reproduction.recipes`.
     recipe: str | None = None
     benchmark: str | None = None
     #: Whose answers, where that is not the row's name.
     model: str | None = None
     measure: str | None = None
-    #: The caption metric that is asked, as a scorer is named.
     metric: str | None = None
     #: Files of an example, relative to the folder of data.
     candidates: str | None = None
@@ -149,7 +144,6 @@ class Spec(BaseModel):
     #: Folders of a chat model's answers, one per order in which the candidates were shown.
     answers: tuple[str, ...] | None = None
     statistic: Literal["r", "p", "low", "high", "total", "own", "others"] | None = None
-    #: Which way a benchmark is searched.
     direction: Literal["i2t", "t2i"] | None = None
     #: The benchmark whose queries count; its own where it is not said.
     over: str | None = None

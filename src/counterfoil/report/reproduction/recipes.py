@@ -15,7 +15,7 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.answers import Answers
 from counterfoil.benchmarks.benchmark import Benchmark, card
-from counterfoil.benchmarks.forms import Rated, RetrievalDirection
+from counterfoil.benchmarks.forms import RetrievalDirection
 from counterfoil.benchmarks.readers.specs import caption_words, from_table
 from counterfoil.benchmarks.tables import floats, read_table, summary_keys
 from counterfoil.engine.caption_scoring import score_benchmark
@@ -58,14 +58,12 @@ class ReleasedFiles:
         released: Mapping[str, str] | None = None,
         note: Note = warn,
     ) -> None:
-        self._folder = folder
-        self._questions = questions
+        self._folder, self._questions, self._note = folder, questions, note
         self._released = released or {}
-        self._note = note
         # The values of these are kept, by their arguments.
-        cached = "find questions answered_questions table answers values run metric_scores"
-        for name in cached.split():
-            setattr(self, name, cache(getattr(self, name)))
+        cached = (self.find, self.questions, self.answered_questions, self.table, self.answers)
+        for method in (*cached, self.values, self.run, self.metric_scores):
+            setattr(self, method.__name__, cache(method))
 
     def path(self, name: str) -> Path:
         """Where the file or folder `name` lies; raises `NoDataError` where it does not."""
@@ -239,10 +237,8 @@ def length_correlation(case: Case) -> Recomputed:
     """Pearson's r of a measure with the mean caption length, or its p (Winoground, Table 6 right)."""
     benchmark, place = case.evidence.questions(case.need("benchmark"))
     words = caption_words(case.evidence.path(place)).mean(axis=1)
-    if len(words) != len(benchmark):
-        raise DataError(
-            "not a length for every question", where=place, given=len(words), allowed=str(len(benchmark))
-        )
+    if len(words) != (n := len(benchmark)):
+        raise DataError("not a length for every question", where=place, given=len(words), allowed=str(n))
     return Recomputed(case.pearson(words, case.values(case.need("measure"))), f"{case.file()}, {place}")
 
 
@@ -256,9 +252,8 @@ def perplexity_correlation(case: Case) -> Recomputed:
     row = {name: at for at, name in enumerate(run.benchmark.questions.ids)}
     ids = case.evidence.questions(case.need("benchmark"))[0].questions.ids
     if set(row) != set(ids):
-        raise DataError(
-            "not a run over these questions", where=case.evidence.path(place), given=f"{len(row)} ids"
-        )
+        where = case.evidence.path(place)
+        raise DataError("not a run over these questions", where=where, given=f"{len(row)} ids")
     answers = case.evidence.answers(case.need("benchmark"), case.file())
     if not answers.has_scores:
         raise NoDataError(f"{case.file()} holds right and wrong alone, and no scores")
@@ -332,23 +327,17 @@ def judged(case: Case) -> Recomputed:
     """The correlation of a caption metric with people's ratings, times 100 (PAC-S, section 4.2)."""
     benchmark, metric, measure = case.need("benchmark"), case.need("metric"), case.need("measure")
     scores = case.evidence.metric_scores(benchmark, metric)
-    parts = points(_rated(case), scores)
+    parts = points(case.evidence.questions(benchmark)[0].rated, scores)
     value = float(np.mean([MEASURES[measure](part.scores, part.ratings) for part in parts]))
     return Recomputed(100 * value, f"{case.evidence.source(benchmark)}, {metric}")
 
 
 def judgements(case: Case) -> Recomputed:
     """How many ratings, pairs or images there are, or the lowest or highest rating; `per` divides it."""
-    questions = _rated(case)
+    questions = case.evidence.questions(case.need("benchmark"))[0].rated
     given = questions.ratings[~np.isnan(questions.ratings)]
-    counts = {
-        "points": len(given),
-        "pairs": len(questions),
-        "images": len(np.unique(questions.images)),
-        "lowest": float(given.min()),
-        "highest": float(given.max()),
-    }
-    value = counts[case.need("measure")]
+    counts = {"points": len(given), "pairs": len(questions), "images": len(np.unique(questions.images))}
+    value = {**counts, "lowest": float(given.min()), "highest": float(given.max())}[case.need("measure")]
     if case.spec.per is not None:
         value /= int(case.spec.per)
     return Recomputed(value, case.evidence.source(case.need("benchmark")))
@@ -369,21 +358,12 @@ def example(case: Case) -> Recomputed:
     return Recomputed(float(value), ", ".join(files))
 
 
-def _rated(case: Case) -> Rated:
-    benchmark, _ = case.evidence.questions(case.need("benchmark"))
-    return benchmark.rated
-
-
 def positives(case: Case) -> Recomputed:
     """How many right answers or queries a benchmark has in one direction (ECCV Caption, Table 3)."""
     counts, place = _counts(case, case.need("benchmark"))
-    numbers = {
-        "pairs": int(counts.sum()),
-        "queries": len(counts),
-        "fewest": int(counts.min()),
-        "most": int(counts.max()),
-    }
-    value = numbers[case.need("measure")]
+    taken: dict[str, Callable[[Any], Any]]
+    taken = {"pairs": np.sum, "queries": len, "fewest": np.min, "most": np.max}
+    value = int(taken[case.need("measure")](counts))
     if case.spec.per is None:
         return Recomputed(value, place)
     whole = len(counts) if case.spec.per == "queries" else int(_counts(case, case.spec.per)[0].sum())
@@ -397,8 +377,9 @@ def left_out(case: Case) -> Recomputed:
     images = [image.id for image in benchmark.images]
     captions = [caption.id for caption in benchmark.captions]
     for search, queries, others in ((gallery.i2t, images, captions), (gallery.t2i, captions, images)):
+        assert isinstance(search.positives, Qrels)
         used |= {queries[at] for at in search.queries[search.defined].tolist()}
-        used |= {others[at] for at in _listed(search).items.tolist() if at >= 0}
+        used |= {others[at] for at in search.positives.items.tolist() if at >= 0}
     return Recomputed(len(set(case.spec.listed or ()) - used), place)
 
 
@@ -414,21 +395,14 @@ def shown(case: Case) -> Recomputed:
 
 
 def _counts(case: Case, benchmark: str) -> tuple[np.ndarray, str]:
-    def search_of(name: str) -> RetrievalDirection:
-        gallery = case.evidence.questions(name)[0].gallery
-        return gallery.i2t if case.need("direction") == "i2t" else gallery.t2i
-
-    search = search_of(benchmark)
+    way = "i2t" if case.need("direction") == "i2t" else "t2i"
+    search: RetrievalDirection = getattr(case.evidence.questions(benchmark)[0].gallery, way)
     keep = search.defined
     if case.spec.over is not None:
-        over = search_of(case.spec.over)
+        over = getattr(case.evidence.questions(case.spec.over)[0].gallery, way)
         keep = np.isin(search.queries, over.queries[over.defined])
-    return _listed(search).counts[keep], case.evidence.source(benchmark)
-
-
-def _listed(search: RetrievalDirection) -> Qrels:
     assert isinstance(search.positives, Qrels)
-    return search.positives
+    return search.positives.counts[keep], case.evidence.source(benchmark)
 
 
 def printed_mean(case: Case) -> Recomputed:
@@ -506,10 +480,8 @@ def _printed(case: Case, value: float, more: str = "") -> Recomputed:
 RECIPES: Mapping[str, Callable[[Case], Recomputed]] = {
     recipe.__name__: recipe
     for recipe in (
-        *(mean, count, length_correlation, perplexity_correlation, fold_interval),
-        *(detector, both_orders, judged, judgements),
-        *(example, positives, left_out, shown),
-        *(printed_mean, printed_correlation, printed_tau, printed_best, formula, preference),
-        annotator_bias,
+        *(mean, count, length_correlation, perplexity_correlation, fold_interval, both_orders, detector),
+        *(judged, judgements, example, positives, left_out, shown, printed_mean, printed_correlation),
+        *(printed_tau, printed_best, formula, preference, annotator_bias),
     )
 }
