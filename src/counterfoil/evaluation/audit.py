@@ -134,6 +134,7 @@ class BenchmarkAudit:
         words = [{**asdict(artefact), "precision": artefact.precision} for artefact in self.named]
         for word in words:
             word["examples"] = [ids[at] for at in word["examples"]]
+        leakage = map(asdict, self.leakage)
         return {
             "benchmark": self.benchmark.name,
             "questions": len(self.benchmark),
@@ -144,10 +145,7 @@ class BenchmarkAudit:
             "words": {"level": self.level, "tested": len(self.artefacts), "artefacts": words},
             "same_words": self.same_words,
             "duplicates": [asdict(repeated) for repeated in self.repeated],
-            "leakage": [
-                {("with" if name == "with_" else name): value for name, value in asdict(leak).items()}
-                for leak in self.leakage
-            ],
+            "leakage": [{name.rstrip("_"): value for name, value in leak.items()} for leak in leakage],
             "opinions": None if self.opinions is None else asdict(self.opinions),
             "notes": list(self.notes),
         }

@@ -189,12 +189,10 @@ class Coverage:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
-        precision, recall = (
-            dict(zip(("value", "low", "high"), map(or_none, ends), strict=True))
-            for ends in (self.precision, self.recall)
-        )
-        counts = {"queries": self.queries, "left_out": self.left_out}
-        return {"precision": precision, "recall": recall, **counts}
+        named = {"precision": self.precision, "recall": self.recall}
+        ends = ("value", "low", "high")
+        shares = {name: dict(zip(ends, map(or_none, of), strict=True)) for name, of in named.items()}
+        return {**shares, "queries": self.queries, "left_out": self.left_out}
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,10 +241,8 @@ def against(
                 hint="choose positives over the gallery that was judged",
             )
         named = are_right(benchmark, way, judged.queries, judged.items, judged.query, judged.item)
-        coverages += [
-            coverage(name, way, query=judged.query, right=right, accepted=accepted, sharing=sharing)
-            for name, right in named.items()
-        ]
+        of = {"query": judged.query, "accepted": accepted, "sharing": sharing}
+        coverages += [coverage(name, way, right=right, **of) for name, right in named.items()]
         if not isinstance(_sides(benchmark, way)[0].positives, Plausible):
             counts.append(count(benchmark.name, way, how_many(benchmark, way, judged.queries)))
     mine = np.bincount(judged.query[accepted], minlength=len(judged.queries))

@@ -47,13 +47,11 @@ def length_correlations(
     columns = {name: run.items[name] for name in main if name in run.items}
     if not of(benchmark).values_per_item:
         columns = {"score": run.answers.scores}
-    of_all = len(benchmark), float(lengths.mean())
-    return tuple(
-        LengthCorrelation(
-            *(run.name, benchmark.name, measure, *of_all), *correlation(lengths, values, benchmark.sharing)
-        )
-        for measure, values in columns.items()
-    )
+    rows = []
+    for measure, values in columns.items():
+        about = run.name, benchmark.name, measure, len(benchmark), float(lengths.mean())
+        rows.append(LengthCorrelation(*about, *correlation(lengths, values, benchmark.sharing)))
+    return tuple(rows)
 
 
 def mean_words(benchmark: Benchmark, data: Path | None = None) -> Float[ndarray, "n"]:

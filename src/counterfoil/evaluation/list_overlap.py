@@ -62,24 +62,15 @@ def diversity(runs: Sequence[Run], *, k: int = 25) -> tuple[Diversity, ...]:
     """
     if k < 2:
         raise InputError("lists are too short to have an order", given=f"k {k}", allowed="2 or more")
-    listing = [
-        run
-        for run in runs
-        if run.answers.has_rankings
-        and any(side.top.shape[1] for side in (run.answers.rankings.i2t, run.answers.rankings.t2i))
-    ]
+    ranked = [(run, run.answers.rankings) for run in runs if run.answers.has_rankings]
+    listing = [run for run, both in ranked if both.i2t.top.shape[1] or both.t2i.top.shape[1]]
     groups = [aligned(name, group) for name, group in by_benchmark(listing).items() if len(group) > 1]
-    distinct = [
-        group
-        for i, group in enumerate(groups)
-        if not any(_covers(other, group, earlier=j < i) for j, other in enumerate(groups) if j != i)
-    ]
-    return tuple(
-        _diversity(group, side, k)
-        for group in distinct
-        for side in group[0].benchmark.gallery.sides
-        if len(side.search)
-    )
+    lists = []
+    for i, group in enumerate(groups):
+        if not any(_covers(other, group, earlier=j < i) for j, other in enumerate(groups) if j != i):
+            sides = group[0].benchmark.gallery.sides
+            lists += [_diversity(group, side, k) for side in sides if len(side.search)]
+    return tuple(lists)
 
 
 def list_tau(

@@ -130,21 +130,9 @@ def preferences(votes: Votes, *, draws: int = 10_000, seed: int = 0) -> Preferen
     # Monotone in the ratio of the strengths, so its percentiles are those of the log ratio.
     between = [percentiles(one[:, None] / (one[:, None] + strengths)) for one in strengths.T]
     chance_low, chance_high = np.stack(between, axis=1)
-    return Preferences(
-        names=votes.names,
-        strength=strength,
-        low=low,
-        high=high,
-        chance=strength[:, None] / (strength[:, None] + strength[None, :]),
-        chance_low=chance_low,
-        chance_high=chance_high,
-        votes=votes.total,
-        judges=judges,
-        draws=draws,
-        seed=seed,
-        separated=separated,
-        own=votes.own,
-    )
+    chance = strength[:, None] / (strength[:, None] + strength[None, :])
+    numbers = strength, low, high, chance, chance_low, chance_high
+    return Preferences(votes.names, *numbers, votes.total, judges, draws, seed, separated, votes.own)
 
 
 def _resamples(votes: Votes, draws: int, seed: int) -> Iterator[NDArray[np.float64]]:

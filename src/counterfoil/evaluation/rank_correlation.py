@@ -61,15 +61,12 @@ def choose(groups: Mapping[str, tuple[Run, ...]], wanted: Sequence[str]) -> dict
         name: tuple(dict.fromkeys(m for run in runs for m in of(run.benchmark).measures_of(run)))
         for name, runs in groups.items()
     }
-    if not wanted:
-        default = {}
-        for name, runs in groups.items():
-            # The main measures, and in a gallery the means of those its authors report (of all, if none).
-            first = runs[0].benchmark
-            names = [*main_measures(first), *of(first).overall(first, known[name])]
-            default[name] = tuple(measure for measure in dict.fromkeys(names) if measure in known[name])
-        return default
-    chosen: dict[str, list[str]] = {name: [] for name in groups}
+    chosen: dict[str, dict[str, None]] = {name: {} for name in groups}
+    for name, runs in groups.items() if not wanted else ():
+        # The main measures, and in a gallery the means of those its authors report (of all, if none).
+        first = runs[0].benchmark
+        names = [*main_measures(first), *of(first).overall(first, known[name])]
+        chosen[name] = dict.fromkeys(measure for measure in names if measure in known[name])
     for pattern in wanted:
         benchmark, _, measure = pattern.rpartition(":")
         hits = [
@@ -83,12 +80,10 @@ def choose(groups: Mapping[str, tuple[Run, ...]], wanted: Sequence[str]) -> dict
             matching = [name for name in groups if fnmatchcase(name, benchmark or "*")]
             if not matching:
                 raise UnknownNameError("benchmark", benchmark, groups, where=f"measure '{pattern}'")
-            raise UnknownNameError(
-                "measure", measure, {one for name in matching for one in known[name]}, where=benchmark or None
-            )
+            present = {one for name in matching for one in known[name]}
+            raise UnknownNameError("measure", measure, present, where=benchmark or None)
         for name, one in hits:
-            if one not in chosen[name]:
-                chosen[name].append(one)
+            chosen[name][one] = None
     return {name: tuple(one) for name, one in chosen.items()}
 
 
@@ -196,6 +191,7 @@ class RankCorrelation:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, None for what is undefined."""
+        method = "models and clusters of queries drawn anew, percentiles"
         return {
             "models": list(self.models),
             "columns": [asdict(column) for column in self.columns],
@@ -203,12 +199,7 @@ class RankCorrelation:
             "ranks": or_none(self.ranks.tolist()),
             "pairs": [or_none(asdict(pair)) for pair in self.pairs],
             "left_out": list(self.few),
-            "interval": {
-                "method": "models and clusters of queries drawn anew, percentiles",
-                "level": self.level,
-                "draws": self.draws,
-                "seed": self.seed,
-            },
+            "interval": {"method": method, "level": self.level, "draws": self.draws, "seed": self.seed},
         }
 
 
@@ -234,11 +225,8 @@ def rank_correlation(
             hint="of two, 'counterfoil compare' says by how much they differ",
         )
     sheets, few = sheets_of(groups, measures)
-    columns = tuple(
-        RankColumn(sheet.benchmark.name, measure, sheet.benchmark.title)
-        for sheet in sheets
-        for measure in sheet.draws.measures
-    )
+    named = ((sheet.benchmark, measure) for sheet in sheets for measure in sheet.draws.measures)
+    columns = tuple(RankColumn(of_.name, measure, of_.title) for of_, measure in named)
     if len(columns) < 2:
         raise InputError(
             "nothing to correlate: fewer than two columns that three models share",

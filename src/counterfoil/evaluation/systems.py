@@ -296,19 +296,13 @@ class SystemCorrelations:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
+        drawn = {"level": 0.95, "draws": self.draws, "seed": self.seed}
         return {
             "correlations": [row.to_json() for row in self.correlations],
             "differences": [row.to_json() for row in self.differences],
             "left_out": {name: list(systems) for name, systems in self.left_out.items()},
             "notes": list(self.notes),
-            "interval": {
-                "method": "percentiles",
-                "over": self.over,
-                "images": self.images,
-                "level": 0.95,
-                "draws": self.draws,
-                "seed": self.seed,
-            },
+            "interval": {"method": "percentiles", "over": self.over, "images": self.images, **drawn},
         }
 
 
@@ -373,18 +367,9 @@ def system_correlations(
         notes.append(f"only {fewest} systems: no p-value of a correlation is below {least:.2g}")
     if fewest == LEAST:
         notes.append(f"Williams' test takes {LEAST + 1} systems or more")
-    return SystemCorrelations(
-        tuple(metrics),
-        tuple(people),
-        tuple(correlations),
-        tuple(differences),
-        left_out,
-        over,
-        drawing.images,
-        draws,
-        seed,
-        tuple(dict.fromkeys(notes)),
-    )
+    rows = tuple(correlations), tuple(differences)
+    made_with = over, drawing.images, draws, seed, tuple(dict.fromkeys(notes))
+    return SystemCorrelations(tuple(metrics), tuple(people), *rows, left_out, *made_with)
 
 
 def _finite(columns: Mapping[str, Numbers], kind: str) -> dict[str, SystemScores]:

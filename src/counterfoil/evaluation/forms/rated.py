@@ -71,15 +71,11 @@ def points(
     given = ~np.isnan(questions.ratings)
     if chosen is not None:
         given &= chosen[:, None]
-    if questions.raters == "points":
-        masks = [given]
-    else:
+    masks = [given]
+    if questions.raters != "points":
         masks = [given & (np.arange(given.shape[1]) == rater) for rater in range(given.shape[1])]
-    return tuple(
-        Points(scores[rows], questions.ratings[mask], rows)
-        for mask in masks
-        if len(rows := np.nonzero(mask)[0])
-    )
+    rows_of = [(mask, np.nonzero(mask)[0]) for mask in masks]
+    return tuple(Points(scores[rows], questions.ratings[mask], rows) for mask, rows in rows_of if len(rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,13 +141,12 @@ def measured(
         low, high = (value + wide * (end - value) for end in (low, high))
         low, high = np.maximum(low, -1.0), np.minimum(high, 1.0)
     n = len(parts[0].scores) if questions.raters == "points" else int(chosen.sum())
-    return {
-        measure.name: Estimate(
-            float(value[k]), min(low[k], value[k]), max(high[k], value[k]), n, measure.expected
-        )
-        for k, measure in enumerate(find(name, "rated") for name in MEASURES)
-        if measure is not None and measure.name in names
-    }
+    estimates = {}
+    for k, measure in enumerate(find(name, "rated") for name in MEASURES):
+        if measure is not None and measure.name in names:
+            ends = min(low[k], value[k]), max(high[k], value[k])
+            estimates[measure.name] = Estimate(float(value[k]), *ends, n, measure.expected)
+    return estimates
 
 
 class RatedEvaluation(JointEvaluation):
@@ -195,15 +190,13 @@ class RatedEvaluation(JointEvaluation):
 
     def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
         questions = benchmark.rated
-        ratings = {
-            f"r{rater}": pa.array(given, pa.float64(), mask=np.isnan(given))
-            for rater, given in enumerate(questions.ratings.T)
-        }
-        return {
+        columns = {
             "candidate": pa.array([benchmark.captions[i].text for i in questions.captions], pa.string()),
             "image": pa.array([benchmark.images[i].id for i in questions.images], pa.string()),
-            **ratings,
         }
+        for rater, given in enumerate(questions.ratings.T):
+            columns[f"r{rater}"] = pa.array(given, pa.float64(), mask=np.isnan(given))
+        return columns
 
     def prepared(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Prepared:
         """All correlations with the ratings; undefined ones are left out with the reason in provenance."""
@@ -267,9 +260,9 @@ class RatedEvaluation(JointEvaluation):
         return super().draws(having, measures, drawn)
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
-        first_rated, other_rated = first.rated, other.rated
-        alike = (first_rated.raters, first_rated.decimals) == (other_rated.raters, other_rated.decimals)
-        same = alike and np.array_equal(first_rated.ratings, other_rated.ratings, equal_nan=True)
+        a, b = first.rated, other.rated
+        alike = (a.raters, a.decimals) == (b.raters, b.decimals)
+        same = alike and np.array_equal(a.ratings, b.ratings, equal_nan=True)
         return "" if same else "other ratings or votes"
 
 

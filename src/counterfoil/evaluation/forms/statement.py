@@ -89,8 +89,7 @@ def decisions(benchmark: Benchmark, answers: Answers, ties: Ties) -> Decisions:
             numbers = np.unique(units, return_index=True)[1]
             # Units in order of first use take turns, so that folds do not depend on how units are numbered.
             in_turn = zip(units[np.sort(numbers)].tolist(), np.arange(len(numbers)) % FOLDS, strict=True)
-            fold_of = dict(in_turn)
-            folds = np.asarray([fold_of[unit] for unit in units.tolist()], dtype=np.int64)
+            folds = np.asarray([*map(dict(in_turn).__getitem__, units.tolist())], dtype=np.int64)
             thresholds = statements.cross_fitted(scores, questions.truth, folds)
             n_folds = min(FOLDS, len(numbers))
             chosen_on = f"the other {n_folds - 1} of {n_folds} folds of images"
@@ -112,16 +111,11 @@ def weighted(
     decided: Decisions | None = None,
 ) -> WeightedStatements:
     """The chosen statements made ready for samples; without `clusters` all are in one."""
-    questions = benchmark.statements
     decided = decided or decisions(benchmark, answers, ties)
-    inside = np.zeros(len(questions), dtype=np.int64) if clusters is None else clusters
-    return WeightedStatements(
-        answers.values[chosen] if isinstance(answers, Scores) else None,
-        questions.truth[chosen],
-        decided.right[chosen],
-        inside[chosen],
-        n_clusters,
-    )
+    inside = np.zeros(len(chosen), dtype=np.int64) if clusters is None else clusters
+    scores = answers.values[chosen] if isinstance(answers, Scores) else None
+    truth = benchmark.statements.truth[chosen]
+    return WeightedStatements(scores, truth, decided.right[chosen], inside[chosen], n_clusters)
 
 
 def spread_of(ready: WeightedStatements, shared: Sharing) -> Spread:
@@ -225,13 +219,10 @@ class StatementEvaluation(JointEvaluation):
         scores, truth = answers.values[measured], questions.truth[measured]
         level = np.where(truth, np.isin(scores, scores[~truth]), np.isin(scores, scores[truth]))
         tied = level | (ready[Ties.HALF].right == 0.5).any(axis=1)
-        values = {
-            ties: zip(MEASURES, of_policy.values().tolist(), strict=True) for ties, of_policy in ready.items()
-        }
-        means = {
-            ties: {name: value for name, value in of_policy if value == value}
-            for ties, of_policy in values.items()
-        }
+        means = {}
+        for ties, of_policy in ready.items():
+            values = zip(MEASURES, of_policy.values().tolist(), strict=True)
+            means[ties] = {name: value for name, value in values if value == value}
         return tie_facts(policy, tied, means)
 
     def weighted_run(self, run: Run, clusters: NDArray[np.int64], n_clusters: int) -> WeightedStatements:
