@@ -241,7 +241,7 @@ def against(
                 hint="choose positives over the gallery that was judged",
             )
         named = are_right(benchmark, way, judged.queries, judged.items, judged.query, judged.item)
-        of = {"query": judged.query, "accepted": accepted, "sharing": sharing}
+        of: dict[str, Any] = {"query": judged.query, "accepted": accepted, "sharing": sharing}
         coverages += [coverage(name, way, right=right, **of) for name, right in named.items()]
         if not isinstance(_sides(benchmark, way)[0].positives, Plausible):
             counts.append(count(benchmark.name, way, how_many(benchmark, way, judged.queries)))

@@ -367,9 +367,10 @@ def system_correlations(
         notes.append(f"only {fewest} systems: no p-value of a correlation is below {least:.2g}")
     if fewest == LEAST:
         notes.append(f"Williams' test takes {LEAST + 1} systems or more")
-    rows = tuple(correlations), tuple(differences)
     made_with = over, drawing.images, draws, seed, tuple(dict.fromkeys(notes))
-    return SystemCorrelations(tuple(metrics), tuple(people), *rows, left_out, *made_with)
+    return SystemCorrelations(
+        tuple(metrics), tuple(people), tuple(correlations), tuple(differences), left_out, *made_with
+    )
 
 
 def _finite(columns: Mapping[str, Numbers], kind: str) -> dict[str, SystemScores]:

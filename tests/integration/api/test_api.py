@@ -224,14 +224,8 @@ def test_errors_are_one_line(bench, table):
 def test_notes_and_progress_go_where_they_are_wanted(bench, capsys):
     lines = []
     stages = []
-    cf.evaluate(
-        cf.scorer(brightness),
-        bench,
-        out="runs/b",
-        draws=100,
-        note=lines.append,
-        progress=lambda *stage: stages.append(stage),
-    )
+    heard = {"note": lines.append, "progress": lambda *stage: stages.append(stage)}
+    cf.evaluate(cf.scorer(brightness), bench, out="runs/b", draws=100, **heard)
     assert lines == ["run written to runs/b/pairs"]
     assert stages[-1][1] == stages[-1][2]
     assert capsys.readouterr() == ("", "")

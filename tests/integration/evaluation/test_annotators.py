@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtri, stdtrit
 
 from counterfoil.errors import InputError
-from counterfoil.evaluation.annotators import (
-    MEASURES,
-    per_query,
-    study,
-    to_json,
-)
+from counterfoil.evaluation.annotators import MEASURES, per_query, study, to_json
 from counterfoil.evaluation.judged_pairs import JudgedPairs, places
 from counterfoil.metrics import ranking
 from counterfoil.metrics.annotators import pool, subsets

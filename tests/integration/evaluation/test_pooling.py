@@ -76,15 +76,8 @@ def test_pairs_are_taken_out(seed):
 
 def test_a_pool_may_be_empty():
     empty = Pool(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 2), np.int64))
-    found = summary(
-        {"t2i": empty},
-        k=1,
-        models=("a", "b"),
-        queries={"t2i": 3},
-        pair_of={"t2i": np.empty(0, np.int64)},
-        tasks=Tasks(),
-        excluded=4,
-    )
+    nothing = {"t2i": np.empty(0, np.int64)}
+    found = summary({"t2i": empty}, 1, ("a", "b"), {"t2i": 3}, nothing, Tasks(), excluded=4)
     assert (found.rows, found.n_tasks) == (0, 0)
     assert found.lines()[0] == "0 proposals are 0 different ones"
     assert found.lines()[1] == "4 more were left out, known to be right"
@@ -251,13 +244,11 @@ def test_the_world_judges_its_own_alone(tmp_path):
     for file in files:
         np.savez(file, **columns)
     refuses("its own gallery only", pool_rounds, files, "world", error=InputError)
-    found = pool_rounds(
-        files,
-        lambda pairs: (np.array(pairs["image"]) == np.array(pairs["caption"])).astype(float),
-        rounds=9,
-        k=1,
-        draws=0,
-    )
+
+    def judge(pairs):
+        return (np.array(pairs["image"]) == np.array(pairs["caption"])).astype(float)
+
+    found = pool_rounds(files, judge, rounds=9, k=1, draws=0)
     # Nothing is left to propose when all 16 pairs are judged.
     assert found.rounds[-1].all_judged == 16
     assert "nothing was left" in found.notes[0]

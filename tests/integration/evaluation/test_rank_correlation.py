@@ -11,7 +11,7 @@ from contracts.forms import grades, preferred, rated
 from counterfoil.benchmarks.answers import Scores
 from counterfoil.benchmarks.forms import Gallery
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.evaluation.rank_correlation import RankColumn, RankCorrelation, perfect, rank_correlation
+from counterfoil.evaluation.rank_correlation import perfect, rank_correlation
 from counterfoil.metrics.weighted_correlation import MEASURES
 from counterfoil.stats.bootstrap import cluster_draws
 from evaluation.made_runs import evaluated, gallery_items, run
@@ -259,14 +259,6 @@ def test_metrics_are_ordered_by_their_correlations_with_ratings():
     low, high = np.quantile(defined, [0.025, 0.975])
     assert found.pairs[0].tau_low == pytest.approx(min(low, least))
     assert found.pairs[0].tau_high == pytest.approx(max(high, -least))
-
-
-def test_equal_models_share_the_best_of_their_ranks():
-    columns = (RankColumn("a", "i2t", "A"), RankColumn("b", "i2t", "B"))
-    nan = float("nan")
-    values = np.array([[0.5, nan], [0.7, 0.1], [0.5, 0.2], [0.2, 0.3]])
-    ranked = RankCorrelation(("a", "b", "c", "d"), columns, values, (), (), 1, 0, 0.95)
-    np.testing.assert_array_equal(ranked.ranks, [[2, nan], [1, 3], [2, 2], [4, 1]])
 
 
 def test_columns_can_be_chosen(mixed):

@@ -24,12 +24,8 @@ def answers(rng, items, people, labels, *, differ, hard):
 def covered(items, people, labels, *, differ, hard, repetitions, scale=Scale.NOMINAL):
     rng = np.random.default_rng(0)
     many = {"differ": differ, "hard": hard}
-    truth = np.mean(
-        [
-            krippendorff_alpha(ReliabilityData.of(*answers(rng, 4000, 400, labels, **many)), scale)
-            for _ in range(8)
-        ]
-    )
+    drawn = (ReliabilityData.of(*answers(rng, 4000, 400, labels, **many)) for _ in range(8))
+    truth = np.mean([krippendorff_alpha(of, scale) for of in drawn])
     found = [
         people_agreement(
             *answers(rng, items, people, labels, **many), scale=scale, draws=200, seed=seed
@@ -85,12 +81,8 @@ def test_items_with_one_answer_count_for_nothing():
     rng = np.random.default_rng(2)
     item, who, said = answers(rng, 40, 8, 2, differ=True, hard=False)
     alone = people_agreement(item, who, said, draws=50)
-    more = people_agreement(
-        np.r_[item, np.arange(40, 60)],
-        np.r_[who, np.arange(20)],
-        np.r_[said, np.ones(20, dtype=int)],
-        draws=50,
-    )
+    items, others = np.r_[item, np.arange(40, 60)], np.r_[who, np.arange(20)]
+    more = people_agreement(items, others, np.r_[said, np.ones(20, dtype=int)], draws=50)
     assert alone == more
     assert alone.items == 40
     nothing = people_agreement([1, 2], ["a", "b"], np.array([1, 1]))

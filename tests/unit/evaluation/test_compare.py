@@ -7,12 +7,7 @@ import pytest
 
 from counterfoil.benchmarks import Outcomes, Scores
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.evaluation.compare import (
-    Difference,
-    compare,
-    is_significant,
-    over_shared,
-)
+from counterfoil.evaluation.compare import Difference, compare, is_significant, over_shared
 from evaluation.made_runs import evaluated
 from paired_columns import difference_interval
 from refusals import refuses
@@ -65,11 +60,8 @@ def test_mcnemar_is_only_for_independent_questions(quads, share, given):
 def test_one_comparison_per_benchmark(quads, choices):
     quad, choice = quads(6), choices({"add": 4, "swap": 3})
     right = Outcomes({"accuracy": np.array([1, 0, 1, 1, 0, 1, 0], dtype=bool)})
-    runs = [
-        evaluated("a", quad, _quality(quad, 1.0, 0)),
-        evaluated("b", quad, _quality(quad, 1.0, 1)),
-        evaluated("a", choice, right),
-    ]
+    runs = [evaluated(name, quad, _quality(quad, 1.0, seed)) for seed, name in enumerate("ab")]
+    runs.append(evaluated("a", choice, right))
     found = compare(runs, baseline="a")
     sizes = [(c.benchmark, len(c.runs), len(c.differences)) for c in found]
     assert sizes == [("toy", 2, 3), ("toy-choice", 1, 0)]

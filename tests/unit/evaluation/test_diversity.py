@@ -80,12 +80,8 @@ def listed(seed, name, world, width=8):
         return DirectionRanks(nothing, nothing, nothing, top, np.zeros(top.shape, np.float32))
 
     questions = world.gallery  # type: ignore[attr-defined]
-    return replace(
-        made,
-        answers=Rankings(
-            placed(len(questions.i2t), questions.n_captions), placed(len(questions.t2i), questions.n_images)
-        ),
-    )
+    both = placed(len(questions.i2t), questions.n_captions), placed(len(questions.t2i), questions.n_images)
+    return replace(made, answers=Rankings(*both))
 
 
 def test_matrices_hold_the_means_over_queries():
@@ -114,11 +110,8 @@ def test_queries_of_two_galleries_are_reported_once():
     whole, some = forms.gallery("whole", range(20)), forms.gallery("some", range(20), asked=slice(3, 9))
     twin, parts = forms.gallery("twin", range(20)), forms.gallery("parts", range(20), parts=2)
     other = forms.gallery("other", range(20, 40))
-    runs = [
-        listed(seed, name, world)
-        for world in (some, whole, twin, parts, other)
-        for seed, name in enumerate("ab")
-    ]
+    worlds = (some, whole, twin, parts, other)
+    runs = [listed(seed, name, world) for world in worlds for seed, name in enumerate("ab")]
     found = [d.benchmark for d in diversity(runs, k=4)]
     assert found == ["whole", "whole", "parts", "parts", "other", "other"]
     # A model more on the smaller one, and both are told; one model alone has no pair.

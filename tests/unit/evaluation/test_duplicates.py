@@ -78,10 +78,8 @@ def test_images_are_compared_by_pixels_and_by_hash():
         "flat": np.full_like(one, 90),
         "flat too": np.full_like(one, 200),
     }
-    shown = {
-        name: Image(name, PixelSource(np.repeat(grey[:, :, None], 3, axis=2)))
-        for name, grey in pictures.items()
-    }
+    pixels = {name: np.repeat(grey[:, :, None], 3, axis=2) for name, grey in pictures.items()}
+    shown = {name: Image(name, PixelSource(grey)) for name, grey in pixels.items()}
     facts = {name: duplicates.image_facts(image) for name, image in shown.items()}
     same, near = duplicates.image_duplicates(facts)
     assert (same.count, same.examples) == (1, (("one", "same"),))

@@ -1,13 +1,25 @@
-"""From answers to numbers."""
+"""From answers to numbers, and what results say of how they came about."""
+
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 
+from contracts import forms
+from counterfoil import __version__, catalog
 from counterfoil.benchmarks import Outcomes, Scores
-from counterfoil.errors import ScoreError, UnknownNameError
+from counterfoil.benchmarks.answers import versions
+from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
+from counterfoil.errors import InputError, ScoreError, UnknownNameError
 from counterfoil.evaluation.evaluate import IntervalMethod, evaluate
+from counterfoil.evaluation.result import Result, Run
+from counterfoil.evaluation.run import load_run, save_run
 from counterfoil.metrics.ties import Ties
+from counterfoil.models.base import Identity, Options, identity_of
+from counterfoil.report.comparison_tables import signature_of
 from counterfoil.stats.proportions import wilson
+from counterfoil.world import gallery, quads, rated
 from refusals import refuses
 
 
@@ -67,3 +79,179 @@ def test_policies_and_intervals_may_be_named_by_strings(quads):
         evaluate(world, flat, scorer="flat", ties="strickt")
     with pytest.raises(UnknownNameError, match="unknown interval; given: exact"):
         evaluate(world, flat, scorer="flat", interval="exact")
+
+
+def made(benchmark, *, draws=100, **how):
+    scores = forms.scores_of(benchmark)
+    return evaluate(benchmark, forms.answers_of(benchmark, scores), scorer="s", draws=draws, **how)
+
+
+UNANSWERED = {"benchmark": {"limit": 5, "unanswered": {"questions": 2, "policy": "wrong"}}}
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "how", "measure", "signed"),
+    [
+        (forms.quads(), {"ties": "half"}, "group", "ties:half|ci:wilson"),
+        (forms.quads(), {"interval": "folds"}, "i2t", "ties:strict|ci:folds"),
+        (forms.quads(120, share=2), {"seed": 3}, "group", "ties:strict|ci:clusters|clusters:image"),
+        (forms.quads(120, share=2), {"seed": 3}, "", "ties:strict|ci:clusters|clusters:image"),
+        # Crossed intervals draw nothing.
+        (
+            forms.quads(share=2),
+            {"interval": "crossed", "seed": 3},
+            "group",
+            "ties:strict|ci:crossed|clusters:image+caption",
+        ),
+        # Means over groups have an interval of their own.
+        (forms.choices({"add": 6, "swap": 2}), {}, "accuracy", "ties:strict|ci:wilson"),
+        (
+            forms.choices({"add": 6, "swap": 2}),
+            {},
+            "accuracy_macro",
+            "ties:strict|ci:clusters|clusters:question",
+        ),
+        (
+            forms.choices({"add": 6, "swap": 2}),
+            {},
+            "",
+            "ties:strict|ci:wilson|macro-ci:clusters|clusters:question",
+        ),
+        # Correlations have no policy, and percentiles.
+        (
+            forms.rated(forms.grades(200), per_image=2),
+            {"interval": "clusters"},
+            "spearman",
+            "ci:bootstrap-percentiles|draws:100|clusters:image|seed:0",
+        ),
+        (
+            forms.quads(),
+            {"provenance": UNANSWERED},
+            "group",
+            "ties:strict|ci:wilson|limit:5|unanswered:wrong",
+        ),
+    ],
+)
+def test_a_signature_has_all_that_a_number_depends_on(benchmark, how, measure, signed):
+    result = made(benchmark, **how)
+    expected = "|".join([*([measure] if measure else []), signed, f"v{__version__}"])
+    assert result.signature(measure) == expected
+    assert Result.from_json(result.to_json()).signature(measure) == expected
+    assert result.to_json()["signature"] == result.signature()
+
+
+def test_given_outcomes_have_a_policy_that_is_not_known_and_a_bare_result_has_the_name():
+    benchmark = forms.quads()
+    outcomes = forms.outcomes_of(benchmark, forms.scores_of(benchmark))
+    result = evaluate(benchmark, outcomes, scorer="s")
+    assert result.signature("t2i") == f"t2i|ties:as-given|ci:wilson|v{__version__}"
+    assert Result("toy", "s", {}).signature("group") == "group"
+
+
+@pytest.mark.parametrize("measure", ["i2t_recall_at_1", "mean_recall_at_1"])
+def test_cut_rankings_are_part_of_it(measure):
+    result = made(forms.gallery())
+    drawn = f"ties:strict|ci:clusters|clusters:image|v{__version__}"
+    assert result.signature(measure) == f"{measure}|{drawn}"
+    gallery = {**result.provenance["gallery"], "cut": {"i2t": 3, "t2i": None}}
+    cut = replace(result, provenance={**result.provenance, "gallery": gallery})
+    assert cut.signature(measure) == f"{measure}|{drawn}".replace("|v", "|cut-i2t:3|v")
+    assert cut.signature("t2i_recall_at_1") == f"t2i_recall_at_1|{drawn}"
+
+
+def test_runs_share_a_line_or_have_one_each():
+    benchmark = forms.quads()
+    strict, half = (made(benchmark, ties=ties) for ties in ("strict", "half"))
+
+    def run(name, result):
+        answers = forms.answers_of(benchmark, forms.scores_of(benchmark))
+        return Run(name, benchmark, answers, {}, result, {})
+
+    assert signature_of([run("a", strict), run("b", strict)], "group") == strict.signature("group")
+    assert signature_of([run("a", strict), run("b", half)], "group") == (
+        f"a: {strict.signature('group')}; b: {half.signature('group')}"
+    )
+    assert signature_of([run("a", strict)], "accuracy") == ""
+
+
+def test_what_ties_components():
+    assert np.unique(forms.quads(12, share=3).sharing.components).size == 4
+    assert forms.quads(12, share=3).sharing.clustered == "image"
+    assert forms.quads().sharing.clustered == "question"
+
+
+@dataclass(eq=False)
+class Linear:
+    """Weighs the mean colour of a picture."""
+
+    weights: np.ndarray
+    identity: Identity = field(default_factory=lambda: Identity("linear"))
+
+    def score(self, images, captions):
+        means = np.stack([np.asarray(image.decode(), dtype=np.float64).mean((0, 1)) for image in images])
+        return means @ self.weights
+
+
+def test_a_run_saved_from_python_says_how_it_came_about(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["/home/someone/study.py", "--fast"])
+    benchmark, scorer = quads(14, size=32), Linear(np.array([0.1, 0.2, 0.3]))
+    answers = run(benchmark, scorer, session=Session(batch_size=5))
+    result = evaluate(benchmark, answers, draws=200, seed=7)
+    assert result.scorer == "linear"
+    save_run(tmp_path / "run", benchmark, answers, result)
+    manifest = load_run(tmp_path / "run").manifest
+    # The weights that its identity does not name are digested.
+    assert manifest["scorer"]["weights"] == identity_of(scorer).weights != ""
+    assert manifest["scorer"]["name"] == "linear"
+    assert manifest["versions"] == versions()
+    assert {"counterfoil", "numpy", "python"} <= set(manifest["versions"])
+    assert manifest["command"] == ["study.py", "--fast"]
+    assert manifest["benchmark"]["digest"] == benchmark.digest
+    assert manifest["benchmark"]["source"] == benchmark.source
+    assert (manifest["machine"]["batch_size"], manifest["machine"]["device"]) == (5, "cpu")
+    assert manifest["created"].startswith("20")
+    assert result.provenance["scorer"] == manifest["scorer"]
+
+
+@pytest.mark.parametrize(
+    ("drawn", "scorer"),
+    [
+        (lambda: gallery(8, size=32), "pixels:colours"),
+        (lambda: rated(8, size=32), "metric:cider"),
+        (lambda: quads(7), "blind:random"),
+    ],
+    ids=("gallery", "rated", "quads"),
+)
+def test_every_kind_of_answers_is_signed(drawn, scorer):
+    benchmark = drawn()
+    answers = run(benchmark, catalog.scorer(scorer, Options(seed=3)))
+    result = evaluate(benchmark, answers, draws=100)
+    assert result.scorer == result.provenance["scorer"]["name"] == scorer
+    assert result.provenance["benchmark"]["name"] == benchmark.name
+    assert result.provenance["versions"] == versions()
+
+
+def test_answers_of_ones_own_say_nothing_of_a_scorer(tmp_path):
+    benchmark = quads(7)
+    answers = Scores(np.zeros((7, 2, 2)))
+    refuses("do not say which scorer gave them", evaluate, benchmark, answers, error=InputError)
+    result = evaluate(benchmark, answers, scorer="mine", draws=100)
+    assert "scorer" not in result.provenance
+    saved = save_run(tmp_path, benchmark, answers, result, {"note": "by hand"})
+    assert saved.manifest["scorer"] == {"name": "mine"}
+    assert saved.manifest["note"] == "by hand"
+
+
+def test_pac_s_through_another_model_says_so(tmp_path):
+    from counterfoil.models.captions import embedding
+    from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
+
+    given = PrecomputedEmbeddings(Identity("embeddings:a.npz", weights="a"), np.eye(4), np.eye(4))
+
+    def title(name, **settings):
+        options = Options(backbone="embeddings:a.npz", settings=settings)
+        return embedding.load(name, options, lambda _: given).title
+
+    assert title("pac-s") == "PAC-S formula through embeddings:a.npz"
+    assert title("ref-pac-s") == "RefPAC-S formula through embeddings:a.npz"
+    assert title("pac-s", model="pac-s") == title("clip-s") == ""

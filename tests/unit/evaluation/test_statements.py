@@ -90,10 +90,8 @@ def test_tables_of_scores_and_of_right_and_wrong_answer_statements(tmp_path):
     outcomes = join_scores(load(str(path)), benchmark)
     assert isinstance(outcomes, Outcomes)
     result = evaluate(benchmark, outcomes, scorer="given")
-    assert {name: round(e.value, 4) for name, e in result.measures.items()} == {
-        "accuracy": 0.6667,
-        "balanced_accuracy": 0.6667,
-    }
+    values = {name: round(e.value, 4) for name, e in result.measures.items()}
+    assert values == {"accuracy": 0.6667, "balanced_accuracy": 0.6667}
     path.write_text("id,score\nq0,1\n")
     refuses("5 of 6 questions are missing", join_scores, load(str(path)), benchmark, error=ScoreError)
 
@@ -129,10 +127,8 @@ def test_the_page_shows_statements_with_their_truth_and_scores():
     benchmark = forms.shown(forms.statements([True, False] * 10, groups=2, calibration=4))
     answers = {"sure": Scores(0.2 + 0.6 * benchmark.statements.truth), "cosines": noisy(benchmark, 3)}
     answers["given"] = Outcomes({"accuracy": np.arange(20) % 3 > 0})
-    runs = [
-        measured_run(benchmark, given, evaluate(benchmark, given, scorer=name, draws=50))
-        for name, given in answers.items()
-    ]
+    results = {name: evaluate(benchmark, given, scorer=name, draws=50) for name, given in answers.items()}
+    runs = [measured_run(benchmark, answers[name], result) for name, result in results.items()]
     made = page(compare(runs))
     assert "16 statements, each of one image: 8 are true, 8 false. 4 more, of another split" in made
     assert "Fleiss&#39; kappa 1.000" in made or "Fleiss' kappa 1.000" in made

@@ -198,12 +198,8 @@ def test_given_tables_are_matched_by_captions_and_folded_from_pairs(tmp_path):
     benchmark, scores = some_scores()
     path, (head, *lines) = tmp_path / "scores.csv", _rows(benchmark, scores, captions=True)
     np.testing.assert_array_equal(_joined(path, [head, *lines[::-1]], benchmark), scores)
-    pairs = [
-        [f"{name}_c{k}", value]
-        for name, *row in _rows(benchmark, scores)[1:]
-        for k, value in enumerate(row)
-        if value
-    ]
+    cells = ((name, *cell) for name, *row in _rows(benchmark, scores)[1:] for cell in enumerate(row))
+    pairs = [[f"{name}_c{k}", value] for name, k, value in cells if value]
     np.testing.assert_array_equal(_joined(path, [["id", "score"], *pairs[::-1]], benchmark), scores)
     del pairs[1]
     with pytest.raises(ScoreError, match="question '0' has 1 of its 2 scores"):

@@ -42,10 +42,8 @@ def test_each_is_well_formed_names_the_scorers_and_gives_the_same_bytes_again(qu
         # Nothing is fetched, no rule reaches beyond the drawing, and ids are the drawing's own.
         assert "<style" not in svg
         assert "<metadata" not in svg
-        assert set(re.findall(r"https?://[^\"' ]+", svg)) <= {
-            "http://www.w3.org/2000/svg",
-            "http://www.w3.org/1999/xlink",
-        }
+        spaces = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+        assert set(re.findall(r"https?://[^\"' ]+", svg)) <= spaces
         ids = re.findall(r' id="([^"]+)"', svg)
         assert len(set(ids)) == len(ids)
         assert all(one.startswith(f"{name}-") for one in ids)
@@ -114,10 +112,8 @@ def test_significance_is_coloured_only_where_it_is_significant(quads):
     figure = figures.significance(quads, "group")
     (axes,) = figure.axes
     order = ranking(quads, "group")
-    painted = {
-        (round(patch.get_y() - 0.03), round(patch.get_x() - 0.02)): patch.get_alpha()
-        for patch in axes.patches
-    }
+    corners = {patch: (round(patch.get_y() - 0.03), round(patch.get_x() - 0.02)) for patch in axes.patches}
+    painted = {corner: patch.get_alpha() for patch, corner in corners.items()}
     assert len(painted) == 6
     for d in quads.differences:
         if d.measure == "group":

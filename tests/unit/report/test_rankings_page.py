@@ -12,15 +12,7 @@ import pytest
 from counterfoil.evaluation.list_overlap import Diversity
 from counterfoil.evaluation.rank_correlation import Agreement, RankColumn, RankCorrelation
 from counterfoil.report import figure_style, html
-from counterfoil.report.rankings_page import (
-    bump,
-    heatmap,
-    labels,
-    lead,
-    list_tables,
-    page,
-    ranks_table,
-)
+from counterfoil.report.rankings_page import bump, heatmap, labels, lead, list_tables, page, ranks_table
 from report.outlines import closed
 
 LONG = "open-clip:ViT-L-14-quickgelu/laion400m_e32, fine-tuned on COCO for ten epochs"

@@ -144,8 +144,8 @@ def measured(
     estimates = {}
     for k, measure in enumerate(find(name, "rated") for name in MEASURES):
         if measure is not None and measure.name in names:
-            ends = min(low[k], value[k]), max(high[k], value[k])
-            estimates[measure.name] = Estimate(float(value[k]), *ends, n, measure.expected)
+            left, right = min(low[k], value[k]), max(high[k], value[k])
+            estimates[measure.name] = Estimate(float(value[k]), left, right, n, measure.expected)
     return estimates
 
 

@@ -209,10 +209,8 @@ def test_data_that_cannot_be_used_are_an_error_that_names_the_file(tmp_path):
 def test_perplexities_come_from_a_run_of_a_language_model(shared_data, tmp_path):
     winoground_copy(shared_data, tmp_path)
     perplexity = np.random.default_rng(8).uniform(20, 400, (400, 2))
-    lines = [
-        json.dumps({"label": f"{n}_c{c}_i{i}", "score": -perplexity[n, c]})
-        for n, c, i in np.ndindex(400, 2, 2)
-    ]
+    scores = {f"{n}_c{c}_i{i}": -perplexity[n, c] for n, c, i in np.ndindex(400, 2, 2)}
+    lines = [json.dumps({"label": label, "score": score}) for label, score in scores.items()]
     (tmp_path / "gpt2.jsonl").write_text("\n".join(lines))
     out, given = tmp_path / "winoground" / "gpt2", f"given:{tmp_path / 'gpt2.jsonl'}"
     cf.evaluate(given, "winoground", data=tmp_path / "winoground", out=out, draws=100, quiet=True)

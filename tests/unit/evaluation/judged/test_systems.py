@@ -115,10 +115,8 @@ def test_draws_of_images_written_out(seed):
     first, second, *judged = _world(seed)
     people = np.mean(judged, axis=0)
     found = _found(seed, draws=60, seed=7)
-    rows = [
-        np.repeat(np.arange(IMAGES), w.astype(int))
-        for w in np.concatenate([*cluster_draws(IMAGES, 60, seed=7)])
-    ]
+    weights = np.concatenate([*cluster_draws(IMAGES, 60, seed=7)]).astype(int)
+    rows = [np.repeat(np.arange(IMAGES), w) for w in weights]
     drawn = [
         np.array([_scipys(of[:, row].mean(axis=1), people[:, row].mean(axis=1)) for row in rows])
         for of in (first, second)
