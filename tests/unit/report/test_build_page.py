@@ -1,8 +1,13 @@
-"""The page of a build: what it says of rows, reasons, facts and captions."""
+"""Pages of builds and their thumbnails: rows, reasons and facts; small pictures within the budget."""
 
+import io
 import re
 
+import PIL.Image
+
+from counterfoil.benchmarks.records import BytesSource, Image
 from counterfoil.report.build_page import RowExample, StepSection, build_page, counts_table
+from counterfoil.report.thumbnails import BROKEN, Thumbnails, data_uri, thumbnail
 
 FACTS = {
     "rows": 12,
@@ -57,3 +62,56 @@ def test_counts_stand_with_their_shares_the_most_frequent_first():
         ("a", "1", 0.25),
         ("b", "1", 0.25),
     ]
+
+
+def drawn(size, colour="red", mode="RGB"):
+    out = io.BytesIO()
+    PIL.Image.new(mode, size, colour).save(out, "PNG")
+    return out.getvalue()
+
+
+def images(*data):
+    return [Image(f"i{k}", BytesSource(d, f"file {k}")) for k, d in enumerate(data)]
+
+
+def test_a_thumbnail_keeps_the_shape_and_is_never_larger():
+    for size, expected in (((400, 100), (200, 50)), ((50, 30), (50, 30)), ((3, 900), (1, 200))):
+        with PIL.Image.open(io.BytesIO(thumbnail(PIL.Image.new("RGB", size, "blue")))) as small:
+            assert small.size == expected
+            assert small.mode == "RGB"
+    assert re.match(r"data:image/(webp|jpeg);base64,", data_uri(thumbnail(PIL.Image.new("L", (9, 9)))))
+
+
+def test_equal_pictures_are_held_once_even_across_benchmarks():
+    thumbnails = Thumbnails()
+    first = thumbnails.add(images(drawn((60, 60)), drawn((60, 60), "green")), [[0, 1]])
+    second = thumbnails.add(images(drawn((60, 60), "green"), drawn((60, 60))), [[0], [1]])
+    assert len(thumbnails.uris) == 2
+    assert (first, second) == ({0: 0, 1: 1}, {0: 1, 1: 0})
+
+
+def test_a_question_gets_all_of_its_pictures_or_none():
+    data = images(*(drawn((60, 60), f"#{k}0{k}0ff") for k in range(1, 9)))
+    full = Thumbnails()
+    full.add(data, [[0, 1], [2, 3], [4, 5]])
+    room = sum(map(len, full.uris[:4])) + 10
+    thumbnails = Thumbnails(room)
+    assert set(thumbnails.add(data, [[0, 1], [2, 3], [4, 5], [6, 7]])) == {0, 1, 2, 3}
+    assert thumbnails.left == 10
+    assert sum(map(len, thumbnails.uris)) == room - 10
+
+
+def test_what_cannot_be_decoded_gets_a_placeholder_and_a_reason():
+    whole = drawn((300, 300), "yellow")
+    thumbnails = Thumbnails()
+    numbers = thumbnails.add(images(whole, b"no picture", whole[: len(whole) // 2]), [[0, 1], [2]])
+    assert thumbnails.uris[numbers[0]] != BROKEN
+    assert thumbnails.uris[numbers[1]] == thumbnails.uris[numbers[2]] == BROKEN
+    assert set(thumbnails.broken) == {"i1", "i2"}
+    assert thumbnails.broken["i1"].startswith("file 1: not an image file")
+    assert "file 2" in thumbnails.broken["i2"]
+
+
+def test_images_that_are_not_at_hand_are_passed_over():
+    thumbnails = Thumbnails()
+    assert thumbnails.add([Image("gone"), *images(drawn((5, 5)))], [[0], [0, 1]]) == {1: 0}
