@@ -244,12 +244,9 @@ class CandidatePool(SavedTable):
             (f"{m + 1} model{'s' if m else ''}", *(f"{row[j - 1]:,.0f}" for j in ks))
             for m, row in enumerate(self.summary.curve)
         ]
-        cells = {
-            "model": "{model}",
-            "proposes": "{proposes:,}",
-            "alone": "{alone:,}",
-            "new in order": "{new:,}",
-        }
+        heads = ("model", "proposes", "alone", "new in order")
+        values = ("{model}", "{proposes:,}", "{alone:,}", "{new:,}")
+        cells: dict[str | Column, Any] = dict(zip(heads, values, strict=True))
         by_k = Table.of("", "pairs by k", [Column(str(j)) for j in ks], curve)
         return *self.table(self.summary.heading, cells, by="model"), by_k
 

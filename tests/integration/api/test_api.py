@@ -210,16 +210,13 @@ def test_several_benchmarks_and_their_paths(bench, table):
 
 def test_errors_are_one_line(bench, table):
     calls = [
-        lambda: cf.load_benchmark("winogrund"),
-        lambda: cf.load_benchmark("pairs", "nowhere.csv"),
-        lambda: cf.load_scorer("opn-clip:x"),
+        *(lambda: cf.load_benchmark("winogrund"), lambda: cf.load_benchmark("pairs", "nowhere.csv")),
+        *(lambda: cf.load_scorer("opn-clip:x"), lambda: cf.load_run("."), lambda: cf.compare([])),
         lambda: cf.evaluate("blind:length", "pairs", data="nowhere.csv"),
         lambda: cf.evaluate("blind:length", bench, ties="strikt"),
         lambda: cf.evaluate("blind:length", bench, interval="wilsn"),
         lambda: cf.evaluate("blind:length", bench, measures="groop"),
-        lambda: cf.compare([]),
         lambda: cf.compare(["nowhere"]),
-        lambda: cf.load_run("."),
     ]
     for call in calls:
         refuses("", call, error=CounterfoilError)

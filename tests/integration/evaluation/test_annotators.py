@@ -39,17 +39,11 @@ MODELS = tuple(f"m{at}" for at in range(13))
 def verified(tops, gains, k, clusters=None):
     """What is judged where all proposals of the first k are; `gains` are (queries, items), the truth."""
     pooled = pool([top[:, :k] for top in tops])
+    clusters = np.arange(len(gains)) if clusters is None else clusters
     return JudgedPairs(
-        "t2i",
-        MODELS[: len(tops)],
-        pooled.query,
-        gains[pooled.query, pooled.item],
-        places(pooled.query, pooled.item, tops),
-        pooled.place > 0,
-        tuple(top.shape[1] for top in tops),
-        Sharing(
-            (np.arange(len(gains)) if clusters is None else clusters)[:, None], np.full((len(gains), 1), -1)
-        ),
+        *("t2i", MODELS[: len(tops)], pooled.query, gains[pooled.query, pooled.item]),
+        *(places(pooled.query, pooled.item, tops), pooled.place > 0, tuple(top.shape[1] for top in tops)),
+        Sharing(clusters[:, None], np.full((len(gains), 1), -1)),
     )
 
 

@@ -35,14 +35,8 @@ def test_two_directions_by_hand():
     # t2i: caption 1 gets image 0 from both (known already as a pair), then 1.
     pools = {"i2t": pool([np.array([[1, 2]]), np.array([[1, 0]])]), "t2i": pool([np.array([[0, 1]])] * 2)}
     numbers = {"i2t": pools["i2t"].item, "t2i": pools["t2i"].item * 3 + 1}
-    found = summary(
-        pools,  # type: ignore[arg-type]
-        k=2,
-        models=("a", "b"),
-        queries={"i2t": 1, "t2i": 1},
-        pair_of=numbers,  # type: ignore[arg-type]
-        tasks=Tasks(per_task=2, golden=1, answers=3, price=0.5),
-    )
+    tasks = Tasks(per_task=2, golden=1, answers=3, price=0.5)
+    found = summary(pools, 2, ("a", "b"), {"i2t": 1, "t2i": 1}, numbers, tasks)  # type: ignore[arg-type]
     assert (found.rows, found.pairs) == (5, 4)
     assert found.proposed == (4, 4)
     assert found.alone == (1, 1)

@@ -128,11 +128,9 @@ def test_models_missing_on_a_benchmark(quads, choices):
     on_options = [run(options, name, {"accuracy": rng.random(8)}) for name in ("d", "b", "e", "a")]
     found = rank_correlation([*on_pairs, *on_options], draws=50)
     assert found.models == ("a", "b", "c", "d", "e")
-    assert [(p.a, p.b, p.models) for p in found.pairs] == [
-        ("toy:i2t", "toy:group", 4),
-        ("toy:i2t", "toy-choice:accuracy", 3),
-        ("toy:group", "toy-choice:accuracy", 3),
-    ]
+    i2t, group, accuracy = "toy:i2t", "toy:group", "toy-choice:accuracy"
+    expected = [(i2t, group, 4), (i2t, accuracy, 3), (group, accuracy, 3)]
+    assert [(p.a, p.b, p.models) for p in found.pairs] == expected
     assert np.isnan(found.values[2, 2])
     assert np.isnan(found.values[4, :2]).all()
     x, y = found.values[[0, 1, 3]][:, [1, 2]].T

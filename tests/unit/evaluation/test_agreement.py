@@ -31,12 +31,9 @@ def covered(items, people, labels, *, differ, hard, repetitions, scale=Scale.NOM
     many = {"differ": differ, "hard": hard}
     drawn = (ReliabilityData.of(*answers(rng, 4000, 400, labels, **many)) for _ in range(8))
     truth = np.mean([krippendorff_alpha(of, scale) for of in drawn])
-    found = [
-        people_agreement(
-            *answers(rng, items, people, labels, **many), scale=scale, draws=200, seed=seed
-        ).alpha
-        for seed in range(repetitions)
-    ]
+    made = (answers(rng, items, people, labels, **many) for _ in range(repetitions))
+    agreements = (people_agreement(*of, scale=scale, draws=200, seed=seed) for seed, of in enumerate(made))
+    found = [agreement.alpha for agreement in agreements]
     return float(np.mean([one.low <= truth <= one.high for one in found]))
 
 

@@ -177,11 +177,8 @@ def test_decided_is_what_interval_and_test_both_say():
 
 
 #: Cards whose first measure is a number of all questions together have tests of their own.
-CARDS = [
-    name
-    for name in catalog.benchmarks()
-    if catalog.benchmark_card(name).form in ("quad", "choice", "paraphrase", "preference", "statement")
-]
+FORMS = ("quad", "choice", "paraphrase", "preference", "statement")
+CARDS = [name for name in catalog.benchmarks() if catalog.benchmark_card(name).form in FORMS]
 
 
 def of_card(name):

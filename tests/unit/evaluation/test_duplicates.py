@@ -32,15 +32,13 @@ def test_all_near_pairs_are_found_and_no_others(texts, threshold, first):
 def benchmark(rows):
     images = list(dict.fromkeys(image for image, _, _ in rows))
     texts = [text for _, *captions in rows for text in captions]
+    queries = np.array([images.index(image) for image, _, _ in rows])
+    ids, candidates = tuple(f"q{at}" for at in range(len(rows))), np.arange(2 * len(rows)).reshape(-1, 2)
     return Benchmark(
         Card(name="made", title="made", form="choice"),
         tuple(map(Image, images)),
         tuple(Caption(str(at), text) for at, text in enumerate(texts)),
-        Choice(
-            tuple(f"q{at}" for at in range(len(rows))),
-            query=np.array([images.index(image) for image, _, _ in rows]),
-            candidates=np.arange(2 * len(rows)).reshape(-1, 2),
-        ),
+        Choice(ids, query=queries, candidates=candidates),
     )
 
 
@@ -56,12 +54,8 @@ def test_questions_that_repeat_contradict_or_have_no_answer_are_counted():
         ]
     )
     found = {each.kind: each for each in duplicates.caption_duplicates(made)}
-    assert {kind: each.count for kind, each in found.items()} == {
-        "questions twice": 1,
-        "contradictions": 1,
-        "no difference": 1,
-        "near-duplicates": 1,
-    }
+    kinds = ("questions twice", "contradictions", "no difference", "near-duplicates")
+    assert {kind: each.count for kind, each in found.items()} == dict.fromkeys(kinds, 1)
     assert found["questions twice"].examples == (("q0", "q1"),)
     assert found["contradictions"].examples == (("q0", "q2", "a blue cat"),)
     assert found["no difference"].examples == (("q3", "two dogs"),)

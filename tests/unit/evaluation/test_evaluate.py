@@ -87,49 +87,36 @@ def made(benchmark, *, draws=100, **how):
 
 
 UNANSWERED = {"benchmark": {"limit": 5, "unanswered": {"questions": 2, "policy": "wrong"}}}
+ALONE, OF_TWOS, MANY = forms.quads(), forms.quads(share=2), forms.quads(120, share=2)
+CHOICES, RATED = forms.choices({"add": 6, "swap": 2}), forms.rated(forms.grades(200), per_image=2)
 
 
 @pytest.mark.parametrize(
     ("benchmark", "how", "measure", "signed"),
     [
-        (forms.quads(), {"ties": "half"}, "group", "ties:half|ci:wilson"),
-        (forms.quads(), {"interval": "folds"}, "i2t", "ties:strict|ci:folds"),
-        (forms.quads(120, share=2), {"seed": 3}, "group", "ties:strict|ci:clusters|clusters:image"),
-        (forms.quads(120, share=2), {"seed": 3}, "", "ties:strict|ci:clusters|clusters:image"),
+        (ALONE, {"ties": "half"}, "group", "ties:half|ci:wilson"),
+        (ALONE, {"interval": "folds"}, "i2t", "ties:strict|ci:folds"),
+        (MANY, {"seed": 3}, "group", "ties:strict|ci:clusters|clusters:image"),
+        (MANY, {"seed": 3}, "", "ties:strict|ci:clusters|clusters:image"),
         # Crossed intervals draw nothing.
         (
-            forms.quads(share=2),
+            OF_TWOS,
             {"interval": "crossed", "seed": 3},
             "group",
             "ties:strict|ci:crossed|clusters:image+caption",
         ),
         # Means over groups have an interval of their own.
-        (forms.choices({"add": 6, "swap": 2}), {}, "accuracy", "ties:strict|ci:wilson"),
-        (
-            forms.choices({"add": 6, "swap": 2}),
-            {},
-            "accuracy_macro",
-            "ties:strict|ci:clusters|clusters:question",
-        ),
-        (
-            forms.choices({"add": 6, "swap": 2}),
-            {},
-            "",
-            "ties:strict|ci:wilson|macro-ci:clusters|clusters:question",
-        ),
+        (CHOICES, {}, "accuracy", "ties:strict|ci:wilson"),
+        (CHOICES, {}, "accuracy_macro", "ties:strict|ci:clusters|clusters:question"),
+        (CHOICES, {}, "", "ties:strict|ci:wilson|macro-ci:clusters|clusters:question"),
         # Correlations have no policy, and percentiles.
         (
-            forms.rated(forms.grades(200), per_image=2),
+            RATED,
             {"interval": "clusters"},
             "spearman",
             "ci:bootstrap-percentiles|draws:100|clusters:image|seed:0",
         ),
-        (
-            forms.quads(),
-            {"provenance": UNANSWERED},
-            "group",
-            "ties:strict|ci:wilson|limit:5|unanswered:wrong",
-        ),
+        (ALONE, {"provenance": UNANSWERED}, "group", "ties:strict|ci:wilson|limit:5|unanswered:wrong"),
     ],
 )
 def test_a_signature_has_all_that_a_number_depends_on(benchmark, how, measure, signed):

@@ -7,7 +7,6 @@ import pytest
 from scipy.stats import pearsonr
 
 from counterfoil.benchmarks.benchmark import card
-from counterfoil.benchmarks.forms import Rated
 from counterfoil.benchmarks.readers import specs
 from counterfoil.engine.join_scores import join_scores
 from counterfoil.evaluation.evaluate import evaluate
@@ -98,8 +97,8 @@ def test_of_ratings_and_preferences_too():
         texts = [len(caption.text.split()) for caption in benchmark.captions]
         of = benchmark.judged
         at = (
-            [[of.captions[k]] for k in range(len(of))]
-            if isinstance(of, Rated)
-            else [of.captions[of.owners == k] for k in range(len(of))]
+            [of.captions[of.owners == k] for k in range(len(of))]
+            if hasattr(of, "owners")
+            else of.captions[:, None]
         )
         assert words.tolist() == [sum(texts[j] for j in row) / len(row) for row in at]

@@ -82,11 +82,8 @@ def test_names_that_were_given_count(tmp_path, quads):
         _saved(tmp_path / folder / "toy", quads(3), answers, scorer=scorer)
     _saved(tmp_path / "d" / "toy", quads(3), answers, scorer="open-clip:x/y", named=False)
     places = [tmp_path / name for name in "abcd"]
-    assert [run.name for run in find_runs([places[0], *places[1::2]], note=notes.append)] == [
-        "clip",
-        "vit",
-        "d",
-    ]
+    some = find_runs([places[0], *places[1::2]], note=notes.append)
+    assert [run.name for run in some] == ["clip", "vit", "d"]
     assert notes == []
     names = [run.name for run in find_runs(places, note=notes.append)]
     assert names == ["clip (a)", "vit", "clip (c)", "d"]

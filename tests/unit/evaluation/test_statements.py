@@ -373,11 +373,9 @@ def test_blind_scorers_and_an_audit():
 @pytest.mark.parametrize("asks", ["image", "caption"])
 def test_the_page_shows_each_question_with_its_own_candidates(asks):
     benchmark = forms.shown(uneven(14, asks=asks))
-    runs = [
-        measured_run(benchmark, answers, evaluate(benchmark, answers, scorer=f"scorer {seed}", draws=50))
-        for seed in (0, 1)
-        for answers in [Scores(forms.scores_of(benchmark, seed=seed))]
-    ]
+    answers = [Scores(forms.scores_of(benchmark, seed=seed)) for seed in (0, 1)]
+    results = [evaluate(benchmark, of, scorer=f"scorer {seed}", draws=50) for seed, of in enumerate(answers)]
+    runs = [measured_run(benchmark, *both) for both in zip(answers, results, strict=True)]
     html = page(compare(runs), pictures="always")
     assert "2 to 6" in html
     assert "Infinity" not in html

@@ -73,11 +73,8 @@ def test_by_group_takes_the_official_grouping_and_the_groups_own_numbers(quads):
     assert table.blocks == (("swap", 3), ("add", 3), ("replace", 3))
     labels = np.array(quads.runs[0].benchmark.questions.groupings["type"])
     for run in quads.runs:
-        expected = [
-            f"{100 * run.items[name][labels == group].mean():.2f}"
-            for group in ("swap", "add", "replace")
-            for name in ("i2t", "t2i", "group")
-        ]
+        cells = ((group, name) for group in ("swap", "add", "replace") for name in ("i2t", "t2i", "group"))
+        expected = [f"{100 * run.items[name][labels == group].mean():.2f}" for group, name in cells]
         assert printed(table, run.name) == expected
     assert [column.size for column in table.columns[::3]] == [14, 13, 13]
     assert by_group(quads, grouping="tag").blocks[0] == ("tag <1>", 3)

@@ -95,14 +95,13 @@ def test_bars_of_margins_add_up_and_do_not_cross_zero(quads):
             (p.vertices[:, 0].min(), p.vertices[:, 0].max(), p.vertices[:, 1].max()) for p in bars.get_paths()
         ]
         # Bars of the wrong side end before zero, those of the right side begin at it, ties stand astride.
-        parts = {
-            "wrong": (margin < 0, [n for low, high, n in boxes if high <= 0]),
-            "tied": (margin == 0, [n for low, high, n in boxes if low < 0 < high]),
-            "right": (margin > 0, [n for low, high, n in boxes if low >= 0]),
-        }
+        heights = {"wrong": [], "tied": [], "right": []}
+        for low, high, n in boxes:
+            heights["wrong" if high <= 0 else "tied" if low < 0 else "right"].append(n)
+        masks = {"wrong": margin < 0, "tied": margin == 0, "right": margin > 0}
         said = [text.get_text() for text in axes.texts]
-        for word, (mask, heights) in parts.items():
-            assert sum(heights) == mask.sum()
+        for word, mask in masks.items():
+            assert sum(heights[word]) == mask.sum()
             assert (f"{100 * mask.mean():.1f} % {word}" in said) == bool(word != "tied" or mask.any())
     # The poor scorer's scores, which come last, are whole numbers, so that some tie.
     assert any("tied" in text for text in said)

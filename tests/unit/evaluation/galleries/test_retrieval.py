@@ -73,17 +73,11 @@ def test_every_value_is_that_of_the_sorted_list(galleries, setting, ties):
             # The mean over directions of the mean over parts of the mean over queries.
             of_sides = []
             for direction in ("i2t", "t2i"):
-                of_parts = [
-                    np.nanmean(
-                        [
-                            v
-                            for v, (d, p, *_) in zip(expected, lists, strict=True)
-                            if (d, p) == (direction, part)
-                        ]
-                    )
-                    for part in {p for _, p, *_ in lists}
-                    if side in (direction, "mean")
+                of_rows = [
+                    (v, part) for v, (d, part, *_) in zip(expected, lists, strict=True) if d == direction
                 ]
+                parts = {part for _, part in of_rows} if side in (direction, "mean") else ()
+                of_parts = [np.nanmean([v for v, own in of_rows if own == part]) for part in parts]
                 of_sides += [np.mean(of_parts)] if of_parts else []
             found = mean(asked.benchmark, values[f"{side}_{name}"])
             assert found == pytest.approx(np.mean(of_sides), abs=1e-12)
@@ -248,16 +242,9 @@ def test_groups_are_of_queries(galleries):
 def test_one_direction_alone(galleries):
     asked = galleries()
     images = asked.benchmark.select(np.arange(12))
-    rankings = Rankings(
-        asked.rankings.i2t,
-        replace(
-            asked.rankings.t2i,
-            **{
-                name: getattr(asked.rankings.t2i, name)[:0]
-                for name in ("above", "level", "depth", "top", "top_scores")
-            },
-        ),
-    )
+    names = ("above", "level", "depth", "top", "top_scores")
+    nothing = {name: getattr(asked.rankings.t2i, name)[:0] for name in names}
+    rankings = Rankings(asked.rankings.i2t, replace(asked.rankings.t2i, **nothing))
     result = evaluate(images, rankings, scorer="s", draws=50)
     assert {name.partition("_")[0] for name in result.measures} == {"i2t"}
     refuses("no query of that direction", expand, ("t2i_mrr",), images, error=InputError)

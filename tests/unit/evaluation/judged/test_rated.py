@@ -193,11 +193,8 @@ def test_a_better_metric_is_found(raters):
     quality, ratings = _people(rng, 80, 4, 3)
     benchmark = rated(ratings, per_image=4, raters=raters)
     noise = rng.normal(size=(3, len(quality)))
-    runs = [
-        _run("good", benchmark, quality + noise[0]),
-        _run("poor", benchmark, quality + 4 * noise[1]),
-        _run("as poor", benchmark, quality + 4 * noise[2]),
-    ]
+    scores = {"good": noise[0], "poor": 4 * noise[1], "as poor": 4 * noise[2]}
+    runs = [_run(name, benchmark, quality + off) for name, off in scores.items()]
     (comparison,) = compare(runs, baseline="poor")
     found = {(d.a, d.b, d.measure): d for d in comparison.differences}
     assert len(found) == 3 * len(MEASURES)
@@ -231,11 +228,9 @@ def test_the_interval_is_of_paired_samples():
 
 def test_scorers_without_a_correlation_are_left_out_of_the_tests():
     benchmark = rated(grades(40))
-    runs = [
-        _run("blind:constant", benchmark, np.zeros(40)),
-        _run("a", benchmark, benchmark.judged.ratings[:, 0]),
-        _run("b", benchmark, np.random.default_rng(0).normal(size=40)),
-    ]
+    scores = {"blind:constant": np.zeros(40), "a": benchmark.judged.ratings[:, 0]}
+    scores["b"] = np.random.default_rng(0).normal(size=40)
+    runs = [_run(name, benchmark, of) for name, of in scores.items()]
     (comparison,) = compare(runs)
     assert {(d.a, d.b) for d in comparison.differences} == {("a", "b")}
     assert all(0 < d.p <= d.p_holm <= 1 for d in comparison.differences)

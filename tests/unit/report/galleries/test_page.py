@@ -313,11 +313,9 @@ def ruled(*, rounded=False):
     codes = rng.random((30, 4)) < 0.5
     listed = gallery_benchmark()
     of_captions = codes[listed.gallery.owners]
-    gallery = replace(
-        listed.gallery,
-        i2t=RetrievalDirection(np.arange(30), Plausible(codes, of_captions)),
-        t2i=RetrievalDirection(np.arange(60), Plausible(of_captions, codes)),
-    )
+    i2t = RetrievalDirection(np.arange(30), Plausible(codes, of_captions))
+    t2i = RetrievalDirection(np.arange(60), Plausible(of_captions, codes))
+    gallery = replace(listed.gallery, i2t=i2t, t2i=t2i)
     benchmark = replace(
         listed, questions=gallery, card=listed.card.model_copy(update={"measures": ("pmrp",)})
     )

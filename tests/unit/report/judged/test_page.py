@@ -116,12 +116,8 @@ def test_a_page_where_nothing_has_a_value():
 def test_points_are_all_ratings_that_somebody_gave(rated):
     run = rated.runs[1]
     ratings, scores = points(run)
-    expected = [
-        (rating, score)
-        for row, score in zip(run.benchmark.judged.ratings.tolist(), run.answers.values.tolist(), strict=True)
-        for rating in row
-        if not np.isnan(rating)
-    ]
+    rows = zip(run.benchmark.judged.ratings.tolist(), run.answers.values.tolist(), strict=True)
+    expected = [(rating, score) for row, score in rows for rating in row if not np.isnan(rating)]
     assert list(zip(ratings.tolist(), scores.tolist(), strict=True)) == expected
 
 

@@ -95,15 +95,10 @@ def test_tables_2_and_3_of_bivlc_agree_and_bound_each_other():
 
 
 def test_the_nearer_to_the_cell_the_stronger():
-    made = PaperTable.model_validate(
-        {
-            "name": "Table 9",
-            "recipe": "mean",
-            "benchmark": "bivlc",
-            "columns": [{"name": "A", "groups": ["add"], "benchmark": "sugarcrepe"}],
-            "rows": [["m", {"printed": "1.0", "groups": ["swap"]}]],
-        }
-    )
+    columns = [{"name": "A", "groups": ["add"], "benchmark": "sugarcrepe"}]
+    rows = [["m", {"printed": "1.0", "groups": ["swap"]}]]
+    table = {"name": "Table 9", "recipe": "mean", "benchmark": "bivlc", "columns": columns, "rows": rows}
+    made = PaperTable.model_validate(table)
     spec = made.spec(made.rows[0], made.columns[0], made.rows[0].cells[0])
     assert spec == Spec(recipe="mean", benchmark="sugarcrepe", groups=("swap",))
 
