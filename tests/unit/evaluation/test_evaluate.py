@@ -88,6 +88,8 @@ def made(benchmark, *, draws=100, **how):
 
 UNANSWERED = {"benchmark": {"limit": 5, "unanswered": {"questions": 2, "policy": "wrong"}}}
 ALONE, OF_TWOS, MANY = forms.quads(), forms.quads(share=2), forms.quads(120, share=2)
+CROSSED = {"interval": "crossed", "seed": 3}
+PERCENTILES = "ci:bootstrap-percentiles|draws:100|clusters:image|seed:0"
 CHOICES, RATED = forms.choices({"add": 6, "swap": 2}), forms.rated(forms.grades(200), per_image=2)
 
 
@@ -99,23 +101,13 @@ CHOICES, RATED = forms.choices({"add": 6, "swap": 2}), forms.rated(forms.grades(
         (MANY, {"seed": 3}, "group", "ties:strict|ci:clusters|clusters:image"),
         (MANY, {"seed": 3}, "", "ties:strict|ci:clusters|clusters:image"),
         # Crossed intervals draw nothing.
-        (
-            OF_TWOS,
-            {"interval": "crossed", "seed": 3},
-            "group",
-            "ties:strict|ci:crossed|clusters:image+caption",
-        ),
+        (OF_TWOS, CROSSED, "group", "ties:strict|ci:crossed|clusters:image+caption"),
         # Means over groups have an interval of their own.
         (CHOICES, {}, "accuracy", "ties:strict|ci:wilson"),
         (CHOICES, {}, "accuracy_macro", "ties:strict|ci:clusters|clusters:question"),
         (CHOICES, {}, "", "ties:strict|ci:wilson|macro-ci:clusters|clusters:question"),
         # Correlations have no policy, and percentiles.
-        (
-            RATED,
-            {"interval": "clusters"},
-            "spearman",
-            "ci:bootstrap-percentiles|draws:100|clusters:image|seed:0",
-        ),
+        (RATED, {"interval": "clusters"}, "spearman", PERCENTILES),
         (ALONE, {"provenance": UNANSWERED}, "group", "ties:strict|ci:wilson|limit:5|unanswered:wrong"),
     ],
 )

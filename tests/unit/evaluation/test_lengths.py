@@ -96,9 +96,6 @@ def test_of_ratings_and_preferences_too():
         assert words.dtype == np.float64
         texts = [len(caption.text.split()) for caption in benchmark.captions]
         of = benchmark.judged
-        at = (
-            [of.captions[of.owners == k] for k in range(len(of))]
-            if hasattr(of, "owners")
-            else of.captions[:, None]
-        )
+        owners = np.arange(len(of)) if isinstance(of, Rated) else of.owners
+        at = [of.captions[owners == k] for k in range(len(of))]
         assert words.tolist() == [sum(texts[j] for j in row) / len(row) for row in at]

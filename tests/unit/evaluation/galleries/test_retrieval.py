@@ -73,9 +73,8 @@ def test_every_value_is_that_of_the_sorted_list(galleries, setting, ties):
             # The mean over directions of the mean over parts of the mean over queries.
             of_sides = []
             for direction in ("i2t", "t2i"):
-                of_rows = [
-                    (v, part) for v, (d, part, *_) in zip(expected, lists, strict=True) if d == direction
-                ]
+                pairs = zip(expected, lists, strict=True)
+                of_rows = [(value, part) for value, (d, part, *_) in pairs if d == direction]
                 parts = {part for _, part in of_rows} if side in (direction, "mean") else ()
                 of_parts = [np.nanmean([v for v, own in of_rows if own == part]) for part in parts]
                 of_sides += [np.mean(of_parts)] if of_parts else []
