@@ -11,6 +11,7 @@ from counterfoil import __version__, catalog
 from counterfoil.benchmarks import Outcomes, Scores
 from counterfoil.benchmarks.answers import versions
 from counterfoil.benchmarks.benchmark import card
+from counterfoil.benchmarks.forms import Rated
 from counterfoil.benchmarks.readers import specs
 from counterfoil.engine.join_scores import join_scores
 from counterfoil.engine.run import run
