@@ -74,9 +74,9 @@ def test_every_value_is_that_of_the_sorted_list(galleries, setting, ties):
             of_sides = []
             for direction in ("i2t", "t2i"):
                 pairs = zip(expected, lists, strict=True)
-                of_rows = [(value, part) for value, (d, part, *_) in pairs if d == direction]
-                parts = {part for _, part in of_rows} if side in (direction, "mean") else ()
-                of_parts = [np.nanmean([v for v, own in of_rows if own == part]) for part in parts]
+                here = [(value, part) for value, (d, part, *_) in pairs if d == direction]
+                parts = {part for _, part in here} if side in (direction, "mean") else ()
+                of_parts = [np.nanmean([v for v, own in here if own == part]) for part in parts]
                 of_sides += [np.mean(of_parts)] if of_parts else []
             found = mean(asked.benchmark, values[f"{side}_{name}"])
             assert found == pytest.approx(np.mean(of_sides), abs=1e-12)
