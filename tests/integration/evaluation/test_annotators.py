@@ -367,10 +367,8 @@ def test_which_pairs_a_rule_calls_right():
     # n with c: the same. z is nobody. m (cat, dog) with b: the same, with a (cat): one apart. l (cat) with b:
     # one apart. y is nobody.
     near = are_right(benchmark(rule=(0, 1)), "t2i", queries, items, query, item)
-    assert {name: right.astype(int).tolist() for name, right in near.items()} == {
-        "toy (0)": [1, 0, 1, 0, 0, 0],
-        "toy (1)": [1, 0, 1, 1, 1, 0],
-    }
+    found = {name: right.astype(int).tolist() for name, right in near.items()}
+    assert found == {"toy (0)": [1, 0, 1, 0, 0, 0], "toy (1)": [1, 0, 1, 1, 1, 0]}
     assert list(are_right(benchmark(rule=(0,)), "t2i", queries, items, query, item)) == ["toy"]
 
 

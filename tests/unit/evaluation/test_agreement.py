@@ -177,15 +177,15 @@ def test_draws_in_which_somebody_wins_all_are_counted():
     assert found.high[0] == pytest.approx(100 * 10.5 / 11)
 
 
+WINS = np.array([[0, 3], [1, 0]])
+
+
 @pytest.mark.parametrize(
     ("votes", "message"),
     [
         (Votes(("a", "b"), np.array([[0, 3], [0, 0]])), "finite strengths; given: b: no vote won against"),
         (Votes(("a",), np.array([[3]])), "two things to compare"),
-        (
-            Votes(("a", "b"), np.array([[0, 3], [1, 0]]), np.array([[[0, 3], [1, 0]]])),
-            "one judge alone has no spread",
-        ),
+        (Votes(("a", "b"), WINS, WINS[None]), "one judge alone has no spread"),
     ],
 )
 def test_votes_that_say_nothing(votes, message):

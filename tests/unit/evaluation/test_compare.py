@@ -191,10 +191,8 @@ def of_card(name):
         "preference": lambda: forms.preferred(np.tile([[3.0, 1.0], [1.0, 3.0]], (6, 1))),
         "statement": lambda: forms.statements([True, False] * 6),
     }[card.form]()
-    labels = {
-        name: tuple(f"{name} {at // size}" for at in range(12))
-        for name, size in (("pair", 2), ("set", 4), ("same_question", 2), ("same_image", 2), ("quartet", 4))
-    }
+    sizes = {"pair": 2, "set": 4, "same_question": 2, "same_image": 2, "quartet": 4}
+    labels = {name: tuple(f"{name} {at // size}" for at in range(12)) for name, size in sizes.items()}
     questions = replace(made.questions, groupings={**made.questions.groupings, **labels})
     return replace(made, card=card, questions=questions)
 

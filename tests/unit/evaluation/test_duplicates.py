@@ -29,7 +29,7 @@ def test_all_near_pairs_are_found_and_no_others(texts, threshold, first):
     assert near_pairs(texts, threshold=threshold, first=first) == every
 
 
-def benchmark(rows):
+def benchmark(*rows):
     images = list(dict.fromkeys(image for image, _, _ in rows))
     texts = [text for _, *captions in rows for text in captions]
     queries = np.array([images.index(image) for image, _, _ in rows])
@@ -44,14 +44,12 @@ def benchmark(rows):
 
 def test_questions_that_repeat_contradict_or_have_no_answer_are_counted():
     made = benchmark(
-        [
-            ("x", "A red cat.", "a blue cat"),
-            ("x", "a red cat", "A blue cat!"),
-            ("x", "a blue cat", "a green cat"),
-            ("y", "two dogs", "Two  dogs."),
-            ("z", "the photograph of an old wooden house", "a tent"),
-            ("w", "the photograph of an old wooden houses", "a camp"),
-        ]
+        ("x", "A red cat.", "a blue cat"),
+        ("x", "a red cat", "A blue cat!"),
+        ("x", "a blue cat", "a green cat"),
+        ("y", "two dogs", "Two  dogs."),
+        ("z", "the photograph of an old wooden house", "a tent"),
+        ("w", "the photograph of an old wooden houses", "a camp"),
     )
     found = {each.kind: each for each in duplicates.caption_duplicates(made)}
     kinds = ("questions twice", "contradictions", "no difference", "near-duplicates")
@@ -83,11 +81,9 @@ def test_images_are_compared_by_pixels_and_by_hash():
 
 def test_what_two_sets_share_is_counted_by_question():
     made = benchmark(
-        [
-            ("COCO_val2014_000000000042.jpg", "a red cat", "a blue cat"),
-            ("y.jpg", "the photograph of an old wooden house", "a tent"),
-            ("z.jpg", "two dogs", "three dogs"),
-        ]
+        ("COCO_val2014_000000000042.jpg", "a red cat", "a blue cat"),
+        ("y.jpg", "the photograph of an old wooden house", "a tent"),
+        ("z.jpg", "two dogs", "three dogs"),
     )
     found = duplicates.leakage(
         made, "train", ["A red cat!", "the photograph of an old wooden houses"], ["42", "folder/z.png"]

@@ -77,14 +77,10 @@ def test_intervals_of_independent_statements_are_delongs_and_those_of_pictures_a
 
 def test_a_difference_is_found_where_there_is_one():
     benchmark = forms.statements([True, False] * 60, per_image=2)
-    strong, weak = (
-        measured_run(benchmark, answers, evaluate(benchmark, answers, scorer=name, draws=1))
-        for name, answers in (
-            ("strong", noisy(benchmark, 1, signal=3)),
-            ("weak", noisy(benchmark, 2, signal=0.3)),
-        )
-    )
-    (found,) = compare([strong, weak])[0].differences
+    answers = {"strong": noisy(benchmark, 1, signal=3), "weak": noisy(benchmark, 2, signal=0.3)}
+    results = {name: evaluate(benchmark, of, scorer=name, draws=1) for name, of in answers.items()}
+    runs = [measured_run(benchmark, answers[name], result) for name, result in results.items()]
+    (found,) = compare(runs)[0].differences
     assert found.p < 0.001
     assert 0 < found.low < found.value < found.high
 

@@ -81,10 +81,8 @@ def test_tables_of_sets(sets):
     assert row.cells[0].value == pytest.approx(0.5)
     assert row.cells[2].value == "6"
     table = tables.multiplicities(counts)
-    assert [[cell.value for cell in row.cells] for row in table.rows] == [
-        ["6", "1.00", "1", "1", "×1.00"],
-        ["9", "1.50", "1.5", "2", "×1.50"],
-    ]
+    values = [[cell.value for cell in row.cells] for row in table.rows]
+    assert values == [["6", "1.00", "1", "1", "×1.00"], ["9", "1.50", "1.5", "2", "×1.50"]]
     alone = tables.multiplicities(counts[1:])
     assert [column.label for column in alone.columns] == ["in all", "mean", "median", "most"]
 

@@ -212,11 +212,9 @@ def test_undefined_values_are_named():
     assert {(each.a, each.b) for each in found.differences} == {("one", "two")}
     assert all(np.isnan(each.williams) for each in found.differences)
     assert "Williams' test takes 4 systems or more" in found.notes
+    metrics = {"one": SystemScores.means(three, other), "two": SystemScores.means(three, other[:, :2])}
     with pytest.raises(InputError, match="different images"):
-        system_correlations(
-            {"one": SystemScores.means(three, other), "two": SystemScores.means(three, other[:, :2])},
-            {"M": dict.fromkeys(three, 1.0)},
-        )
+        system_correlations(metrics, {"M": dict.fromkeys(three, 1.0)})
 
 
 def test_bleu_of_drawn_images_is_that_of_their_captions_written_out():
