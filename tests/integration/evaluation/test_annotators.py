@@ -203,9 +203,8 @@ def test_studies_that_cannot_be():
         study(verified(tops, everything, 3), ["map_at_r"])
     for few in (1, 13):
         known = verified((tops * 7)[:few], everything, 3)
-        refuses(
-            f"sets of models; given: {few}; allowed: 2 to 12", study, known, ["recall_at_1"], error=InputError
-        )
+        message = f"sets of models; given: {few}; allowed: 2 to 12"
+        refuses(message, study, known, ["recall_at_1"], error=InputError)
 
 
 def test_studies_as_json(world):
@@ -392,9 +391,7 @@ def test_captions_of_one_image_are_together():
 
 def test_captions_of_one_text_are_shared():
     known = benchmark()
-    same = tuple(
-        replace(c, text="a cat") if c.id in ("k", "m") else replace(c, text=c.id) for c in known.captions
-    )
+    same = tuple(replace(c, text="a cat" if c.id in ("k", "m") else c.id) for c in known.captions)
     found = asked_about(replace(known, captions=same), "t2i", ("k", "l", "m", "z"))
     assert found.captions[0] == found.captions[2] != found.captions[1]
     assert found.captions[3] == -1

@@ -59,9 +59,8 @@ def test_pairs_are_taken_out(seed):
     left = without(pooled, known)
     gone = set(map(tuple, known.tolist()))
     pairs = list(zip(pooled.query.tolist(), pooled.item.tolist(), strict=True))
-    assert list(zip(left.query.tolist(), left.item.tolist(), strict=True)) == [
-        p for p in pairs if p not in gone
-    ]
+    left_pairs = list(zip(left.query.tolist(), left.item.tolist(), strict=True))
+    assert left_pairs == [pair for pair in pairs if pair not in gone]
     kept = [row for row, pair in zip(pooled.place.tolist(), pairs, strict=True) if pair not in gone]
     assert left.place.tolist() == kept
     nothing = np.empty((0, 2), np.int64)

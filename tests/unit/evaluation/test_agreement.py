@@ -111,9 +111,7 @@ def test_intervals_end_where_kappa_and_alpha_do():
     second = np.array([0] * 17 + [1, 1, 0])
     for n in (3, 6, 20):
         a, b = first[-n:], second[-n:]
-        found = people_agreement(
-            np.r_[np.arange(n), np.arange(n)], np.repeat([0, 1], n), np.r_[a, b], draws=200
-        )
+        found = people_agreement(np.tile(np.arange(n), 2), np.repeat([0, 1], n), np.r_[a, b], draws=200)
         assert found.cohen is not None
         for each in (found.fleiss, found.alpha, found.cohen):
             assert -1 <= each.low <= each.value <= each.high <= 1

@@ -91,9 +91,8 @@ def test_bars_of_margins_add_up_and_do_not_cross_zero(quads):
         s = run.answers.values
         margin = np.minimum(s[:, 0, 0] - s[:, 0, 1], s[:, 1, 1] - s[:, 1, 0])
         (bars,) = axes.collections
-        boxes = [
-            (p.vertices[:, 0].min(), p.vertices[:, 0].max(), p.vertices[:, 1].max()) for p in bars.get_paths()
-        ]
+        corners = [path.vertices for path in bars.get_paths()]
+        boxes = [(v[:, 0].min(), v[:, 0].max(), v[:, 1].max()) for v in corners]
         # Bars of the wrong side end before zero, those of the right side begin at it, ties stand astride.
         heights = {"wrong": [], "tied": [], "right": []}
         for low, high, n in boxes:

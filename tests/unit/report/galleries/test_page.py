@@ -250,9 +250,7 @@ def test_lines_are_drawn_where_the_curves_are_and_named_at_their_end(galleries):
 def test_of_many_scorers_the_best_are_named():
     benchmark, scores = gallery_benchmark(12), gallery_scores(12)["good"]
     noise = np.random.default_rng(2).normal(size=scores.shape)
-    runs = [
-        run_of(benchmark, f"scorer {i}", rankings_of(benchmark, scores + 0.2 * i * noise)) for i in range(10)
-    ]
+    runs = [run_of(benchmark, f"m {i}", rankings_of(benchmark, scores + 0.2 * i * noise)) for i in range(10)]
     comparison = compare(runs)[0]
     figure = recall_curves("i2t", curves(comparison)["i2t"])
     named = {text.get_text() for text in figure.axes[0].texts} - {""}

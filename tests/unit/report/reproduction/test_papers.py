@@ -67,9 +67,7 @@ def test_no_two_cells_share_a_name():
 def test_the_parts_of_a_table_add_up_to_the_whole(paper, parts, scores, n, groups):
     # A table's shares are k of n questions for a whole k, so that k can be got back from the print.
     cells = printed_cells(paper)
-    whole = {
-        (row, column): text for (table, row, column), text in cells.items() if table in ("Table 2", "Table 3")
-    }
+    whole = {cell[1:]: text for cell, text in cells.items() if cell[0] in ("Table 2", "Table 3")}
     models = {row for table, row, _ in cells if table == parts} - {"Random", "Random Chance", "Human"}
     assert len(models) > 8
     for model in models:
