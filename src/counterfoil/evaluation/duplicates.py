@@ -110,9 +110,8 @@ def caption_duplicates(benchmark: Benchmark) -> list[Repeated]:
     # Near captions of questions that share no item.
     clusters = benchmark.sharing.components
     where: dict[str, set[int]] = {}
-    for question, captions in by_question.items():
-        for _, text in captions:
-            where.setdefault(text, set()).add(int(clusters[question]))
+    for question, caption in zip(candidates.question.tolist(), candidates.caption.tolist(), strict=True):
+        where.setdefault(plain[caption], set()).add(int(clusters[question]))
     unique = list(where)
     near = [(unique[i], unique[j]) for i, j in near_pairs(unique) if not where[unique[i]] & where[unique[j]]]
     near += [(text, text) for text, of in where.items() if len(of) > 1]

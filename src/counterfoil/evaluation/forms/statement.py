@@ -89,7 +89,8 @@ def decisions(benchmark: Benchmark, answers: Answers, ties: Ties) -> Decisions:
             numbers = np.unique(units, return_index=True)[1]
             # Units in order of first use take turns, so that folds do not depend on how units are numbered.
             in_turn = zip(units[np.sort(numbers)].tolist(), np.arange(len(numbers)) % FOLDS, strict=True)
-            folds = np.asarray([*map(dict(in_turn).__getitem__, units.tolist())], dtype=np.int64)
+            fold_of = dict(in_turn)
+            folds = np.asarray([fold_of[unit] for unit in units.tolist()], dtype=np.int64)
             thresholds = statements.cross_fitted(scores, questions.truth, folds)
             n_folds = min(FOLDS, len(numbers))
             chosen_on = f"the other {n_folds - 1} of {n_folds} folds of images"
