@@ -395,7 +395,17 @@ class GalleryEvaluation(FormEvaluation):
             width = int(widths.max(initial=0))
             lengths = {"above": _counts(search), "items": np.full(len(search), width)}
             lengths |= {"level": lengths["above"], "scores": lengths["items"]}
-            flat = {name: _flat(part, name, of, where, rows) for name, of in lengths.items()}
+            # The lists of a column, one after another, of as many items as each query has.
+            flat: dict[str, ndarray] = {}
+            for name, wanted in lengths.items():
+                lists = part[name].combine_chunks()
+                counts = lists.value_lengths().to_numpy(zero_copy_only=False)
+                if (counts != wanted).any():
+                    row = int(np.argmax(counts != wanted))
+                    place = f"{where}, column '{name}', row {rows.start + row + 1}"
+                    what, given = "not as many items as its query has", int(counts[row])
+                    raise DataError(what, where=place, given=given, allowed=str(wanted[row]))
+                flat[name] = np.array(lists.flatten().to_numpy(zero_copy_only=False))
             names = _share_names(search)
             shares_of = np.stack([part[name].to_numpy() for name in names]) if names else np.empty(0)
             ranks = DirectionRanks(
@@ -567,18 +577,6 @@ def _share_names(search: RetrievalDirection) -> list[str]:
     positives = search.positives
     thresholds = positives.thresholds if isinstance(positives, Plausible) else ()
     return [f"share:{threshold}:{policy}" for threshold in thresholds for policy in POLICIES]
-
-
-def _flat(table: pa.Table, name: str, lengths: NDArray[np.int64], where: object, rows: slice) -> ndarray:
-    """The lists of a column, one after another; raises `DataError` where they have other lengths."""
-    lists = table[name].combine_chunks()
-    counts = lists.value_lengths().to_numpy(zero_copy_only=False)
-    if (counts != lengths).any():
-        row = int(np.argmax(counts != lengths))
-        place, given = f"{where}, column '{name}', row {rows.start + row + 1}", int(counts[row])
-        what = "not as many items as its query has"
-        raise DataError(what, where=place, given=given, allowed=str(lengths[row]))
-    return np.array(lists.flatten().to_numpy(zero_copy_only=False))
 
 
 def _check_places(ranks: DirectionRanks, search: RetrievalDirection, size: int, where: object) -> None:
