@@ -18,7 +18,7 @@ from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, Image, Scor
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import evaluate, measured_run
 from counterfoil.jobs.audit import audit
-from counterfoil.report.notes import below_chance
+from counterfoil.report.results import below_chance
 from counterfoil.world.sample import quads
 
 Pairs = list[tuple[str, str, str]]

@@ -38,8 +38,7 @@ import PIL.Image
 from numpy import ndarray
 
 from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, FileSource, Image
-from counterfoil.engine.run import run
-from counterfoil.engine.session import Session
+from counterfoil.engine.session import Session, run
 from counterfoil.models.base import Options
 from counterfoil.models.images import prepared
 from processor import multiplies_bf16, precisions

@@ -30,11 +30,11 @@ import PIL.Image
 
 from counterfoil.benchmarks import BytesSource, Caption, Image
 from counterfoil.engine.cache import Cache, Vectors
-from counterfoil.engine.deduplicate import shards
-from counterfoil.engine.executor import Executor, ShardWork, caption_vectors, image_vectors
+from counterfoil.engine.executor import Executor
+from counterfoil.engine.plan import ShardWork, caption_vectors, image_vectors, shards
 from counterfoil.engine.session import executor_named
+from counterfoil.inputs.files import digest
 from counterfoil.models.base import Identity
-from counterfoil.store import digest
 
 BATCH, WIDTH, SIDE = 32, 512, 64
 

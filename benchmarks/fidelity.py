@@ -21,8 +21,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.folder import load
 from counterfoil.build.pipeline import read_recipe, run_recipe
 from counterfoil.build.step import StepContext
-from counterfoil.engine.run import run
-from counterfoil.engine.session import Session
+from counterfoil.engine.session import Session, run
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.result import Estimate
 from counterfoil.models import checkpoint

@@ -30,8 +30,7 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.answers import Scores
 from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.build.calibration import Quality, Share, Verified, auroc, quality
-from counterfoil.engine.run import run, score_items
-from counterfoil.engine.session import Session
+from counterfoil.engine.session import Session, run, score_items
 from counterfoil.metrics import contrast
 from counterfoil.models import checkpoint
 from counterfoil.models.base import Options

@@ -10,7 +10,7 @@ import numpy as np
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.training_rows import TrainingSet
-from counterfoil.engine.deduplicate import Progress, silent
+from counterfoil.engine.plan import Progress, silent
 from counterfoil.train.recipes import Coco, NegativePairs, NegativeTexts, Recipe
 from counterfoil.world.painting import STYLES
 from counterfoil.world.sample import quads

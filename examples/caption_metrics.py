@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from counterfoil import catalog
-from counterfoil.engine.run import run
+from counterfoil.engine.session import run
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import save_run

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from counterfoil import catalog
-from counterfoil.engine.run import run
+from counterfoil.engine.session import run
 from counterfoil.evaluation.evaluate import evaluate
 
 ROWS = (

@@ -27,6 +27,7 @@ from .jobs.compare import ModelRankings as ModelRankings
 from .jobs.compare import RunComparison as RunComparison
 from .jobs.compare import compare as compare
 from .jobs.compare import rank as rank
+from .jobs.evaluate import EvaluationRun as EvaluationRun
 from .jobs.evaluate import evaluate as evaluate
 from .jobs.evaluate import evaluate_all as evaluate_all
 from .jobs.evaluate import load_run as load_run
@@ -43,7 +44,6 @@ from .jobs.publish import Published as Published
 from .jobs.publish import publish as publish
 from .jobs.reproduce import Ledger as Ledger
 from .jobs.reproduce import reproduce as reproduce
-from .jobs.results import EvaluationRun as EvaluationRun
 from .jobs.shared_options import AnyScorer as AnyScorer
 from .jobs.tour import demo as demo
 from .jobs.training import TrainedModel as TrainedModel

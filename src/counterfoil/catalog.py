@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from counterfoil.benchmarks.benchmark import BENCHMARKS, Benchmark, Card, cards_of
 from counterfoil.benchmarks.forms import FORMS
-from counterfoil.benchmarks.forms.registry import ENTRIES
+from counterfoil.benchmarks.forms.base import ENTRIES
 from counterfoil.benchmarks.image_files import is_image_folder
 from counterfoil.benchmarks.readers.own import OWN_TABLES, kind_of
-from counterfoil.benchmarks.readers.rows import open_rows
-from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, memory_table
+from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, memory_table, open_rows
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
+from counterfoil.inputs.files import is_distant
 from counterfoil.metrics.measures import MEASURES, Declared, Measure, every
 from counterfoil.models.base import DEFAULT, Embedder, Options, prompt_of, remember_source
 from counterfoil.models.registry import SCORERS, TEXT_MODELS, ScorerEntry
 from counterfoil.models.runtime import CANNOT_BE_HAD
 from counterfoil.registry import resolve
-from counterfoil.storage import is_distant, local_folder
-from counterfoil.storage.location import data_folder
+from counterfoil.storage import local_folder
+from counterfoil.storage.place import data_folder
 
 if TYPE_CHECKING:
     from counterfoil.models.captions.base import CaptionMetric

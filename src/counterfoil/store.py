@@ -4,15 +4,14 @@ Every file goes through `writing`: a temporary file beside the target, flushed, 
 """
 
 import errno
-import hashlib
 import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import pyarrow as pa
 from pyarrow import csv
@@ -201,61 +200,6 @@ def write_table(path: Path, table: pa.Table) -> None:
         write_json(path, table.to_pylist())
     else:
         (write_csv if kind == ".csv" else write_parquet)(path, table)
-
-
-def digest(data: bytes) -> str:
-    """32 hex digits that name the bytes (BLAKE2b, 128 bits).
-
-    >>> digest(b"a caption")
-    'ee64aa98bd501dec0be241691a8a4534'
-    """
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
-
-
-def digest_file(path: str | Path) -> str:
-    """The digest of a file's bytes, read in blocks."""
-    with open(path, "rb") as file:
-        return digest_stream(file)
-
-
-def digest_stream(file: Any) -> str:
-    """The digest of what is left to read of an open file, read in blocks."""
-    return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
-
-
-def sha256_file(path: str | Path) -> str:
-    """The SHA-256 of a file's bytes, by which others check files that are passed on."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def digest_table(table: pa.Table) -> str:
-    """The digest of a table's columns, whatever its chunks."""
-    whole = table.combine_chunks()
-    stream = pa.BufferOutputStream()
-    with pa.ipc.new_stream(stream, whole.schema) as out:
-        out.write_table(whole)
-    return hashlib.blake2b(stream.getvalue(), digest_size=16).hexdigest()
-
-
-def digest_value(value: object) -> str:
-    """The digest of a JSON-able value, whatever the order of its keys."""
-    return digest(canonical_json(value).encode("utf-8"))
-
-
-def canonical_json(value: object) -> str:
-    """JSON with sorted keys and no blanks: equal values give equal text."""
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_plain
-    )
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, Path):
-        return str(value)
-    raise TypeError(f"{type(value).__name__} has no canonical JSON")
 
 
 def storage_error(

@@ -21,9 +21,8 @@ from counterfoil import catalog
 from counterfoil.benchmarks.answers import Outcomes, Rankings, Scores
 from counterfoil.benchmarks.forms import Choice
 from counterfoil.benchmarks.records import Caption
-from counterfoil.engine.deduplicate import ANSWERS
-from counterfoil.engine.run import run
-from counterfoil.engine.session import Session
+from counterfoil.engine.plan import ANSWERS
+from counterfoil.engine.session import Session, run
 from counterfoil.models.base import Embedder, Options, Scorer
 from counterfoil.models.captions import java
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings

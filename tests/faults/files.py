@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from counterfoil.store import digest_file
+from counterfoil.inputs.files import digest_file
 
 
 def truncations(data: bytes, parts: int = 10) -> Iterator[bytes]:

@@ -2,11 +2,15 @@
 
 import inspect
 from contextlib import ExitStack, closing
+from functools import partial
 
 import pytest
 
 from annotate import postgres_server, small_campaigns
+from counterfoil.annotate import review
 from counterfoil.annotate.database import open_database
+from counterfoil.annotate.labels import MODELS
+from counterfoil.stats.pooled_one_coin import pooled_one_coin
 
 
 @pytest.fixture
@@ -22,14 +26,21 @@ def quick_disk(request, monkeypatch):
 
 
 @pytest.fixture
+def few_draws(monkeypatch):
+    """For tests in which chances of labels are not the subject: a tenth of the draws behind them."""
+    quick = partial(pooled_one_coin, draws=40, burn=10)
+    monkeypatch.setitem(MODELS, "one-coin", quick)
+    monkeypatch.setattr(review, "pooled_one_coin", quick)
+
+
+@pytest.fixture
 def opened(tmp_path):
     """Makes campaigns of items with their databases, which are closed when the test ends."""
     with ExitStack() as stack:
 
         def build(items, url=None, **recipe):
-            campaign = small_campaigns.make(
-                tmp_path / f"campaign {len(list(tmp_path.iterdir()))}", items, **recipe
-            )
+            folder = tmp_path / f"campaign {len(list(tmp_path.iterdir()))}"
+            campaign = small_campaigns.make(folder, items, **recipe)
             return stack.enter_context(closing(open_database(campaign, url, durable=False))), campaign
 
         yield build

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from counterfoil.metrics.contrast import all_above
 from counterfoil.metrics.measures import Measure
-from counterfoil.metrics.ties import Ties, all_above
+from counterfoil.metrics.ties import Ties
 
 
 def pairs_right(scores: np.ndarray, *, ties: Ties = Ties.STRICT) -> np.ndarray:

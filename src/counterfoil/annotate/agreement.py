@@ -44,9 +44,7 @@ _OF_DIRECTION = re.compile(r"(i2t|t2i)-\d+")
 
 @dataclass(frozen=True)
 class PairwiseKappa:
-    """Cohen's kappa of every two people who share enough items; `each` pair has an interval over items, and
-    is empty where there are more than `MOST_LISTED`.
-    """
+    """Cohen's kappa of pairs of people who share enough items; `each` where they are few enough."""
 
     mean: float
     lowest: float
@@ -55,7 +53,6 @@ class PairwiseKappa:
     each: tuple[tuple[str, str, Estimate], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as JSON values; None where a kappa is not defined."""
         pairs = []
         for *who, kappa in self.each:
             ends = {"value": kappa.value, "low": kappa.low, "high": kappa.high}
@@ -75,7 +72,6 @@ class QuestionAgreement:
     cohen: PairwiseKappa | None
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as JSON values; `cohen` is None where no two people share enough items."""
         cohen = None if self.cohen is None else self.cohen.to_json()
         names = {"question": self.question, "reading": self.reading, "kind": self.kind}
         return {**names, **self.people.to_json(), "cohen": cohen}
@@ -89,11 +85,7 @@ class CampaignAgreement:
     left_out: Mapping[str, str]
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as JSON values."""
-        return {
-            "questions": [question.to_json() for question in self.questions],
-            "left_out": dict(self.left_out),
-        }
+        return {"questions": [of.to_json() for of in self.questions], "left_out": dict(self.left_out)}
 
 
 def fields_of(campaign: Campaign) -> dict[str, FormField]:
@@ -129,9 +121,9 @@ def campaign_agreement(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> CampaignAgreement:
-    """Agreement per question of a table of judgements, with 95 % intervals over items and people.
+    """Agreement per question, with 95 % intervals over items and people; NaN where undefined.
 
-    Of a question that is not among `fields` answers are compared by equality. Undefined values are NaN.
+    Of a question that is not among `fields` answers are compared by equality.
     """
     table = counted(table)
     if not len(table):
@@ -174,9 +166,7 @@ def campaign_agreement(
 
 
 def counted(table: pa.Table) -> pa.Table:
-    """The judgements of work that count: not set aside, not golden, and not of people who could not see the
-    item.
-    """
+    """The judgements of work that count: not set aside, not golden, not of what could not be seen."""
     if "counted" in table.column_names:
         table = table.filter(pc.fill_null(table.column("counted"), True))
     if "answer" in table.column_names:
@@ -211,13 +201,10 @@ def _readings(
             answers = np.array([float(word) for word in words])
         except ValueError:
             if odd is not None:
-                raise InputError(
-                    f"has no place on a scale that is {level.value}",
-                    where=f"question '{question}'",
-                    given=odd,
-                    allowed="numbers, or the options of a form in their order",
-                    hint="compare by equality with --scale nominal",
-                ) from None
+                what = f"has no place on a scale that is {level.value}"
+                hint = "compare by equality with --scale nominal"
+                allowed, where = "numbers, or the options of a form in their order", f"question '{question}'"
+                raise InputError(what, where=where, given=odd, allowed=allowed, hint=hint) from None
             answers = np.array([places[word] for word in words], dtype=np.float64)
     yield "", answers[of_row], level
     for name, joined in ({} if field is None else field.coarser).items():
@@ -250,6 +237,5 @@ def _pairwise(
     if len(pairs) <= MOST_LISTED:
         agreement = pair_agreements(items, people, values, pairs, alike=alike, draws=draws, seed=seed)
         listed = tuple((names[i], names[j], kappa) for (i, j), kappa in zip(pairs, agreement, strict=True))
-    return PairwiseKappa(
-        float(defined.mean()), float(defined.min()), float(defined.max()), len(defined), listed
-    )
+    mean, lowest, highest = map(float, (defined.mean(), defined.min(), defined.max()))
+    return PairwiseKappa(mean, lowest, highest, len(defined), listed)

@@ -1,8 +1,7 @@
 """Answering: what a person has before them, and their answers, taken once and for good.
 
-An answer that was acknowledged is on the disk. One that comes twice, by its key, changes nothing and gets the
-same receipt, so that a page can send again whatever it has no receipt for. Functions that take a connection
-work within a writing transaction.
+An answer that comes twice, by its key, changes nothing and gets the same receipt, so that a page can send
+again whatever it has no receipt for. Functions that take a connection work within a writing transaction.
 """
 
 import json
@@ -23,8 +22,7 @@ from counterfoil.annotate.assignment import (
     set_target,
     store_answer,
 )
-from counterfoil.annotate.budget import items_per_person, positions_of
-from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.campaign import Campaign, items_per_person, positions_of
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import NOT_VISIBLE, Role, WorkItem, WorkPage, check_answer
 from counterfoil.annotate.golden import is_right
@@ -64,9 +62,7 @@ NOTICES: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Assignment:
-    """An item before a person, its page in the order in which they see it, and the lease to answer with;
-    counted from 1.
-    """
+    """An item before a person, counted from 1: its page as they see it, and the lease to answer with."""
 
     item: WorkItem
     page: WorkPage
@@ -168,16 +164,13 @@ def record_answer(
 ) -> Receipt:
     """Take an answer to a lease, None where the person has none with the id that was sent.
 
-    Not accepted, with the reason as notice: answers that come twice or too late, and those of people who
-    withdrew or were disqualified. Raises `InputError` for another person's lease, no answer to the page, and
-    another answer's key.
+    Answers that come twice or too late, or of people who left, are not accepted, with the reason as notice.
     """
     if lease is None:
         if person.state != "withdrawn":
             raise InputError("this item is not yours to answer", hint="load the page once more")
         # A page that had answers to send when its person withdrew in another one.
-        after = work_state(connection, campaign, person, now)
-        return Receipt(False, False, NOTICES["withdrawn"], after)
+        return Receipt(False, False, NOTICES["withdrawn"], work_state(connection, campaign, person, now))
     item = campaign.items[lease.item]
     if sent.unseen:
         answer, right = {campaign.form.main: NOT_VISIBLE}, None
@@ -231,9 +224,7 @@ def record_answer(
 
 
 def end_work(connection: sa.Connection, person: Person, now: float) -> Person:
-    """Let a person end with what they did: it counts, and others get what was before them, a begun block
-    whole.
-    """
+    """Let a person end with what they did; others get what was before them, a begun block whole."""
     at_work = people.c.state.in_(("onboarding", "work"))
     if set_person(connection, person.id, at_work, state="ended", finished=now):
         release(connection, leases.c.person == person.id)
@@ -271,18 +262,17 @@ def set_running(db: Database, state: Running, now: float) -> None:
 
 def shown_page(campaign: Campaign, person: str, item: WorkItem) -> WorkPage:
     """The page of an item with its options in the order in which a person sees them."""
-    page = campaign.form.page(item)
-    seed = campaign.recipe.seed
+    page, seed = campaign.form.page(item), campaign.recipe.seed
     fields = [field.ordered(item_order.shown_order(seed, person, item.id, field)) for field in page.fields]
     return replace(page, fields=tuple(fields))
 
 
 def assignments(campaign: Campaign, leased: tuple[Lease, ...], done: int) -> tuple[Assignment, ...]:
     """Leased items with their pages, numbered after those that are done."""
-    leased_items = [campaign.items[lease.item] for lease in leased]
     return tuple(
         Assignment(item, shown_page(campaign, lease.person, item), lease.id, position, lease.role)
-        for position, (item, lease) in enumerate(zip(leased_items, leased, strict=True), done + 1)
+        for position, lease in enumerate(leased, done + 1)
+        for item in (campaign.items[lease.item],)
     )
 
 

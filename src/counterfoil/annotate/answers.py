@@ -39,8 +39,7 @@ class Counts:
 def judgement_table(db: Database, campaign: Campaign, *, everything: bool = False) -> pa.Table:
     """All answers that count, a row per item, person and question, in the order in which they came.
 
-    With `everything` also those that were set aside (`counted` is false), and first answers of the test
-    before the work (role onboarding). `golden` is null but for golden items.
+    With `everything` also those that were set aside (`counted` is false), and first answers of the test.
     """
     names = ("item", "person", "role", "answer", "seconds", "submitted", "right", "counted", "comment")
     query = sa.select(*(answers.c[name] for name in names)).order_by(answers.c.number)
@@ -71,12 +70,11 @@ def judgement_table(db: Database, campaign: Campaign, *, everything: bool = Fals
 
 def counts(db: Database) -> Counts:
     """How far a campaign is."""
-    count, total = sa.func.count, sa.func.sum
+    count, total, full = sa.func.count, sa.func.sum, items.c.answered >= items.c.target
 
     def where(condition: Any) -> Any:
         return total(sa.case((condition, 1), else_=0))
 
-    full = items.c.answered >= items.c.target
     queries = (
         sa.select(where(answers.c.counted & (answers.c.role == "work")), where(~answers.c.counted)),
         sa.select(
@@ -95,9 +93,7 @@ def counts(db: Database) -> Counts:
 
 @dataclass(frozen=True)
 class PersonAnswer:
-    """An answer beside what was shown, what would have been right (`known`), and how often others gave each
-    answer.
-    """
+    """An answer beside what was shown, what would have been right, and how often others gave each answer."""
 
     item: str
     role: Role
@@ -112,14 +108,11 @@ class PersonAnswer:
     counted: bool
 
     def texts(self) -> Mapping[str, str]:
-        """What was said, by question, as text."""
         return {name: answer_cell(value) for name, value in self.said.items()}
 
 
 def answers_of(db: Database, campaign: Campaign, person: str) -> tuple[PersonAnswer, ...]:
-    """Everything that a person answered, in order, to be looked at before work is rejected (ECCV Caption,
-    section 3.2).
-    """
+    """Everything that a person answered, in order: looked at before a rejection (ECCV Caption, 3.2)."""
     with db.reading() as connection:
         query = sa.select(answers).where(answers.c.person == person).order_by(answers.c.number)
         mine = connection.execute(query).all()

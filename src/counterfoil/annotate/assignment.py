@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from counterfoil.annotate.budget import positions_of
-from counterfoil.annotate.campaign import Campaign, CampaignRecipe
+from counterfoil.annotate.campaign import Campaign, CampaignRecipe, positions_of
 from counterfoil.annotate.forms.base import NOT_VISIBLE, Role
 from counterfoil.annotate.golden import is_golden_place, own_order
 from counterfoil.annotate.participants import Person
@@ -51,10 +50,7 @@ class Lease:
     state: str
 
 
-#: The columns of a lease, in the order of its fields.
 COLUMNS = tuple(leases.c[name] for name in Lease.__dataclass_fields__)
-
-
 # Statements that every answer runs are built once: to build one takes longer than to run it.
 LEASE_ID, PERSON_ID = sa.bindparam("lease_id", type_=sa.Text), sa.bindparam("person_id", type_=sa.Text)
 _POSITION = sa.bindparam("item_position", type_=sa.Integer)
@@ -126,19 +122,25 @@ def find_lease(connection: sa.Connection, person: str, lease: str) -> Lease | No
     return None if row is None else Lease(*row)
 
 
-def new_lease(campaign: Campaign, person: str, item: int, place: int, now: float, expires: float) -> Lease:
-    """A lease that is yet to be issued."""
-    role = campaign.items[item].role
-    return Lease(secrets.token_hex(16), person, item, 0, role, place, None, now, expires, "live")
-
-
-def issue(connection: sa.Connection, lease: Lease) -> Lease:
+def issue(
+    connection: sa.Connection,
+    campaign: Campaign,
+    person: str,
+    item: int,
+    place: int,
+    now: float,
+    expires: float,
+    *,
+    attempt: int = 0,
+    block: int | None = None,
+) -> Lease:
     """Store a new lease, and count it where its item and its person are counted."""
+    role = campaign.items[item].role
+    lease = Lease(secrets.token_hex(16), person, item, attempt, role, place, block, now, expires, "live")
     values = {f"lease_{name}": value for name, value in vars(lease).items()}
-    for statement in _ISSUE[lease.role]:
-        connection.execute(
-            statement, {"person_id": lease.person, "item_position": lease.item, "more": 1, **values}
-        )
+    values |= {"person_id": person, "item_position": item, "more": 1}
+    for statement in _ISSUE[role]:
+        connection.execute(statement, values)
     return lease
 
 
@@ -152,10 +154,9 @@ def extend(connection: sa.Connection, lease: Lease, now: float, expires: float) 
 
 def store_answer(connection: sa.Connection, campaign: Campaign, lease: Lease, row: dict[str, Any]) -> None:
     """Store the answer to a lease, and count it where its item and its person are counted."""
-    own = {name: getattr(lease, name) for name in ("person", "item", "attempt", "role")}
     # Work may have a known answer too, for the researcher alone: only golden items count against a person.
     golden = lease.role == "golden"
-    columns = {**row, **own, "lease": lease.id}
+    own = {name: getattr(lease, name) for name in ("person", "item", "attempt", "role")}
     values = {
         "lease_id": lease.id,
         "new_state": "answered",
@@ -163,7 +164,7 @@ def store_answer(connection: sa.Connection, campaign: Campaign, lease: Lease, ro
         "item_position": lease.item,
         "is_right": int(golden and row["right"] is True),
         "is_wrong": int(golden and row["right"] is False),
-        **{f"answer_{name}": value for name, value in columns.items()},
+        **{f"answer_{name}": value for name, value in {**row, **own, "lease": lease.id}.items()},
     }
     for statement in _ANSWER[lease.role]:
         connection.execute(statement, values)
@@ -172,7 +173,7 @@ def store_answer(connection: sa.Connection, campaign: Campaign, lease: Lease, ro
 
 
 def release(connection: sa.Connection, *where: Any) -> int:
-    """Let others have the items of live leases, all of them or those `where` conditions hold; how many."""
+    """Let others have the items of live leases where conditions hold; how many."""
     live = sa.select(leases.c.id, leases.c.item, leases.c.role).where(_LIVE, *where)
     rows = connection.execute(live).all()
     for row in rows:
@@ -228,11 +229,12 @@ def set_target(connection: sa.Connection, campaign: Campaign, item: int) -> None
         .where(answers.c.item == item, answers.c.counted)
     )
     main = campaign.form.main
-    votes: list[tuple[str, int, int]] = []
-    for text, right, wrong in rows:
-        value = json.loads(text).get(main)
-        if value != NOT_VISIBLE:
-            votes.append((value if isinstance(value, str) else json.dumps(value), right, wrong))
+    given = [(json.loads(text).get(main), right, wrong) for text, right, wrong in rows]
+    votes = [
+        (value if isinstance(value, str) else json.dumps(value), right, wrong)
+        for value, right, wrong in given
+        if value != NOT_VISIBLE
+    ]
     fields = [field for field in campaign.form.page(campaign.items[item]).fields if field.name == main]
     n_options = len(fields[0].options) if fields and fields[0].kind == "one" else 0
     wanted = still_needed(votes, n_options, campaign.recipe)
@@ -242,18 +244,16 @@ def set_target(connection: sa.Connection, campaign: Campaign, item: int) -> None
 
 
 def posterior(votes: Sequence[tuple[str, int, int]], n_options: int) -> dict[str, float]:
-    """The chance of each answer to be the right one, from votes (answer, person's right, wrong golden ones).
+    """The chance of each answer to be right, from votes (answer, the person's right and wrong golden ones).
 
-    By the one-coin model, with each person's posterior mean accuracy from golden answers; answers without a
-    vote share what is left.
+    By the one-coin model, with each person's posterior mean accuracy; answers without a vote share the rest.
 
     >>> found = posterior([("yes", 0, 0), ("yes", 0, 0), ("no", 0, 0)], 2)
     >>> round(found["yes"], 3)
     0.8
     """
-    accuracies = [
-        (answer, (right + _ACCURACY * _WEIGHT) / (right + wrong + _WEIGHT)) for answer, right, wrong in votes
-    ]
+    prior = _ACCURACY * _WEIGHT
+    accuracies = [(answer, (right + prior) / (right + wrong + _WEIGHT)) for answer, right, wrong in votes]
     given = sorted({answer for answer, _ in accuracies})
     n = max(n_options, 2, len(given))
     logs = [
@@ -267,10 +267,8 @@ def posterior(votes: Sequence[tuple[str, int, int]], n_options: int) -> dict[str
 
 
 def still_needed(votes: Sequence[tuple[str, int, int]], n_options: int, recipe: CampaignRecipe) -> int:
-    """How many answers of an item are wanted in all, given its votes as in `posterior`.
-
-    With `first_to` as many as it takes if all that come are equal, so that several people can be at work on
-    the item at once and none is asked in vain.
+    """How many answers of an item are wanted; with `first_to` as many as if all that come are equal, so that
+    none is asked in vain.
 
     >>> recipe = CampaignRecipe(form="yes-no", title="", design="adaptive", overlap=3, most=5)
     >>> yes, no = ("yes", 9, 1), ("no", 9, 1)
@@ -316,8 +314,7 @@ def next_items(
             order = own_order(golden, recipe.seed, person.id, "golden")
             free: set[Any] = set(connection.execute(GOLDEN, {"person_id": person.id}).scalars())
             item = next((known[at] for at in order if known[at] in free), item)
-        lease = new_lease(campaign, person.id, item, pages, now, expires)
-        before.append(issue(connection, lease))
+        before.append(issue(connection, campaign, person.id, item, pages, now, expires))
         pages += 1
     return tuple(before)
 
@@ -344,8 +341,7 @@ def qualification_items(
             before.append(extend(connection, lease, now, expires))
         else:
             attempt = 0 if lease is None else lease.attempt + 1
-            again = replace(new_lease(campaign, person, item, place, now, expires), attempt=attempt)
-            before.append(issue(connection, again))
+            before.append(issue(connection, campaign, person, item, place, now, expires, attempt=attempt))
     return tuple(before)
 
 
@@ -375,10 +371,11 @@ def _items_of_block(
     place = connection.execute(issued).scalar_one()
     members = sa.select(block_items.c.item).where(block_items.c.block == block, block_items.c.place >= place)
     ordered = members.order_by(block_items.c.place).limit(ahead - len(before))
-    for item in connection.execute(ordered).scalars().all():
-        lease = new_lease(campaign, person.id, item, place, now, expires)
-        before.append(issue(connection, replace(lease, block=block)))
-        place += 1
+    new = connection.execute(ordered).scalars().all()
+    before += [
+        issue(connection, campaign, person.id, item, at, now, expires, block=block)
+        for at, item in enumerate(new, place)
+    ]
     return tuple(before)
 
 

@@ -1,10 +1,8 @@
-"""Items of a campaign from the questions of a benchmark, and golden pairs drawn from its gallery.
+"""Items of a campaign from the questions of a benchmark, by the columns of the form of work:
 
-Which questions become which items follows from the columns of the form of work:
-
-    image, caption            every pair that a question asks about, as Winoground shows them to people
-    images, captions          the single directions of quads and choices, as BiVLC's human baseline has them
-    image, negative_image, …  the rows that a question stands for in training: its positive pair and negative
+image, caption            every pair that a question asks about, as Winoground shows them to people
+images, captions          the single directions of quads and choices, as BiVLC's human baseline has them
+image, negative_image, …  the rows that a question stands for in training: its positive pair and negative
 """
 
 from collections import Counter
@@ -44,10 +42,7 @@ def items_of_benchmark(
     sample: int | None = None,
     rng: np.random.Generator,
 ) -> CampaignItems:
-    """The items of a benchmark's questions, or of `sample` of them drawn without replacement.
-
-    Items of a question have its id as their `instance`, so that no person judges two of them.
-    """
+    """The items of a benchmark's questions, or of `sample` of them; their `instance` is the question."""
     if benchmark.card.shows == "video":
         raise DataError("a campaign shows images", where=benchmark.name, given="a benchmark of videos")
     if sample is not None:
@@ -63,11 +58,8 @@ def items_of_benchmark(
     elif form.name in _ROLES:
         drafts = _roles(benchmark, form)
     else:
-        raise DataError(
-            f"the form '{form.name}' takes its items from a table",
-            where=benchmark.name,
-            allowed=", ".join(form.columns),
-        )
+        what, allowed = f"the form '{form.name}' takes its items from a table", ", ".join(form.columns)
+        raise DataError(what, where=benchmark.name, allowed=allowed)
 
     def cell(kind: str, at: Any, where: str) -> Any:
         """The text or the image's name at a position of the benchmark, or several."""
@@ -93,8 +85,6 @@ def items_of_benchmark(
 
 
 # Items whose cells are positions of images and captions in the benchmark.
-
-
 def _pairs(benchmark: Benchmark, form: WorkForm) -> Iterable[WorkItem]:
     """Every pair that a question asks about: "17", "17_s1", or of quads "17_c0_i1"."""
     questions = benchmark.listed
@@ -104,9 +94,8 @@ def _pairs(benchmark: Benchmark, form: WorkForm) -> Iterable[WorkItem]:
     if len(places) != len(captions):
         raise DataError("questions that are not of single pairs", where=benchmark.name)
     right, wrong = TRUTHS.get(form.name, ("", ""))
-    for (question, *slot), caption, image in zip(
-        places.tolist(), captions.tolist(), images.tolist(), strict=True
-    ):
+    listed = zip(places.tolist(), captions.tolist(), images.tolist(), strict=True)
+    for (question, *slot), caption, image in listed:
         name = questions.ids[question]
         kind, truth = "", ""
         if slot:
@@ -142,11 +131,9 @@ def _roles(benchmark: Benchmark, form: WorkForm) -> Iterable[WorkItem]:
     wanted = _ROLES[form.name]
     lacking = sorted(set(wanted.values()) - set(roles))
     if lacking or source is None:
-        raise DataError(
-            f"the form '{form.name}' needs questions with a {(lacking or ['negative'])[0].replace('_', ' ')}",
-            where=benchmark.name,
-            given=f"form '{benchmark.card.form}'",
-        )
+        what = (lacking or ["negative"])[0].replace("_", " ")
+        text, given = f"the form '{form.name}' needs questions with a {what}", f"form '{benchmark.card.form}'"
+        raise DataError(text, where=benchmark.name, given=given)
     names = [benchmark.questions.ids[at] for at in source.tolist()]
     several, seen = Counter(names), Counter[str]()
     for row, name in enumerate(names):

@@ -14,14 +14,16 @@ kept_labels.csv   labels, once answers were deleted, where the recipe keeps them
 
 import json
 import secrets
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
+from math import ceil
 from pathlib import Path
 
 import pyarrow as pa
 
-from counterfoil.annotate.forms.base import ROLES, WorkForm, WorkItem
+from counterfoil.annotate.forms.base import ROLES, Role, WorkForm, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.languages import LANGUAGES, in_language, package_text
 from counterfoil.annotate.pictures import FIGURES
@@ -30,20 +32,18 @@ from counterfoil.annotate.settings import Pay, pay_of
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.columns import ColumnSchema, Kind, Schema, read_columns, read_parquet
 from counterfoil.inputs.fields import values_of
-from counterfoil.inputs.files import Stored, parse_json, read_model, read_text, read_toml, regular
-from counterfoil.outputs import UNFINISHED
-from counterfoil.store import (
-    begin,
-    begun,
+from counterfoil.inputs.files import (
+    Stored,
     digest_file,
     digest_value,
-    end,
-    owner_only,
-    write_bytes,
-    write_parquet,
-    write_text,
-    writing,
+    parse_json,
+    read_model,
+    read_text,
+    read_toml,
+    regular,
 )
+from counterfoil.outputs import UNFINISHED
+from counterfoil.store import begin, begun, end, owner_only, write_bytes, write_parquet, write_text, writing
 
 RECIPE, ITEMS, IMAGES, SECRETS = "campaign.toml", "items.parquet", "images", "secrets.json"
 INSTRUCTIONS, CONSENT, DATABASE = "instructions.md", "consent.md", "database.sqlite"
@@ -60,6 +60,10 @@ FILES = (
 _FIXED = ("id", "role", "golden", "instance", "kind", "truth")
 
 _AGAIN = "was it edited? put the file back, or make the campaign again"
+#: Words that a person reads in a minute.
+_WORDS_PER_MINUTE = 200
+#: What takes people's time: items by role, and the instructions and what they agree to.
+READING = "reading"
 
 
 class _Secrets(Stored):
@@ -77,17 +81,16 @@ class Campaign:
 
     @cached_property
     def items(self) -> tuple[WorkItem, ...]:
-        """All items in the order of their table; raises `DataError` where the table is damaged."""
+        """All items in the order of their table."""
         return read_items(self.folder / ITEMS, self.form)
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The place of each item by its id."""
         return {item.id: at for at, item in enumerate(self.items)}
 
     @cached_property
     def secrets(self) -> Mapping[str, str]:
-        """`salt` of worker ids and `token` of the researcher; raises `DataError` for a damaged file."""
+        """`salt` of worker ids and `token` of the researcher."""
         return read_model(self.folder / SECRETS, _Secrets).model_dump()
 
     @cached_property
@@ -98,9 +101,7 @@ class Campaign:
 
     def translations(self, name: str) -> tuple[str, ...]:
         """Languages in which `INSTRUCTIONS` or `CONSENT` has a file of its own."""
-        return tuple(
-            language for language in LANGUAGES if (self.folder / in_language(name, language)).is_file()
-        )
+        return tuple(code for code in LANGUAGES if (self.folder / in_language(name, code)).is_file())
 
     def instructions_in(self, language: str = "") -> str:
         """What people read before they begin, in Markdown; in a language where it has a file of its own."""
@@ -124,7 +125,6 @@ class Campaign:
 
     @cached_property
     def pay(self) -> Pay:
-        """What people are paid."""
         return pay_of(self.recipe, self.form)
 
     def image(self, name: str) -> Path:
@@ -135,7 +135,6 @@ class Campaign:
 
     @cached_property
     def image_names(self) -> frozenset[str]:
-        """The images of all items."""
         return frozenset(name for item in self.items for name in self.form.page(item).images)
 
     @cached_property
@@ -156,10 +155,7 @@ def create_folder(
     source: pa.Table | None = None,
     salt: str = "",
 ) -> Campaign:
-    """Write the folder of a campaign, which cannot be opened until it is whole.
-
-    `images` are read one at a time. A `salt` is that of a campaign whose people are to be known again.
-    """
+    """Write the folder of a campaign; a `salt` is that of a campaign whose people are to be known again."""
     form = form_of(recipe, where="the campaign")
     table = items_table(items, form)
     if (folder / DATABASE).exists():
@@ -178,9 +174,9 @@ def create_folder(
     write_text(folder / INSTRUCTIONS, form.instructions)
     write_text(folder / CONSENT, package_text("phrases", CONSENT))
     if not (folder / SECRETS).exists():
-        secret_values = {"salt": salt or secrets.token_hex(32), "token": secrets.token_urlsafe(32)}
         with writing(folder / SECRETS, private=True) as file:
-            file.write(json.dumps(secret_values).encode())
+            new = {"salt": salt or secrets.token_hex(32), "token": secrets.token_urlsafe(32)}
+            file.write(json.dumps(new).encode())
     write_text(folder / RECIPE, recipe.to_toml())
     end(folder)
     return open_campaign(folder)
@@ -190,17 +186,11 @@ def open_campaign(folder: Path) -> Campaign:
     """The campaign in a folder; raises `DataError` where none is whole or its recipe cannot be read."""
     path = folder / RECIPE
     if begun(folder) is not None:
-        raise DataError(
-            "a campaign that was not written to its end",
-            where=str(folder),
-            hint="run the same 'counterfoil annotate create' again",
-        )
+        hint = "run the same 'counterfoil annotate create' again"
+        raise DataError("a campaign that was not written to its end", where=str(folder), hint=hint)
     if not path.is_file():
-        raise DataError(
-            "no campaign",
-            where=str(folder),
-            hint="make one with: counterfoil annotate create FORM --from TABLE --out DIR",
-        )
+        hint = "make one with: counterfoil annotate create FORM --from TABLE --out DIR"
+        raise DataError("no campaign", where=str(folder), hint=hint)
     recipe = read_recipe(path)
     return Campaign(folder, recipe, form_of(recipe, where=str(path)))
 
@@ -212,7 +202,7 @@ def unanswered(folder: str | Path) -> InputError:
 
 
 def read_recipe(path: Path) -> CampaignRecipe:
-    """The recipe in a file; raises `InputError` for an unknown key and a value of another type."""
+    """The recipe in a file."""
     content = read_toml(path)
     settings = content.pop("settings", {})
     for name in ("form", "title"):
@@ -233,11 +223,8 @@ def items_table(items: Sequence[WorkItem], form: WorkForm) -> pa.Table:
     """Items as a table; raises `InputError` for none, and for an id twice."""
     if not items:
         raise InputError("a campaign needs items", given="none")
-    seen: set[str] = set()
-    for item in items:
-        if item.id in seen:
-            raise InputError("an id is there twice", where="items", given=item.id)
-        seen.add(item.id)
+    if twice := [id for id, n in Counter(item.id for item in items).items() if n > 1]:
+        raise InputError("an id is there twice", where="items", given=twice[0])
     rows = [
         {name: getattr(item, name) for name in _FIXED}
         | {"golden": json.dumps(dict(item.golden)) if item.golden else ""}
@@ -250,7 +237,7 @@ def items_table(items: Sequence[WorkItem], form: WorkForm) -> pa.Table:
 
 
 def read_items(path: Path, form: WorkForm) -> tuple[WorkItem, ...]:
-    """The items of a table as `items_table` writes it; raises `DataError` where a column is not there."""
+    """The items of a table as `items_table` writes it."""
     kinds: dict[str, Kind] = {"images": "texts", "texts": "texts"}
     cells = {name: ColumnSchema(kinds.get(kind, "text"), null=True) for name, kind in form.columns.items()}
     fixed = {name: ColumnSchema("text", unique=name == "id") for name in _FIXED}
@@ -270,3 +257,67 @@ def read_items(path: Path, form: WorkForm) -> tuple[WorkItem, ...]:
             WorkItem(row["id"], own, row["role"], golden, row["instance"], row["kind"], row["truth"])
         )
     return tuple(items)
+
+
+@dataclass(frozen=True)
+class BudgetPart:
+    """Answers, hours and pay of one role of items, or of reading, whose "answers" are the people."""
+
+    answers: int
+    hours: float
+    cost: float
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a campaign comes to by role, for so many people; hours at the form's usual time per item."""
+
+    people: int
+    parts: Mapping[str, BudgetPart]
+
+    @property
+    def hours(self) -> float:
+        return sum(part.hours for part in self.parts.values())
+
+    @property
+    def cost(self) -> float:
+        return sum(part.cost for part in self.parts.values())
+
+
+def budget_of(campaign: Campaign, people: int | None = None) -> Budget:
+    """The budget of a campaign, by default for as many people as it needs at least."""
+    recipe, seconds, pay = campaign.recipe, campaign.form.seconds, campaign.pay
+    work, known, test = (len(positions_of(campaign, role)) for role in ROLES)
+    work *= recipe.overlap
+    if recipe.design == "blocks":
+        needed = ceil(work / (recipe.per_person - recipe.golden_per_block))
+        golden = needed * recipe.golden_per_block
+        people = needed if people is None else people
+    else:
+        share = recipe.golden_share / (1 - recipe.golden_share)
+        per_person = items_per_person(campaign)
+        people = max(recipe.overlap, ceil(work * (1 + share) / per_person)) if people is None else people
+        golden = min(round(work * share), people * known)
+    words = len(f"{campaign.instructions_in()} {campaign.consent_in()}".split())
+    answers = {"work": work, "golden": golden, "onboarding": people * min(recipe.onboarding, test)}
+    parts = {role: BudgetPart(n, n * seconds / 3600, n * pay.per_item) for role, n in answers.items() if n}
+    hours = people * words / _WORDS_PER_MINUTE / 60
+    return Budget(people, {**parts, READING: BudgetPart(people, hours, hours * pay.per_hour)})
+
+
+@lru_cache(maxsize=64)
+def positions_of(campaign: Campaign, role: Role) -> tuple[int, ...]:
+    """The positions of the campaign's items of a role."""
+    return tuple(at for at, item in enumerate(campaign.items) if item.role == role)
+
+
+@lru_cache(maxsize=64)
+def items_per_person(campaign: Campaign) -> int:
+    """About how many items one person can do, golden ones among them: a block, or one of each instance."""
+    recipe = campaign.recipe
+    if recipe.design == "blocks":
+        return recipe.per_person
+    apart = len({campaign.items[at].apart for at in positions_of(campaign, "work")})
+    golden = round(apart * recipe.golden_share / (1 - recipe.golden_share))
+    most = apart + min(golden, len(positions_of(campaign, "golden")))
+    return min(recipe.per_person or most, most)

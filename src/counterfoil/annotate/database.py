@@ -1,7 +1,6 @@
 """The database of a campaign: opened, migrated, held against the campaign.
 
-A writer holds the whole database (`BEGIN IMMEDIATE`, or a lock on a table in PostgreSQL), so that what it
-reads is true until its transaction ends: no two people get the last place of an item.
+A writer holds the whole database, so that no two people get the last place of an item.
 """
 
 import fcntl
@@ -31,7 +30,8 @@ from counterfoil.annotate.tables import (
     versions,
 )
 from counterfoil.errors import DataError, InputError, MissingExtraError, StorageError
-from counterfoil.store import digest, owner_only
+from counterfoil.inputs.files import digest
+from counterfoil.store import owner_only
 
 #: Every revision of the tables, oldest first; the last is what this version works with.
 REVISIONS = ("0001", "0002", "0003")
@@ -65,9 +65,7 @@ class Database:
 
     @contextmanager
     def writing(self, *, tables: bool = False) -> Iterator[sa.Connection]:
-        """One writing transaction: all of it is on the disk when the block ends, nothing if the block fails.
-        With `tables` it makes them.
-        """
+        """One writing transaction, on the disk when the block ends; with `tables` it makes them."""
         # Threads wait here and not in the database, which would have them ask again and again.
         with self._lock, refusals(self.url), self._begin(writing=True) as connection:
             if not self.is_sqlite:
@@ -102,18 +100,15 @@ def open_database(
 ) -> Database:
     """The database of a campaign, made or migrated where needed; with `serve` no other process may serve it.
 
-    One that is not `durable` does not wait for the disk: for simulations, whose answers can be lost.
+    One that is not `durable` does not wait for the disk.
     """
     address = address_of(campaign, url)
     database = Database(address, engine_of(address, durable))
     path = Path(database.engine.url.database or DATABASE) if database.is_sqlite else None
     fresh = path is not None and not path.exists()
     if path is not None and path.is_file() and not path.stat().st_size:
-        raise DataError(
-            "the database is an empty file",
-            where=str(path),
-            hint="put a copy back; or delete the file, if no answers were in it, to begin anew",
-        )
+        hint = "put a copy back; or delete the file, if no answers were in it, to begin anew"
+        raise DataError("the database is an empty file", where=str(path), hint=hint)
     try:
         if serve:
             database._served = lock_served(database.engine, address, campaign)
@@ -133,9 +128,7 @@ def open_database(
 
 @contextmanager
 def existing_database(campaign: Campaign, url: str | None = None) -> Iterator[Database]:
-    """The database of a campaign until the block ends; of a campaign without one, an empty one that is gone
-    afterwards.
-    """
+    """The database of a campaign; without one, an empty one that is gone when the block ends."""
     with ExitStack() as held:
         durable = url is not None or os.path.lexists(campaign.folder / DATABASE)
         if not durable:
@@ -155,13 +148,9 @@ def _migrate(database: Database) -> None:
     if revision is None and tables:
         raise DataError("not a campaign's database", where=where, given=f"tables {', '.join(sorted(tables))}")
     if revision is not None and revision not in REVISIONS:
-        raise DataError(
-            "the database was made by a newer version of counterfoil",
-            where=where,
-            given=f"revision {revision}",
-            allowed=f"up to {REVISIONS[-1]}",
-            hint="install that version",
-        )
+        what, given = "the database was made by a newer version of counterfoil", f"revision {revision}"
+        hint = "install that version"
+        raise DataError(what, where=where, given=given, allowed=f"up to {REVISIONS[-1]}", hint=hint)
     with database.writing(tables=True) as connection:
         METADATA.create_all(connection)
         for column in _LATER:
@@ -176,14 +165,10 @@ def _migrate(database: Database) -> None:
 def _fill(database: Database, campaign: Campaign) -> None:
     """Hold the database against the campaign; fill its tables where nothing has been answered."""
     recipe = campaign.recipe
-    plan = {name: getattr(recipe, name) for name in _PLANNED}
-    plan = {name: value for name, value in plan.items() if _BEFORE.get(name) != value}
+    plan = {name: value for name in _PLANNED if (value := getattr(recipe, name)) != _BEFORE.get(name)}
     # Which campaign it is follows from a secret; the digest gives nothing of it away.
-    facts = {
-        "campaign": digest(campaign.secrets["salt"].encode()),
-        "digest": campaign.digest,
-        "plan": json.dumps(plan),
-    }
+    facts = {"campaign": digest(campaign.secrets["salt"].encode()), "digest": campaign.digest}
+    facts["plan"] = json.dumps(plan)
     with database.reading() as connection:
         stored = {key: meta_value(connection, key) for key in facts}
     if stored == facts:
@@ -203,11 +188,8 @@ def _fill(database: Database, campaign: Campaign) -> None:
         if connection.execute(sa.select(answers.c.number).limit(1)).first() is None:
             _write_items(connection, campaign, planned)
         elif stored["digest"] != facts["digest"]:
-            raise DataError(
-                "items or form were changed after people had answered",
-                where=where,
-                hint="make a new campaign, or put the files back",
-            )
+            what = "items or form were changed after people had answered"
+            raise DataError(what, where=where, hint="make a new campaign, or put the files back")
         else:
             _raise_overlap(connection, json.loads(stored["plan"]), plan, where)
         for key, value in facts.items():
@@ -248,28 +230,22 @@ def _raise_overlap(
     if changed is None and now["overlap"] < before["overlap"]:
         changed = "overlap"
     if changed is not None:
-        raise DataError(
-            "the plan was changed after people had answered",
-            where=f"{where}, key '{changed}'",
-            given=now.get(changed, _BEFORE.get(changed)),
-            allowed=f"{before.get(changed, _BEFORE.get(changed))} as before"
-            + (" or more" if changed == "overlap" else ""),
-        )
+        old, given = (plan.get(changed, _BEFORE.get(changed)) for plan in (before, now))
+        what, allowed = "the plan was changed after people had answered", f"{old} as before"
+        allowed += " or more" if changed == "overlap" else ""
+        raise DataError(what, where=f"{where}, key '{changed}'", given=given, allowed=allowed)
     more = sa.update(items).where(items.c.role == "work", items.c.target < now["overlap"])
     connection.execute(more.values(target=now["overlap"]))
 
 
 def address_of(campaign: Campaign, url: str | None) -> str:
-    """The address of a campaign's database, as SQLAlchemy takes it; None is the file in its folder."""
+    """The address of a campaign's database; None is the file in its folder."""
     if url is None:
         return f"sqlite:///{(campaign.folder / DATABASE).absolute()}"
     scheme, _, rest = url.partition("://")
     if not rest or scheme not in ("sqlite", "postgresql", "postgres", "postgresql+psycopg"):
-        raise InputError(
-            "no address of a database",
-            given=hidden(url),
-            allowed="postgresql://USER:PASSWORD@HOST/NAME, or sqlite:///FILE",
-        )
+        allowed = "postgresql://USER:PASSWORD@HOST/NAME, or sqlite:///FILE"
+        raise InputError("no address of a database", given=hidden(url), allowed=allowed)
     if scheme == "sqlite":
         return url
     try:
@@ -319,7 +295,7 @@ def engine_of(address: str, durable: bool = True) -> sa.Engine:
 
 @contextmanager
 def refusals(url: str) -> Iterator[None]:
-    """Errors of a database that cannot be written or reached as one line; others stay as they are."""
+    """Errors of a database that cannot be written or reached, as one line."""
     try:
         yield
     except sa.exc.DBAPIError as error:
@@ -343,7 +319,7 @@ def refusals(url: str) -> Iterator[None]:
 
 
 def lock_served(engine: sa.Engine, url: str, campaign: Campaign) -> Any:
-    """A lock that no other process gets until `close` of what is returned, or until this process ends."""
+    """A lock that no other process gets until what is returned is closed, or this process ends."""
     taken = InputError(
         "this campaign is being served", where=str(campaign.folder), hint="stop the other server first"
     )

@@ -20,19 +20,22 @@ people even these are left out.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterfoil.annotate.agreement import counted, fields_of
 from counterfoil.annotate.benchmark_items import QUAD_KINDS
-from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.campaign import CONSENT, INSTRUCTIONS, Campaign
 from counterfoil.annotate.forms.base import NOT_VISIBLE
 from counterfoil.annotate.forms.builtin import FIRST, NONE, OWN, POSITIVE, SAME, SECOND
-from counterfoil.annotate.judgement_table import answer_value
+from counterfoil.annotate.judgement_table import Submissions, answer_value
 from counterfoil.annotate.labels import ItemLabels, Partly, item_labels, merged_gains
 from counterfoil.benchmarks.judgements import gain_of
+from counterfoil.inputs.files import digest
 
 #: What says that a folder is an export, and of which campaign; what says who the people were.
 ABOUT, DATA_SHEET = "export.json", "data_sheet.md"
@@ -63,9 +66,7 @@ _DIRECTIONS = dict(zip(QUAD_KINDS, ("ipos2t", "ineg2t", "tpos2i", "tneg2i"), str
 
 @dataclass(frozen=True, eq=False)
 class JudgedCampaign:
-    """A campaign, its judgements that count, and the labels of its main question; `unseen` are judgements of
-    people who could not see the item.
-    """
+    """A campaign, its judgements that count and those of an item that was `unseen`, and its labels."""
 
     campaign: Campaign
     judgements: pa.Table
@@ -81,7 +82,7 @@ class JudgedCampaign:
         model: str | None = "one-coin",
         decided: Mapping[tuple[str, str], str] | None = None,
     ) -> "JudgedCampaign":
-        """With labels by a model, if any; raises `InputError` for no answers that count."""
+        """With labels by a model, if any."""
         main = fields_of(campaign)[campaign.form.main]
         labels = None
         if model is not None and main.kind == "one" and campaign.form.name != "quad-authoring":
@@ -100,9 +101,8 @@ class JudgedCampaign:
 
     def facts(self) -> dict[str, Any]:
         """Whose answers they are, as an export says it of itself."""
-        people = len(pc.unique(self.judgements.column("person")))
-        of = {"campaign": self.campaign.digest, "form": self.campaign.form.name, "people": people}
-        return {**of, "answers": len(self.main_answers())}
+        counts = {"people": len(self.judgements["person"].unique()), "answers": len(self.main_answers())}
+        return {"campaign": self.campaign.digest, "form": self.campaign.form.name, **counts}
 
     def main_answers(self) -> list[tuple[str, str, float | None, str]]:
         """(item, person, seconds, answer to the main question) in order."""
@@ -122,9 +122,7 @@ class JudgedCampaign:
 
 
 def exported(judged: JudgedCampaign, *, partly: Partly = "half", people: bool = True) -> dict[str, pa.Table]:
-    """The tables of a campaign by the names of their files; without `people` no column says who answered, nor
-    when.
-    """
+    """The tables of a campaign by file name; without `people` none says who answered, nor when."""
     table = pa.concat_tables([judged.judgements, judged.unseen])
     if not people:
         table = table.drop_columns([name for name in _WHO if name in table.column_names])
@@ -241,10 +239,7 @@ def mean_scores(judged: JudgedCampaign) -> pa.Table:
 
 @dataclass(frozen=True, eq=False)
 class QuestionOutcomes:
-    """The share of right answers to each query: `table` has `id` and a column per direction.
-
-    `tied` of `queries` have no answer that most people gave; `unknown` more have no known right answer.
-    """
+    """The share of right answers to each query; `unknown` queries have no known right answer."""
 
     table: pa.Table
     queries: int
@@ -253,9 +248,7 @@ class QuestionOutcomes:
 
 
 def question_outcomes(judged: JudgedCampaign) -> QuestionOutcomes:
-    """The mean over the answers to each query of `choose`; where there are labels these decide, a tie by
-    their chances.
-    """
+    """The mean over the answers to each query of `choose`, or the label, a tie by its chances."""
     answers_of: dict[str, list[str]] = {}
     for name, _, _, answer in judged.main_answers():
         answers_of.setdefault(name, []).append(answer)
@@ -303,3 +296,47 @@ def authored_rows(judged: JudgedCampaign) -> pa.Table:
         )
     names = ("id", "caption", "negative_caption", "image", "negative_image", "subset", "predicates", "visual")
     return _table(rows, (*names, "author"))
+
+
+def data_sheet(campaign: Campaign, table: pa.Table) -> tuple[str, ...]:
+    """How many people judged what, how often, for what pay and in what time, and by which instructions."""
+    done = Submissions.of(table)
+    title = campaign.recipe.title
+    if not done.counts.any():
+        return (f"Campaign “{title}”: no answers.",)
+    per_item = done.per_item[done.per_item > 0]
+    people = np.unique(done.person[done.counts])
+    who = "one person" if len(people) == 1 else f"{len(people):,} people"
+    lines = [
+        f"Campaign “{title}”: {who} judged {len(per_item):,} items ({campaign.form.summary}), "
+        f"{np.median(per_item):g} per item in the median, {int(done.counts.sum()):,} answers in all."
+    ]
+    pay, hourly = campaign.pay, done.hourly(campaign.pay.per_item)
+    if np.isnan(hourly).all():
+        lines.append(f"Pay was set at {pay.currency} {pay.terms}; no times are known.")
+    else:
+        lines.append(
+            f"Pay came to {pay.currency} {np.nanmedian(hourly):.2f} per hour of work in the median of people "
+            f"(set at {pay.terms}); an item took {np.nanmedian(done.seconds):.1f} s in the median."
+        )
+    if not np.isnan(done.submitted).all():
+        ends = np.nanmin(done.submitted), np.nanmax(done.submitted)
+        first, last = (datetime.fromtimestamp(float(at), UTC).date().isoformat() for at in ends)
+        lines.append(f"Answered on {first}." if first == last else f"Answered from {first} to {last}.")
+    right, golden = (int(counts.sum()) for counts in done.golden_of)
+    if golden:
+        lines.append(
+            f"Of {golden:,} answers to items of known answer {100 * right / golden:.1f} % were right."
+        )
+    for name, file, of in (
+        ("Instructions", INSTRUCTIONS, campaign.instructions_in),
+        ("Consent", CONSENT, campaign.consent_in),
+    ):
+        lines.append(_text(name, of()))
+        lines += [_text(f"{name}, {language}", of(language)) for language in campaign.translations(file)]
+    return tuple(lines)
+
+
+def _text(name: str, text: str) -> str:
+    """A text in one line, with its digest, so that it can be told from a later one."""
+    return f"{name} (digest {digest(text.encode())[:12]}): {' '.join(text.split())}"

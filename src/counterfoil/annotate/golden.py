@@ -1,7 +1,7 @@
 """Golden items, whose right answer is known: how they are drawn, where people meet them, and who is right."""
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -25,28 +25,27 @@ TRUTHS: Mapping[str, tuple[str, str]] = {
 
 
 def is_right(item: WorkItem, answer: Mapping[str, Any]) -> bool | None:
-    """Whether every field named in `golden` has one of the values there (of several values all); None without
-    `golden`.
-    """
+    """Whether every golden field has one of its values, of several values all; None of no golden item."""
     if not item.golden:
         return None
-    for name, allowed in item.golden.items():
-        value = answer.get(name)
-        if isinstance(value, list):
-            if set(value) != set(allowed):
-                return False
-        elif value not in allowed:
-            return False
-    return True
+    return all(
+        set(value) == set(allowed) if isinstance(value := answer.get(name), list) else value in allowed
+        for name, allowed in item.golden.items()
+    )
+
+
+def grouped(names: Iterable[str]) -> dict[str, list[int]]:
+    """The places of each name, in order of first appearance."""
+    groups: dict[str, list[int]] = {}
+    for at, name in enumerate(names):
+        groups.setdefault(name, []).append(at)
+    return groups
 
 
 def by_right_answer(items: Iterable[WorkItem]) -> list[list[int]]:
     """The places of items of known answer, those with the same right answer together."""
-    groups: dict[str, list[int]] = defaultdict(list)
-    for at, item in enumerate(items):
-        right = {name: sorted(values) for name, values in item.golden.items()}
-        groups[json.dumps(right, sort_keys=True)].append(at)
-    return list(groups.values())
+    right = ({name: sorted(values) for name, values in item.golden.items()} for item in items)
+    return list(grouped(json.dumps(answer, sort_keys=True) for answer in right).values())
 
 
 def is_golden_place(seed: int, person: str, place: int, share: float) -> bool:
@@ -108,20 +107,18 @@ def drawn_golden(
     pictures: Pictures,
     rng: np.random.Generator,
 ) -> tuple[WorkItem, ...]:
-    """`n` true pairs of the gallery, and `n` random ones that are neither right nor `proposed` (ECCV Caption
-    3.2), of the images and captions that are asked about; fewer where there are no more.
+    """At most `n` true pairs of the images and captions that are asked about, and `n` random ones that are
+    neither right nor `proposed` (ECCV Caption 3.2).
     """
     # A server reads this module too, and draws nothing.
     from counterfoil.evaluation.judged_pairs import right_pairs
 
     if form.name not in ("match", "yes-no"):
-        raise InputError(
-            "golden items are drawn for pairs", given=form.name, allowed="match, yes-no; else give a table"
-        )
+        allowed_forms = "match, yes-no; else give a table"
+        raise InputError("golden items are drawn for pairs", given=form.name, allowed=allowed_forms)
     used = [{pair[side] for pair in proposed} for side in (0, 1)]
     images = [image.id for image in gallery.images if image.id in used[0]]
     captions = [caption.id for caption in gallery.captions if caption.id in used[1]]
-    # (image, caption) ids that are right in either direction.
     true: set[tuple[str, str]] = set()
     everything = [image.id for image in gallery.images], [caption.id for caption in gallery.captions]
     for way in DIRECTIONS:

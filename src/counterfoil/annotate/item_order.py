@@ -1,11 +1,7 @@
-"""The order in which people see items, blocks of items, and the options of a question; pure and seeded.
+"""The order in which people see items, blocks of items, and the options of a question; pure and seeded."""
 
-Items of one instance would give each other away, so that a block holds at most one of them. Kinds of items
-are spread evenly, in blocks as in a queue.
-"""
-
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Int
@@ -13,7 +9,7 @@ from numpy import ndarray
 
 from counterfoil.annotate.campaign import CampaignRecipe
 from counterfoil.annotate.forms.base import FormField, WorkItem
-from counterfoil.annotate.golden import add_golden
+from counterfoil.annotate.golden import add_golden, grouped
 from counterfoil.errors import InputError
 from counterfoil.stats.bootstrap import random_numbers
 
@@ -22,9 +18,8 @@ _EXCHANGES = 4
 
 
 def shown_order(seed: int, person: str, item: str, field: FormField) -> tuple[int, ...]:
-    """The order of a field's options for a person: shuffled where the form says so, the last ones last.
-
-    It follows from the arguments alone, so that an answer by shown places needs no order from the browser.
+    """The order of a field's options for a person; it follows from the arguments, so that a browser sends
+    places alone.
     """
     n = len(field.options)
     if not field.shuffled:
@@ -38,8 +33,7 @@ def work_order(items: Sequence[WorkItem], recipe: CampaignRecipe) -> Int[ndarray
     """The rank of each item in the queue, from 0: random, with kinds spread evenly over the queue."""
     rng = random_numbers(recipe.seed, "queue")
     places = np.empty(len(items))
-    kinds = _grouped(item.kind for item in items)
-    for members in kinds.values():
+    for members in grouped(item.kind for item in items).values():
         # The n items of a kind are in n stretches of the queue, one in each.
         places[rng.permutation(members)] = (np.arange(len(members)) + rng.random(len(members))) / len(members)
     ranks = np.empty(len(items), dtype=np.int64)
@@ -58,7 +52,7 @@ def plan_blocks(items: Sequence[WorkItem], recipe: CampaignRecipe) -> tuple[tupl
     size = recipe.per_person - recipe.golden_per_block
     copies = recipe.overlap // recipe.people_per_block
     n_blocks = -(-len(work) * copies // size)
-    groups = _grouped(items[at].apart for at in work)
+    groups = grouped(items[at].apart for at in work)
     name, largest = max(groups.items(), key=lambda group: len(group[1]))
     needed = len(largest) * copies
     if needed > n_blocks:
@@ -84,14 +78,6 @@ def plan_blocks(items: Sequence[WorkItem], recipe: CampaignRecipe) -> tuple[tupl
     return tuple(map(tuple, done))
 
 
-def _grouped(names: Iterable[str]) -> dict[str, list[int]]:
-    """The places of each name."""
-    groups: dict[str, list[int]] = defaultdict(list)
-    for at, name in enumerate(names):
-        groups[name].append(at)
-    return dict(groups)
-
-
 def _dealt(
     items: Sequence[WorkItem],
     work: Sequence[int],
@@ -100,9 +86,7 @@ def _dealt(
     n_blocks: int,
     rng: np.random.Generator,
 ) -> list[list[int]]:
-    """Deal answers to blocks in turn, instance by instance, so that no block gets an instance twice and kinds
-    go round.
-    """
+    """Deal answers to blocks in turn; no block gets an instance twice, and kinds go round."""
     from scipy.optimize import linear_sum_assignment
 
     kinds = {kind: at for at, kind in enumerate(sorted({items[at].kind for at in work}))}
@@ -139,7 +123,6 @@ class _Plan:
         return one not in self.apart[second] and two not in self.apart[first]
 
     def swap(self, first: int, i: int, second: int, j: int) -> None:
-        """Let items i and j of two blocks change places."""
         one, two = self.blocks[first], self.blocks[second]
         one[i], two[j] = two[j], one[i]
         for block, came, left in ((first, one[i], two[j]), (second, two[j], one[i])):

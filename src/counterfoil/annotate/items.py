@@ -23,12 +23,12 @@ import pyarrow as pa
 
 from counterfoil.annotate.campaign import CampaignRecipe
 from counterfoil.annotate.forms.base import ROLES, FormField, Role, WorkForm, WorkItem
+from counterfoil.annotate.golden import grouped
 from counterfoil.annotate.item_order import plan_blocks
 from counterfoil.annotate.pictures import Pictures
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.readers.own import named
-from counterfoil.benchmarks.readers.rows import Photos
-from counterfoil.benchmarks.records import BytesSource, Image, Source
+from counterfoil.benchmarks.records import BytesSource, Image, Photos, Source
 from counterfoil.benchmarks.tables import DataTable, labels, shown
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import parse_json
@@ -70,10 +70,8 @@ def items_of_table(
     place = folder or (Path(source.source).parent if Path(source.source).is_file() else None)
     cells = {name: _column(table, name, kind) for name, kind in form.columns.items()}
     pick = _finder(table, place, known, pictures)
-    texts = {
-        name: (labels(table, name) if name in table else ("",) * len(table))
-        for name in ("id", "role", "instance", "kind", "truth")
-    }
+    names = "id", "role", "instance", "kind", "truth"
+    texts = {name: (labels(table, name) if name in table else ("",) * len(table)) for name in names}
     items = []
     for row in range(len(table)):
         item_cells: dict[str, Any] = {name: cells[name][row] for name in form.columns}
@@ -85,14 +83,9 @@ def items_of_table(
         its = texts["role"][row] or role
         if its not in ROLES:
             raise DataError("no such role", where=table.where(row, "role"), given=its, allowed=ROLES)
-        item = WorkItem(
-            texts["id"][row] or (str(row) if its == "work" else f"{its}-{row}"),
-            item_cells,
-            its,
-            instance=texts["instance"][row],
-            kind=texts["kind"][row],
-            truth=texts["truth"][row],
-        )
+        name = texts["id"][row] or (str(row) if its == "work" else f"{its}-{row}")
+        more: Any = {key: texts[key][row] for key in ("instance", "kind", "truth")}
+        item = WorkItem(name, item_cells, its, **more)
         items.append(_with_answers(item, form, table, row, cells["images"][row] if "images" in cells else ()))
     return CampaignItems(tuple(items), source_rows(items, groups, source))
 
@@ -134,7 +127,7 @@ def _column(table: DataTable, name: str, kind: str) -> Sequence[Any]:
 def _finder(
     table: DataTable, folder: Path | None, known: Benchmark | None, pictures: Pictures
 ) -> Callable[[int, str, Any], str]:
-    """What finds the image of a cell and says its name in the campaign."""
+    """A function that adds the image of a cell and returns its name in the campaign."""
     photos = Photos(folder, Path(table.source).parent)
     by_id = {} if known is None else {image.id: image for image in known.images}
 
@@ -147,13 +140,9 @@ def _finder(
         if isinstance(data, bytes) and data:
             source = BytesSource(data, "the image")
         if source is None:
-            raise DataError(
-                "no such image",
-                where=where,
-                given=shown(value),
-                hint="name the folder of images with --images"
-                + ("" if known is None else ", or the benchmark that they are of with --benchmark"),
-            )
+            hint = "name the folder of images with --images"
+            hint += "" if known is None else ", or the benchmark that they are of with --benchmark"
+            raise DataError("no such image", where=where, given=shown(value), hint=hint)
         return pictures.add(Image(str(value)[:200], source), where=where)
 
     return pick
@@ -161,7 +150,7 @@ def _finder(
 
 def _of_pool(table: DataTable, known: Benchmark | None) -> tuple[DataTable, list[list[int]]]:
     """A row per pair of a pool, whichever direction it was proposed in, with the caption's words."""
-    groups = _groups(table, "pair")
+    groups = grouped(labels(table, "pair"))
     first = [rows[0] for rows in groups.values()]
     words: Sequence[str | None]
     if "text" in table:
@@ -170,11 +159,9 @@ def _of_pool(table: DataTable, known: Benchmark | None) -> tuple[DataTable, list
         texts = {caption.id: caption.text for caption in known.captions}
         words = [texts.get(caption) or "" for caption in labels(table, "caption")]
     else:
-        raise DataError(
-            "captions are named by their ids and have no words",
-            where=table.source,
-            hint="name the benchmark that they are of with --benchmark",
-        )
+        what = "captions are named by their ids and have no words"
+        hint = "name the benchmark that they are of with --benchmark"
+        raise DataError(what, where=table.source, hint=hint)
     cells: dict[str, Sequence[Any]] = {"image": labels(table, "image"), "caption": words}
     cells |= {name: table[name] for name in ("golden", "role", "instance", "kind", "truth") if name in table}
     columns: dict[str, Sequence[Any]] = {"id": list(groups)}
@@ -182,25 +169,13 @@ def _of_pool(table: DataTable, known: Benchmark | None) -> tuple[DataTable, list
     return DataTable(columns, table.source, table.kind), list(groups.values())
 
 
-def _groups(table: DataTable, column: str) -> dict[str, list[int]]:
-    """The rows of each label of a column, in order of first appearance."""
-    groups: dict[str, list[int]] = {}
-    for row, name in enumerate(labels(table, column)):
-        groups.setdefault(name, []).append(row)
-    return groups
-
-
 def _of_candidates(table: DataTable) -> tuple[DataTable, list[list[int]]]:
     """A row per row of a build, with all its candidates."""
     pair = next((pair for pair in _CANDIDATES if set(pair) <= set(table.columns)), None)
     if pair is None:
-        raise DataError(
-            "candidates without images",
-            where=table.source,
-            given=", ".join(table.columns),
-            allowed=" or ".join(f"{image} and {caption}" for image, caption in _CANDIDATES),
-        )
-    groups = _groups(table, "of")
+        given, allowed = ", ".join(table.columns), " or ".join(map(" and ".join, _CANDIDATES))
+        raise DataError("candidates without images", where=table.source, given=given, allowed=allowed)
+    groups = grouped(labels(table, "of"))
     columns: dict[str, Sequence[Any]] = {
         "id": list(groups),
         "caption": [table[pair[1]][rows[0]] for rows in groups.values()],
@@ -272,13 +247,8 @@ def _values(
     options = [_named(field, text, images) for text in given]
     odd = next((text for text, values in zip(given, options, strict=True) if len(values) != 1), None)
     if odd is not None:
-        raise DataError(
-            wrong,
-            where=where,
-            given=odd,
-            allowed=field.values,
-            hint="places count from 0" if field.exchangeable and "0" in field.values else None,
-        )
+        hint = "places count from 0" if field.exchangeable and "0" in field.values else None
+        raise DataError(wrong, where=where, given=odd, allowed=field.values, hint=hint)
     return [value for (value,) in options]
 
 
@@ -289,21 +259,18 @@ def check_items(items: Sequence[WorkItem], recipe: CampaignRecipe) -> None:
         raise InputError("a campaign needs items to work on", given="none")
     wanted: list[tuple[str, int, Role, str]] = [("onboarding", recipe.onboarding, "onboarding", "onboarding")]
     if recipe.design == "blocks":
-        work = recipe.per_person - recipe.golden_per_block
-        wanted += [
-            ("per_person", work, "work", "work in a block"),
-            ("golden_per_block", recipe.golden_per_block, "golden", "golden in a block"),
-        ]
+        golden = recipe.golden_per_block
+        wanted.append(("per_person", recipe.per_person - golden, "work", "work in a block"))
+        wanted.append(("golden_per_block", golden, "golden", "golden in a block"))
     elif recipe.golden_share or recipe.golden_misses:
         wanted.append(("golden_share", max(1, recipe.golden_misses), "golden", "golden"))
     for key, needed, role, words in wanted:
         if count[role] < needed:
-            raise InputError(
+            what, hint = (
                 f"fewer items than the design needs ({words})",
-                where=f"key '{key}'",
-                given=f"{count[role]:,} that one person can judge",
-                allowed=f"{needed:,} or more",
-                hint="give more items, or a smaller number",
+                "give more items, or a smaller number",
             )
+            given, allowed = f"{count[role]:,} that one person can judge", f"{needed:,} or more"
+            raise InputError(what, where=f"key '{key}'", given=given, allowed=allowed, hint=hint)
     if recipe.design == "blocks":
         plan_blocks(items, recipe)

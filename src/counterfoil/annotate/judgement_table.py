@@ -8,9 +8,6 @@
     seconds   how long the item took, the same for all of its questions; null where it is not known
     golden    of a golden item (one whose answer is known) whether it was answered right; null for all others
 
-What is said of time, pay and golden items reads `Submissions`, one row per item and person, since an item has
-a row per question and each repeats how long the whole of it took.
-
 An item is answered by a person once per question. Further columns are kept and not looked at. In CSV a null
 is an empty cell.
 """
@@ -34,17 +31,9 @@ from counterfoil.inputs.files import parse_json
 from counterfoil.store import csv_text, write_csv, write_parquet
 
 #: The columns that every table of judgements has.
-SCHEMA = pa.schema(
-    [
-        pa.field("item", pa.string(), nullable=False),
-        pa.field("person", pa.string(), nullable=False),
-        pa.field("question", pa.string(), nullable=False),
-        pa.field("answer", pa.string(), nullable=False),
-        pa.field("seconds", pa.float64()),
-        pa.field("golden", pa.bool_()),
-    ]
-)
 _KEY = ["item", "person", "question"]
+_TEXTS = [pa.field(name, pa.string(), nullable=False) for name in (*_KEY, "answer")]
+SCHEMA = pa.schema([*_TEXTS, pa.field("seconds", pa.float64()), pa.field("golden", pa.bool_())])
 _CHECKS = Schema(
     {
         **{name: ColumnSchema("text") for name in (*_KEY, "answer")},
@@ -64,10 +53,7 @@ def judgement_rows(rows: Sequence[dict[str, Any]], *, where: object) -> pa.Table
 
 
 def check_judgement_table(table: pa.Table, *, where: object) -> pa.Table:
-    """The table with its columns of the types above, those six first; `seconds` and `golden` may be missing.
-
-    Raises `DataError` for a cell that is empty or out of range, and an answer given twice.
-    """
+    """The checked table with columns of the types above; `seconds` and `golden` may be missing."""
     for name in ("seconds", "golden"):
         if name not in table.column_names:
             table = table.append_column(SCHEMA.field(name), pa.nulls(len(table), SCHEMA.field(name).type))
@@ -82,14 +68,11 @@ def check_judgement_table(table: pa.Table, *, where: object) -> pa.Table:
             hint = "leave rows without an answer out" if name == "answer" else None
             raise DataError("empty", where=f"{where}, column '{name}', row {row + 1}", hint=hint)
     seen = set()
-    for row, key in enumerate(zip(*(table.column(name).to_pylist() for name in _KEY), strict=True)):
+    for row, key in enumerate(zip(*(table.column(name).to_pylist() for name in _KEY), strict=True), 1):
         if key in seen:
-            item, person, question = key
-            raise DataError(
-                f"answered before: item {item}, person {person}, question {question}",
-                where=f"{where}, row {row + 1}",
-                hint="keep one answer of each person to each question of an item",
-            )
+            what = "answered before: item {}, person {}, question {}".format(*key)
+            hint = "keep one answer of each person to each question of an item"
+            raise DataError(what, where=f"{where}, row {row}", hint=hint)
         seen.add(key)
     return table.select([*SCHEMA.names, *(name for name in table.column_names if name not in SCHEMA.names)])
 
@@ -128,13 +111,12 @@ def read_judgement_table(path: str | Path) -> pa.Table:
 def check_table_kind(path: Path) -> None:
     """Raise `InputError` where a table of judgements cannot be written under this name."""
     if path.suffix.lower() not in (".csv", ".parquet"):
-        raise InputError(
-            "unknown kind of table", where=path, given=path.suffix or "(no suffix)", allowed=".csv, .parquet"
-        )
+        given = path.suffix or "(no suffix)"
+        raise InputError("unknown kind of table", where=path, given=given, allowed=".csv, .parquet")
 
 
 def write_judgement_table(path: str | Path, table: pa.Table) -> None:
-    """Write the table in one piece, as CSV or Parquet by the suffix; raises `InputError` for another one."""
+    """Write the table in one piece, as CSV or Parquet by the suffix."""
     path = Path(path)
     check_table_kind(path)
     table = check_judgement_table(table, where=path)
@@ -157,12 +139,8 @@ def answer_value(cell: str, answer: str, *, where: object = "the table of judgem
     parts = parse_json(cell, where=where, finite=True)
     inner = str if answer == "many" else dict
     if not isinstance(parts, list) or not all(isinstance(part, inner) for part in parts):
-        raise DataError(
-            "not an answer to this question",
-            where=where,
-            given=cell,
-            allowed='a JSON list of options, such as ["colour"]' if answer == "many" else "a list of spans",
-        )
+        allowed = 'a JSON list of options, such as ["colour"]' if answer == "many" else "a list of spans"
+        raise DataError("not an answer to this question", where=where, given=cell, allowed=allowed)
     return parts
 
 
@@ -170,9 +148,8 @@ def answer_value(cell: str, answer: str, *, where: object = "the table of judgem
 class Submissions:
     """One row per item that a person answered, in the order of the table.
 
-    `item` and `person` are places in `items` and `people`; `seconds` and `submitted` (since the epoch) are
-    NaN where not known. `right` is 1 or 0 of golden items and -1 of others; `counts` is whether the answer
-    goes into labels.
+    `item` and `person` are places in `items` and `people`; `right` is 1 or 0 of golden items and -1 of
+    others; `counts` is whether the answer goes into labels. What is not known is NaN.
     """
 
     items: tuple[str, ...]
@@ -234,11 +211,8 @@ class Submissions:
     @cached_property
     def median_seconds(self) -> NDArray[np.float64]:
         """The median time per item of each person; NaN of those of whom no time is known."""
-        timed = ~np.isnan(self.seconds)
-        person, seconds = self.person[timed], self.seconds[timed]
-        ends = np.cumsum(np.bincount(person, minlength=len(self.people)))[:-1]
-        # Without people there is one part all the same.
-        parts = np.split(seconds[np.argsort(person, kind="stable")], ends)[: len(self.people)]
+        known = ~np.isnan(self.seconds)
+        parts = [self.seconds[known & (self.person == at)] for at in range(len(self.people))]
         return np.array([np.median(part) if len(part) else np.nan for part in parts], dtype=np.float64)
 
     def hourly(self, pay_per_item: float) -> NDArray[np.float64]:

@@ -15,9 +15,9 @@ from counterfoil.annotate.judgement_table import encoded
 from counterfoil.benchmarks.judgements import gain_of
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.stats.dawid_skene import dawid_skene
+from counterfoil.stats.intervals import wilson
 from counterfoil.stats.label_models import TIE, LabelModel, Labels, majority_vote
 from counterfoil.stats.pooled_one_coin import pooled_one_coin
-from counterfoil.stats.proportions import wilson
 
 #: How answers become labels, the default first: one accuracy per person needs the fewest answers of each, and
 #: pooled over people its chances hold with two answers per item.
@@ -82,15 +82,9 @@ def given_labels(rows: pa.Table, field: FormField) -> tuple[tuple[str, ...], Lab
     names, item = encoded(rows.column("item"))
     _, person = encoded(rows.column("person"))
     place = {value: at for at, value in enumerate(field.values)}
-    given = Labels.of(
-        item,
-        person,
-        np.array([place[word] for word in rows.column("answer").to_pylist()], dtype=np.int64),
-        n_classes=len(field.values),
-        n_items=len(names),
-        alike=np.array(field.alike(names), dtype=np.int64),
-    )
-    return names, given
+    answer = np.array([place[word] for word in rows.column("answer").to_pylist()], dtype=np.int64)
+    alike, sizes = np.array(field.alike(names), dtype=np.int64), (len(field.values), len(names))
+    return names, Labels.of(item, person, answer, n_classes=sizes[0], n_items=sizes[1], alike=alike)
 
 
 def item_labels(
@@ -100,11 +94,9 @@ def item_labels(
     model: str = "one-coin",
     decided: Mapping[tuple[str, str], str] | None = None,
 ) -> ItemLabels:
-    """The labels of a question from a table of judgements; what was `decided` by (item, question) takes the
-    model's place.
+    """The labels of a question from a table of judgements, or what was `decided` by (item, question).
 
-    Where no item has two answers the model is "majority". Raises `UnknownNameError` for another model,
-    `InputError` for a question that is not answered by one option, and no answers.
+    Where no item has two answers the model is "majority": nothing tells how good people are.
     """
     if model not in MODELS:
         raise UnknownNameError("model of labels", model, MODELS)
@@ -120,7 +112,6 @@ def item_labels(
         raise InputError("an answer that is no option", where=where, given=odd, allowed=field.values)
     names, given = given_labels(rows, field)
     if given.votes.sum(axis=1).max() < 2:
-        # Without an item of two answers nothing tells how good people are, and a model would make it up.
         model = "majority"
     estimate = MODELS[model](given)
     posterior, labels = estimate.posterior.copy(), estimate.labels.copy()
@@ -130,24 +121,15 @@ def item_labels(
         if choice in field.values:
             by_hand[at], labels[at] = True, field.values.index(choice)
             posterior[at] = np.arange(len(field.values)) == labels[at]
-    return ItemLabels(
-        field.name,
-        model,
-        names,
-        field.values,
-        posterior,
-        given.votes.astype(np.int64),
-        tuple("" if at < 0 else field.values[at] for at in labels.tolist()),
-        by_hand,
-        given.n_people,
-    )
+    named, votes = tuple("" if at < 0 else field.values[at] for at in labels.tolist()), given.votes
+    counts = posterior, votes.astype(np.int64), named, by_hand, given.n_people
+    return ItemLabels(field.name, model, names, field.values, *counts)
 
 
 def merged_gains(labels: ItemLabels, partly: Partly = "half") -> NDArray[np.float64]:
     """(items,) the gain of each item's label, in [0, 1]; NaN where no label is likeliest.
 
-    "Partially YES" is what `partly` says: ECCV Caption counts it as positive, with half the gain where gains
-    are graded (sections 3.2 and E).
+    ECCV Caption counts "Partially YES" as half the gain (sections 3.2 and E).
     """
     known = {value: gain_of(value) for value in labels.values}
     odd = next((value for value, gain in known.items() if gain is None), None)
@@ -159,8 +141,8 @@ def merged_gains(labels: ItemLabels, partly: Partly = "half") -> NDArray[np.floa
 
 @dataclass(frozen=True)
 class LabelOutcome:
-    """The share of labels that are right (a tie by the chance of a coin) with a 95 % interval (Wilson), and
-    the mean chance that the model gives its labels, NaN of the majority.
+    """The share of right labels (a tie by the chance of a coin), its 95 % Wilson interval, and the mean
+    chance that the model gives its labels, NaN of the majority.
     """
 
     model: str
@@ -172,7 +154,7 @@ class LabelOutcome:
 
     @property
     def calibrated(self) -> bool | None:
-        """Whether what the model promises is within the interval of what is right; None without promise."""
+        """Whether the promised share is within the interval of what is right; None without promise."""
         return None if np.isnan(self.promised) else self.low <= self.promised <= self.high
 
 

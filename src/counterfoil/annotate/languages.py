@@ -21,7 +21,7 @@ def package_text(*names: str) -> str:
 
 @cache
 def phrases_of(language: str) -> Mapping[str, str]:
-    """The phrases of forms and notices in a language by what they are in English; none of any other one."""
+    """The phrases of forms and notices in a language, by what they are in English."""
     if language not in LANGUAGES[1:]:
         return {}
     phrases: dict[str, str] = json.loads(package_text("phrases", f"{language}.json"))
@@ -49,7 +49,7 @@ def in_language(name: str, language: str) -> str:
 
 
 def language_for(accepted: str, offered: tuple[str, ...]) -> str:
-    """The language of the page: of the campaign's that it has words in, the one that the browser wants most.
+    """The language of the page: of those of the campaign, the one that the browser wants most.
 
     >>> language_for("fr-CA,fr;q=0.9,en;q=0.8", ("en", "fr")), language_for("fr", ("de-AT",))
     ('fr', 'de')

@@ -1,7 +1,6 @@
-"""Who takes part, by which token, and with whose consent.
+"""Who takes part, by which token, and with whose consent; all functions work within a transaction.
 
-The id of a worker is hashed with the campaign's salt before it reaches the database, so that neither the
-database nor an export says who took part. All functions work within a transaction.
+The id of a worker is hashed with the campaign's salt before it reaches the database.
 """
 
 import hashlib
@@ -81,9 +80,8 @@ def enter(
 ) -> Entered:
     """Let a person in: a new one, or the same one again with a new token.
 
-    `browser` is a secret that only one browser has: whom a platform sends comes again with the one that came
-    first, since anybody can type an id. An open link without a worker makes a new person each time. Where
-    people do blocks, one who comes with another assignment wants another block.
+    Anybody can type a platform's id, so such a person comes again with the secret of the first `browser`. An
+    open link makes a new person each time. In blocks, who comes with another assignment wants another block.
     """
     _check(campaign, worker, platform, parameters)
     if platform == "open" and not worker:
@@ -95,30 +93,21 @@ def enter(
     language = next((offered for offered in languages if offered.lower() in given), usual)
     # Neither the worker's id, by whatever name a platform gives it, nor the code is kept.
     stored = {name: value for name, value in sorted(parameters.items()) if value != worker and name != "code"}
-    text = json.dumps(stored)
-    token = secrets.token_urlsafe(32)
+    text, token, hashed = json.dumps(stored), secrets.token_urlsafe(32), token_hash(browser)
     row = connection.execute(sa.select(people).where(people.c.id == id)).first()
     if row is None:
-        values = {
-            "platform": platform,
-            "language": language,
-            "parameters": text,
-            "browser": token_hash(browser),
-        }
+        values = {"platform": platform, "language": language, "parameters": text, "browser": hashed}
         connection.execute(sa.insert(people).values(id=id, state="consent", entered=now, **values))
         log_event(connection, now, "entered", id)
     elif platform not in ("link", "open"):
-        first_browser = row.browser or token_hash(browser)
-        if not hmac.compare_digest(first_browser, token_hash(browser)):
-            raise OtherBrowserError(
-                "you began this study in another browser or on another device",
-                hint="go on there, or ask the researcher to let you in here",
-            )
+        first_browser = row.browser or hashed
+        if not hmac.compare_digest(first_browser, hashed):
+            what = "you began this study in another browser or on another device"
+            raise OtherBrowserError(what, hint="go on there, or ask the researcher to let you in here")
         set_person(connection, id, browser=first_browser)
     if row is not None and row.state != "withdrawn" and text != row.parameters:
-        another = row.finished is not None and campaign.recipe.design == "blocks"
         changed: dict[str, Any] = {"parameters": text}
-        if another:
+        if row.finished is not None and campaign.recipe.design == "blocks":
             state = "work" if row.state == "ended" else row.state
             changed |= {"wanted": people.c.wanted + 1, "finished": None, "state": state}
         set_person(connection, id, **changed)
@@ -131,9 +120,7 @@ def enter(
 
 
 def person_of(connection: sa.Connection, token: str) -> Person | None:
-    """The person whose token it is; only hashes are compared, so that times say nothing about tokens that are
-    near.
-    """
+    """The person whose token it is; only hashes are compared, so that times say nothing about near ones."""
     row = connection.execute(BY_TOKEN, {"token_hash": token_hash(token)}).first()
     return None if row is None else Person(*row)
 

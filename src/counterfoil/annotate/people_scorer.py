@@ -6,8 +6,7 @@
                                   (Winoground section 4.3)
     match, rating                 a score per pair, the mean gain or the mean rating
 
-The answers are those in a campaign's folder and its database, or in a table of judgements whose campaign is
-named. Questions that no one was asked are left out of the measurement.
+Questions that no one was asked are left out of the measurement.
 """
 
 import re
@@ -23,10 +22,10 @@ from counterfoil.annotate.judgement_table import read_judgement_table
 from counterfoil.benchmarks.tables import DataTable
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import check_key
+from counterfoil.inputs.files import digest_value
 from counterfoil.models.base import DEFAULT, Options, reject_unused_options
 from counterfoil.models.precomputed import PrecomputedTable, from_table
 from counterfoil.models.settings import PeopleSettings, settings_of
-from counterfoil.store import digest_value
 
 #: Rows that are one pair of a quad or one candidate of a choice carry the question's id in front of these.
 _SLOT = re.compile(r"_(c[01]_i[01]|s\d+)$")
@@ -38,11 +37,8 @@ def load(argument: str, options: Options = DEFAULT) -> PrecomputedTable:
     reject_unused_options(where, options, "settings", "whole_rows", "unanswered")
     settings, path = settings_of(PeopleSettings, options.settings, where=where), Path(argument)
     if (path / ABOUT).is_file():
-        raise InputError(
-            "an export is no campaign",
-            where=where,
-            hint=f"name the campaign's folder, or people:{path}/judgements.csv with --set campaign=DIR",
-        )
+        hint = f"name the campaign's folder, or people:{path}/judgements.csv with --set campaign=DIR"
+        raise InputError("an export is no campaign", where=where, hint=hint)
     for key in options.settings:
         check_key(key, ("model", "campaign" if path.is_file() else "database"), where=where)
     facts, columns = _judged(path, settings, where)
@@ -71,17 +67,17 @@ def _described(facts: Mapping[str, Any], model: str) -> str:
 
 def _judged(path: Path, settings: PeopleSettings, where: str) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     """Facts about the answers of a campaign or a table of judgements, and outcomes or scores by column."""
-    from counterfoil.annotate.adjudication import decided_answers
     from counterfoil.annotate.answers import judgement_table
     from counterfoil.annotate.database import existing_database
+    from counterfoil.annotate.review import decided_answers
 
     decided, of_table = {}, path.is_file()
     if of_table and not settings.campaign:
-        raise InputError(
+        what, hint = (
             "whose questions a table answers is not known",
-            where=where,
-            hint="name the campaign with --set campaign=DIR",
+            "name the campaign with --set campaign=DIR",
         )
+        raise InputError(what, where=where, hint=hint)
     campaign = open_campaign(Path(settings.campaign) if of_table else path)
     if campaign.form.name not in ("choose", *WORTH):
         what, allowed = "people's answers to this form score no questions", ("choose", *WORTH)
@@ -102,12 +98,10 @@ def _judged(path: Path, settings: PeopleSettings, where: str) -> tuple[dict[str,
     if campaign.form.name == "choose":
         outcomes = question_outcomes(judged)
         if not outcomes.queries:
-            raise DataError(
-                "no right answer is known, so people's answers score nothing",
-                where=campaign.folder,
-                hint="give a column 'truth' to the table that a campaign is made from; 'annotate export' "
-                "writes judgements and labels without",
-            )
+            what = "no right answer is known, so people's answers score nothing"
+            hint = "give a column 'truth' to the table that a campaign is made from; 'annotate export' "
+            hint += "writes judgements and labels without"
+            raise DataError(what, where=campaign.folder, hint=hint)
         facts |= {"queries": outcomes.queries, "tied": outcomes.tied}
         table = outcomes.table.drop_null()
     else:
@@ -123,13 +117,10 @@ def _whole_questions(columns: Mapping[str, list[Any]], where: str) -> dict[str, 
     most = max(counts.values())
     needed = 4 if any(slot and slot[1].startswith("c") for slot in slots) else 2
     if most < needed:
-        raise InputError(
-            "no question is complete yet",
-            where=where,
-            given=f"answers about {len(counts):,} questions, to {most} of the pairs of one at most",
-            allowed=f"{needed} or more",
-            hint="let more people answer: nobody is asked about two pairs of one question",
-        )
+        given = f"answers about {len(counts):,} questions, to {most} of the pairs of one at most"
+        hint = "let more people answer: nobody is asked about two pairs of one question"
+        what, allowed = "no question is complete yet", f"{needed} or more"
+        raise InputError(what, where=where, given=given, allowed=allowed, hint=hint)
     whole = [counts[question] == most for question in questions]
     return {
         name: [cell for cell, is_whole in zip(cells, whole, strict=True) if is_whole]

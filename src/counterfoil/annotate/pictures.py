@@ -16,7 +16,7 @@ import PIL.ImageOps
 
 from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.errors import DataError, MissingExtraError
-from counterfoil.store import digest
+from counterfoil.inputs.files import digest
 
 #: How hard PNG is compressed: a third of the time of the usual 6, for files that are 4 % larger.
 _LEVEL = 3
@@ -26,16 +26,13 @@ FIGURES = "figures"
 
 @dataclass(eq=False)
 class Pictures(Mapping[str, bytes]):
-    """The images that were added, by name: a digest of the pixels and an ending.
-
-    Images are read to name them and again to give them out, so that a campaign needs the memory of one image.
-    """
+    """The images that were added, by a digest of their pixels; one is in memory at a time."""
 
     _images: dict[str, Image] = field(default_factory=dict)
     _named: dict[tuple[Path, object], str] = field(default_factory=dict)
 
     def add(self, image: Image, *, where: str = "") -> str:
-        """The name of an image in the campaign; raises `DataError` for one that cannot be read."""
+        """The name of an image in the campaign."""
         key = (image.source.path, image.crop) if isinstance(image.source, FileSource) else None
         if key is not None and key in self._named:
             return self._named[key]
@@ -71,7 +68,7 @@ def as_png(picture: PIL.Image.Image) -> bytes:
 
 
 def upright(image: Image) -> PIL.Image.Image:
-    """The picture as browsers show it: turned as its file says, of which nothing is left afterwards."""
+    """The picture as browsers show it: turned as its file says."""
     picture = image.decode()
     # A crop is of the pixels as they are stored.
     return picture if image.crop is not None else PIL.ImageOps.exif_transpose(picture)
@@ -102,10 +99,9 @@ def figures_in(markdown: str) -> tuple[str, ...]:
     >>> figures_in("![a](cat.jpg) and ![b](figs/dog%201.png), ![c](https://example.org/x.png)")
     ('cat.jpg', 'figs/dog 1.png')
     """
-    named = (
-        unquote(str(token.attrGet("src"))) for token in inner(tokens_of(markdown)[1]) if token.type == "image"
-    )
-    return tuple(dict.fromkeys(name for name in named if ":" not in name and not name.startswith("//")))
+    images = (token for token in inner(tokens_of(markdown)[1]) if token.type == "image")
+    named = dict.fromkeys(unquote(str(image.attrGet("src"))) for image in images)
+    return tuple(name for name in named if ":" not in name and not name.startswith("//"))
 
 
 def read_figure(folder: Path, name: str, *, where: object) -> bytes:

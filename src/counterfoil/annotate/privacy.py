@@ -1,21 +1,16 @@
-"""Withdrawal asked of the researcher, and the end of the time for which answers are kept.
-
-What identifies no person stays when answers are deleted: items, decisions, what happened when, and with
-`keep_labels` the labels and the data sheet.
-"""
+"""Withdrawal asked of the researcher, and the end of the time for which answers are kept."""
 
 from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc
 
-from counterfoil.annotate.adjudication import decided_answers
 from counterfoil.annotate.answering import set_running, withdraw
 from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.campaign import ITEMS, SOURCE, Campaign, items_table
-from counterfoil.annotate.data_sheet import data_sheet
 from counterfoil.annotate.database import Database
-from counterfoil.annotate.export import ABOUT, DATA_SHEET, JudgedCampaign
+from counterfoil.annotate.export import ABOUT, DATA_SHEET, JudgedCampaign, data_sheet
 from counterfoil.annotate.participants import person_by_id
+from counterfoil.annotate.review import decided_answers
 from counterfoil.annotate.status import kept_too_long
 from counterfoil.annotate.tables import (
     ROUND,
@@ -38,8 +33,8 @@ KEPT = "kept_labels.csv"
 
 @dataclass(frozen=True)
 class Deletion:
-    """How many people and answers were deleted, how many `labels` are kept, and how many `single` ones were
-    left out, since one person alone had answered the item.
+    """People and answers that were deleted, `labels` that are kept, and `single` ones, of one answer, that
+    are not.
     """
 
     people: int
@@ -60,20 +55,18 @@ def withdraw_person(db: Database, campaign: Campaign, person: str, now: float, *
 
 
 def delete_people(db: Database, campaign: Campaign, now: float, *, early: bool = False) -> Deletion:
-    """Delete all answers and all people, and stop the campaign.
+    """Delete all answers, all people, the export and the authors of items, and stop the campaign.
 
-    The export in the campaign's folder and the authors of its items go, too. What SQLite has deleted is
-    overwritten in its file; PostgreSQL's tables are written anew, while its log is the server's. Raises
-    `InputError` where answers may still be kept, unless `early`.
+    What SQLite has deleted is overwritten in its file; PostgreSQL's tables are written anew, while its log is
+    the server's. Items, decisions, and with `keep_labels` the labels and the data sheet stay.
     """
     until = campaign.recipe.keep_until
     if not early and not kept_too_long(until, now):
-        raise InputError(
-            "answers are not to be deleted yet" if until else "no date after which answers are to be deleted",
-            where=f"{campaign.folder}, key 'keep_until'",
-            given=until or None,
-            hint="delete them all the same with --now",
+        what = (
+            "answers are not to be deleted yet" if until else "no date after which answers are to be deleted"
         )
+        where, hint = f"{campaign.folder}, key 'keep_until'", "delete them all the same with --now"
+        raise InputError(what, where=where, given=until or None, hint=hint)
     set_running(db, "stopped", now)
     labelled = single = 0
     # Where there are no answers, what an earlier deletion left stays.

@@ -1,7 +1,6 @@
-"""Quality of people's work: who shows a sign of careless answers, in plain sentences with the evidence.
+"""Who shows a sign of careless answers (`counterfoil.stats.inattention`), in sentences with the evidence.
 
-The signs are those of `counterfoil.stats.inattention`, adjusted over all people and signs, so that the chance
-that any careful person is flagged is about `LEVEL`. They suggest what to do and decide nothing.
+Signs are adjusted over all people and signs. They suggest what to do and decide nothing.
 """
 
 from collections import Counter
@@ -41,9 +40,7 @@ class CarelessReason:
 
 @dataclass(frozen=True)
 class PersonQuality:
-    """What was found about a person's answers; `not_visible` counts items that they could not see, not among
-    `items`.
-    """
+    """What was found about a person's answers; items that they could not see are not among `items`."""
 
     person: str
     items: int
@@ -59,21 +56,18 @@ class PersonQuality:
         return "look" if signs else "approve"
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as JSON values."""
         return {**asdict(self), "suggestion": self.suggestion}
 
 
 def people_quality(table: pa.Table, campaign: Campaign | None = None) -> tuple[PersonQuality, ...]:
     """Everyone in a table of judgements, in the order of their first answer.
 
-    Straight lines are looked for in what was shown first, second, ... where a campaign shuffles options, else
-    in values. Answers that are no single options are only looked at for speed and golden items.
+    Straight lines are looked for in places where a campaign shuffles options, else in values.
     """
     field = None if campaign is None else fields_of(campaign).get(campaign.form.main)
     if "role" in table.column_names:
-        table = table.filter(
-            pc.is_in(pc.fill_null(table.column("role"), "work"), pa.array(["work", "golden"]))
-        )
+        role = pc.fill_null(table.column("role"), "work")
+        table = table.filter(pc.is_in(role, pa.array(["work", "golden"])))
     unseen = pc.equal(table.column("answer"), NOT_VISIBLE)
     blind = Counter(table.filter(unseen).column("person").to_pylist())
     table = table.filter(pc.invert(unseen))
@@ -118,11 +112,7 @@ def people_quality(table: pa.Table, campaign: Campaign | None = None) -> tuple[P
 def _known(
     item: NDArray[np.int64], answer: NDArray[np.int64], right: NDArray[np.int8], n_classes: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The right answer of golden items, and the answers with every right one equal to it.
-
-    Of an item several answers can be right, and what is right can depend on further questions; a wrong answer
-    never has the code of the right one.
-    """
+    """The right answer of golden items, and the answers with every right one equal to it, no wrong one."""
     n_items = int(item.max()) + 1
     hit, missed = right == 1, right == 0
     votes, wrong = np.zeros((2, n_items, n_classes), dtype=np.int64)
@@ -157,7 +147,7 @@ def _places(
 
 
 def _replaced(signs: CarelessSigns, names: Sequence[str], by: CarelessSigns | None) -> CarelessSigns:
-    """The signs with some of them as in another analysis, or without them; adjusted anew together."""
+    """The signs with some of them as in another analysis, or without, adjusted anew together."""
     at = [SIGNS.index(name) for name in names]
     p, value = signs.p.copy(), signs.value.copy()
     p[:, at], value[:, at] = (np.nan, np.nan) if by is None else (by.p[:, at], by.value[:, at])

@@ -1,17 +1,24 @@
-"""Review of people's work: approved or rejected by a researcher, with a reason, as events that stay.
+"""Decisions of a researcher about people's work, as events that stay, and about items that people dispute.
 
 The answers of a rejected person leave the labels, and their items are open to others again (ECCV Caption,
-appendix B.1: rejected work is done anew).
+appendix B.1: rejected work is done anew). Decisions about items stand beside the answers.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from counterfoil.annotate.assignment import invalidate
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
+from counterfoil.annotate.forms.base import FormField
+from counterfoil.annotate.labels import given_labels, of_question
 from counterfoil.annotate.participants import person_id
 from counterfoil.annotate.platforms.prolific import (
     PROLIFIC,
@@ -20,12 +27,13 @@ from counterfoil.annotate.platforms.prolific import (
     Rejection,
     reconcile,
 )
-from counterfoil.annotate.tables import events, log_event, people, sa, set_person
+from counterfoil.annotate.tables import adjudications, events, log_event, people, sa, set_person
 from counterfoil.errors import InputError
+from counterfoil.stats.pooled_one_coin import pooled_one_coin
 
 Decision = Literal["approved", "rejected"]
 DECISIONS: tuple[Decision, ...] = ("approved", "rejected")
-#: Characters of a reason, at most.
+#: Characters of a reason or a note, at most.
 _LONGEST = 2_000
 #: Shown of a person's id, which is unique in a campaign of any size.
 SHORT_ID = 10
@@ -33,7 +41,7 @@ SHORT_ID = 10
 
 @dataclass(frozen=True)
 class Review:
-    """A decision about a person's work: what, why, by whom and when (seconds since the epoch)."""
+    """A decision about a person's work, `at` in seconds since the epoch."""
 
     person: str
     platform: str
@@ -75,9 +83,7 @@ def person_like(db: Database, given: str) -> str:
 
 
 def approve(db: Database, chosen: Sequence[str], *, by: str, now: float, reason: str = "") -> int:
-    """Approve the work of these people; returns how many were not approved before. Approves none where one is
-    at work.
-    """
+    """Approve the work of these people, of none where one is at work; how many were not approved before."""
     with db.writing() as connection:
         done = 0
         for person in chosen:
@@ -86,7 +92,8 @@ def approve(db: Database, chosen: Sequence[str], *, by: str, now: float, reason:
                 where = f"person {person[:SHORT_ID]}"
                 raise InputError("is not done yet", where=where, given=row.state, hint="approve later")
             if _latest(connection, person) != "approved":
-                _note(connection, person, "approved", now, reason=reason, category="", by=by)
+                detail = json.dumps({"reason": reason, "category": "", "by": by}, ensure_ascii=False)
+                log_event(connection, now, "approved", person, detail)
                 done += 1
     return done
 
@@ -94,11 +101,7 @@ def approve(db: Database, chosen: Sequence[str], *, by: str, now: float, reason:
 def reject(
     db: Database, campaign: Campaign, person: str, *, reason: str, category: str = "", by: str, now: float
 ) -> int:
-    """Reject the work of a person: their answers are set aside and their items are open again; returns how
-    many answers.
-
-    Raises `InputError` for a person decided before, and a reason that the person's platform would not take.
-    """
+    """Set the answers of a person aside, whose items are open again; how many answers."""
     reason = " ".join(reason.split())
     with db.writing() as connection:
         platform = _known(connection, person).platform
@@ -114,7 +117,8 @@ def reject(
             Rejection(person[:SHORT_ID], reason, category)
         aside = invalidate(connection, campaign, person)
         set_person(connection, person, state="disqualified")
-        _note(connection, person, "rejected", now, reason=reason, category=category, by=by)
+        detail = {"reason": reason, "category": category, "by": by}
+        log_event(connection, now, "rejected", person, json.dumps(detail, ensure_ascii=False))
     return aside
 
 
@@ -131,36 +135,113 @@ def _latest(connection: sa.Connection, person: str) -> str | None:
     return connection.execute(latest).scalar()
 
 
-def _note(connection: sa.Connection, person: str, decision: Decision, now: float, **detail: str) -> None:
-    log_event(connection, now, decision, person, json.dumps(detail, ensure_ascii=False))
-
-
 def reconciled(db: Database, campaign: Campaign, submissions: Iterable[ProlificSubmission]) -> Reconciled:
     """Submissions of the study beside those who entered the campaign from Prolific."""
     came = people.c.platform == PROLIFIC, people.c.state != "withdrawn"
     with db.reading() as connection:
         rows = connection.execute(sa.select(people.c.id, people.c.finished).where(*came)).all()
-    return reconcile(
-        tuple(submissions),
-        {id: finished is not None for id, finished in rows},
-        lambda worker: person_id(campaign, PROLIFIC, worker),
-        {
-            person: (review.reason, review.category)
-            for person, review in reviews(db).items()
-            if review.decision == "rejected"
-        },
-    )
+    rejected = {who: (of.reason, of.category) for who, of in reviews(db).items() if of.decision == "rejected"}
+    done = {id: finished is not None for id, finished in rows}
+    return reconcile(tuple(submissions), done, lambda worker: person_id(campaign, PROLIFIC, worker), rejected)
 
 
 def give_back(db: Database, campaign: Campaign, free: Iterable[str], now: float) -> int:
-    """Let others do what these people left, whose answers no longer count, since they are not paid for; how
-    many answers.
-    """
-    answers = 0
+    """Let others do what these people left, whose unpaid answers no longer count; how many answers."""
+    aside = 0
     with db.writing() as connection:
         for person in free:
-            aside = invalidate(connection, campaign, person)
-            if aside:
-                log_event(connection, now, "place given back", person, f"{aside} answers set aside")
-            answers += aside
-    return answers
+            if n := invalidate(connection, campaign, person):
+                log_event(connection, now, "place given back", person, f"{n} answers set aside")
+            aside += n
+    return aside
+
+
+@dataclass(frozen=True)
+class AdjudicatedAnswer:
+    """A researcher's decision about a question of an item: the value of an option, by whom, when, and why."""
+
+    item: str
+    question: str
+    answer: str
+    note: str
+    by: str
+    at: float
+
+
+@dataclass(frozen=True)
+class DisputedItem:
+    """An item that people disagree on: votes by option, the posterior of each, and its entropy in bits."""
+
+    item: str
+    kind: str
+    votes: Mapping[str, int]
+    posterior: Mapping[str, float]
+    entropy: float
+    decided: AdjudicatedAnswer | None = None
+
+
+def disputed_items(
+    table: pa.Table, field: FormField, decided: Mapping[tuple[str, str], AdjudicatedAnswer] | None = None
+) -> tuple[DisputedItem, ...]:
+    """Items with different answers, most undecided first by the one-coin model, decided ones last."""
+    rows, values = of_question(table, field), field.values
+    if field.kind != "one" or len(values) < 2:
+        return ()
+    rows = rows.filter(pc.is_in(rows.column("answer"), pa.array(values, pa.string())))
+    if not len(rows):
+        return ()
+    names, given = given_labels(rows, field)
+    posterior = pooled_one_coin(given).posterior
+    # Sorted, so that the order of options moves no last digit.
+    chances = np.sort(posterior, axis=1)
+    logs = np.log2(chances, out=np.zeros_like(chances), where=chances > 0)
+    entropy = np.minimum(-(chances * logs).sum(axis=1), math.log2(len(values)))
+    split = (given.votes > 0).sum(axis=1) > 1
+    done = decided or {}
+    places = sorted(
+        np.flatnonzero(split).tolist(),
+        key=lambda at: ((names[at], field.name) in done, -round(float(entropy[at]), 9), names[at]),
+    )
+    kinds = {row["item"]: row.get("kind") for row in rows.to_pylist()}
+    disputes = []
+    for at in places:
+        votes = {value: n for value, n in zip(values, given.votes[at].astype(int).tolist(), strict=True) if n}
+        likely = dict(zip(values, posterior[at].tolist(), strict=True))
+        about = names[at], kinds[names[at]] or "", votes, likely, float(entropy[at])
+        disputes.append(DisputedItem(*about, done.get((names[at], field.name))))
+    return tuple(disputes)
+
+
+def adjudicated(db: Database, campaign: Campaign) -> dict[tuple[str, str], AdjudicatedAnswer]:
+    """Every decision, by item and question."""
+    with db.reading() as connection:
+        rows = connection.execute(sa.select(adjudications).order_by(adjudications.c.decided)).all()
+    decisions = (AdjudicatedAnswer(campaign.items[place].id, *decision) for place, *decision in rows)
+    return {(decision.item, decision.question): decision for decision in decisions}
+
+
+def decided_answers(db: Database, campaign: Campaign) -> dict[tuple[str, str], str]:
+    """The answer of every decision, by item and question."""
+    return {key: decision.answer for key, decision in adjudicated(db, campaign).items()}
+
+
+def adjudicate(
+    db: Database, campaign: Campaign, item: str, answer: str, *, by: str, now: float, note: str = ""
+) -> AdjudicatedAnswer:
+    """Decide an item: the value of an option of the form's main question; it replaces an earlier decision."""
+    place, question = campaign.places.get(item), campaign.form.main
+    if place is None:
+        raise InputError("no such item in this campaign", given=item)
+    field = next(f for f in campaign.form.page(campaign.items[place]).fields if f.name == question)
+    if field.kind != "one":
+        raise InputError("is not answered by one option", where=f"question '{question}'", given=field.kind)
+    if answer not in field.values:
+        where = f"item '{item}', question '{question}'"
+        raise InputError("no such option", where=where, given=answer, allowed=field.values)
+    note = " ".join(note.split())[:_LONGEST]
+    key = (adjudications.c.item == place) & (adjudications.c.question == question)
+    with db.writing() as connection:
+        connection.execute(sa.delete(adjudications).where(key))
+        row = {"item": place, "question": question, "answer": answer, "note": note, "by": by, "decided": now}
+        connection.execute(sa.insert(adjudications).values(row))
+    return AdjudicatedAnswer(item, question, answer, note, by, now)

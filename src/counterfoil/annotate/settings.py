@@ -1,7 +1,4 @@
-"""Settings of a campaign: how it is run, field by field, as `campaign.toml` has it, and what it pays.
-
-Pay is per hour or per item, of which each is told as the other, and has a least that is allowed.
-"""
+"""Settings of a campaign, as `campaign.toml` has them, and what it pays."""
 
 import json
 from collections.abc import Mapping
@@ -140,9 +137,7 @@ def _refuse(name: str, value: object, allowed: str) -> None:
 
 @dataclass(frozen=True)
 class Pay:
-    """What an item pays, and what that is per hour of a person who takes `seconds` for each; `least` is what
-    `limited_by` (a platform, or the recipe) allows, 0 where there is none.
-    """
+    """What an item pays, and per hour at `seconds` for each; `least` is what `limited_by` allows, or 0."""
 
     per_item: float
     per_hour: float
@@ -153,7 +148,7 @@ class Pay:
     limited_by: str = ""
 
     def sentence_in(self, language: str = "") -> str:
-        """What people are told, in a language of `languages.LANGUAGES`; in English by default.
+        """What people are told, in a language.
 
         >>> Pay(0.05, 45.0, True, "USD", 4.0).sentence_in()
         'You are paid USD 0.05 for each item; at 4 seconds for each that is USD 45.00 per hour.'
@@ -167,7 +162,7 @@ class Pay:
 
     @property
     def terms(self) -> str:
-        """What was set, in few words: "0.05 per item" or "12.00 per hour"."""
+        """What was set: "0.05 per item" or "12.00 per hour"."""
         return f"{self._price} per item" if self.by_item else f"{self.per_hour:.2f} per hour"
 
     @property
@@ -176,7 +171,7 @@ class Pay:
         return f"{self.per_item:.4f}".rstrip("0").ljust(len(f"{self.per_item:.2f}"), "0")
 
     def below_least(self, effective: float | None) -> str:
-        """A warning where pay per hour is below the least: as measured, else as set; else empty.
+        """A warning where pay per hour, as measured, else as set, is below the least; else empty.
 
         >>> Pay(0.01, 9.0, True, "USD", 4.0, 8.0, "prolific").below_least(6.5)
         'pay per hour is USD 6.50 in the median, below the least that prolific allows, 8.00'
@@ -204,8 +199,7 @@ def pay_of(recipe: CampaignRecipe, form: WorkForm) -> Pay:
     by_item = recipe.pay_per_item > 0
     per_item = recipe.pay_per_item if by_item else recipe.pay_per_hour * form.seconds / 3600
     per_hour = 3600 * per_item / form.seconds if by_item else recipe.pay_per_hour
-    entry = PLATFORMS.get(recipe.entry)
     least, limited_by = recipe.least_pay, "the recipe"
-    if not least and entry is not None:
+    if not least and (entry := PLATFORMS.get(recipe.entry)) is not None:
         least, limited_by = dict(entry.least_pay).get(recipe.currency, 0.0), recipe.entry
     return Pay(per_item, per_hour, by_item, recipe.currency, form.seconds, least, limited_by)

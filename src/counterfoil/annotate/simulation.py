@@ -1,7 +1,5 @@
-"""Simulated people of known accuracy, speed and habits, and a whole campaign run by them.
-
-They come in, agree, pass the test or fail it, take items and answer them, through the functions that the
-server calls. The campaign's own database is never touched.
+"""Simulated people of known accuracy, speed and habits, and a whole campaign run by them in a copy of its
+database, through the functions that the server calls.
 """
 
 import heapq
@@ -29,8 +27,9 @@ from counterfoil.annotate.pictures import FIGURES
 from counterfoil.annotate.tables import people as people_table
 from counterfoil.annotate.tables import sa
 from counterfoil.errors import InputError
+from counterfoil.inputs.files import digest
 from counterfoil.stats.bootstrap import random_numbers
-from counterfoil.store import begin, digest, end, write_text, writing
+from counterfoil.store import begin, end, write_text, writing
 
 #: Answer times spread as a gamma of this shape: the standard deviation is half the mean.
 _SHAPE = 4.0
@@ -61,15 +60,12 @@ class SimulatedPerson:
 #: Kinds of people, their seconds in units of those that the form expects. Careless people answer at random,
 #: bots too, but in no time; adversarial people know the answer and give another.
 KINDS: Mapping[str, SimulatedPerson] = {
-    person.kind: person
-    for person in (
-        SimulatedPerson("able", "able", accuracy=0.95),
-        SimulatedPerson("hasty", "hasty", accuracy=0.8, seconds=0.4),
-        SimulatedPerson("one-sided", "one-sided", accuracy=0.9, first=0.5, seconds=0.7),
-        SimulatedPerson("careless", "careless", guesses=1.0, seconds=0.3),
-        SimulatedPerson("adversarial", "adversarial", accuracy=0.05),
-        SimulatedPerson("bot", "bot", first=1.0, seconds=0.05, even=True),
-    )
+    "able": SimulatedPerson("able"),
+    "hasty": SimulatedPerson("hasty", "hasty", accuracy=0.8, seconds=0.4),
+    "one-sided": SimulatedPerson("one-sided", "one-sided", accuracy=0.9, first=0.5, seconds=0.7),
+    "careless": SimulatedPerson("careless", "careless", guesses=1.0, seconds=0.3),
+    "adversarial": SimulatedPerson("adversarial", "adversarial", accuracy=0.05),
+    "bot": SimulatedPerson("bot", "bot", first=1.0, seconds=0.05, even=True),
 }
 
 
@@ -102,10 +98,9 @@ def right_answer(form: WorkForm, item: WorkItem) -> str:
 def respond(
     person: SimulatedPerson, form: WorkForm, item: WorkItem, page: WorkPage, rng: np.random.Generator
 ) -> tuple[dict[str, Any], float]:
-    """A person's answer to a page as a browser sends it, options by their place on the page, and its seconds.
+    """A person's answer to a page as a browser sends it, and its seconds.
 
-    Where the right answer is not known, or the form's own check refuses what a habit gives, the person takes
-    any option.
+    Where the form's own check refuses what a habit gives, the person takes any option.
     """
     answering = person
     for _ in range(_ATTEMPTS):
@@ -118,9 +113,8 @@ def respond(
         else:
             mean = person.seconds
             return raw, mean if person.even else float(rng.gamma(_SHAPE, mean / _SHAPE))
-    raise InputError(
-        "simulated people cannot answer this form", where=f"item '{item.id}'", given=str(refused)
-    )
+    what = "simulated people cannot answer this form"
+    raise InputError(what, where=f"item '{item.id}'", given=str(refused))
 
 
 def _fill(
@@ -167,9 +161,7 @@ def _option(person: SimulatedPerson, truth: str, field: FormField, rng: np.rando
 
 @dataclass(eq=False)
 class CampaignClient:
-    """How simulated people reach a campaign, named by the ids of the judgement table: by the functions that
-    the server calls.
-    """
+    """How simulated people reach a campaign: by the functions that the server calls."""
 
     campaign: Campaign
     db: Database
@@ -200,7 +192,6 @@ class CampaignClient:
 
 #: The most seconds between two arrivals on average; who found nothing looks again after so many, so often.
 _ARRIVAL, _LOOK_AGAIN, _LOOKS = 30.0, 300.0, 20
-
 #: Before the title of a campaign whose answers are a simulation's.
 SIMULATED = "Simulated"
 #: How far it is: answers so far, and those that are wanted.
@@ -209,8 +200,8 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """What came of a simulated campaign: all answers, right answers (`drawn` where items have none), people
-    by id, how each ended, and the seconds from the first arrival to the last answer.
+    """What came of a simulated campaign; `drawn` right answers are of items without one, `seconds` from the
+    first arrival to the last answer.
     """
 
     judgements: pa.Table
@@ -236,10 +227,8 @@ def simulate(
     progress: Progress | None = None,
     keep: Path | None = None,
 ) -> Simulation:
-    """Run a campaign by simulated people until no more work is to be had or all of them are done.
-
-    With `keep` that folder becomes a copy of the campaign's with all that was answered. Equal seeds give
-    equal answers.
+    """Run a campaign by simulated people, with equal answers for equal seeds; `keep` becomes a copy of its
+    folder with all that was answered.
     """
     campaign, drawn = with_truth(campaign, seed)
     with scratch_database(campaign, keep) as db:
@@ -279,9 +268,7 @@ def with_truth(campaign: Campaign, seed: int) -> tuple[Campaign, int]:
 
 @contextmanager
 def scratch_database(campaign: Campaign, keep: Path | None = None) -> Iterator[Database]:
-    """A database that does not wait for the disk and is gone afterwards; with `keep` a copy of the campaign
-    holds it.
-    """
+    """A database that is gone afterwards; with `keep` a copy of the campaign holds it."""
     with tempfile.TemporaryDirectory(prefix="counterfoil-") as folder:
         path = Path(folder) / DATABASE
         db = open_database(campaign, f"sqlite:///{path}", durable=False)
@@ -309,8 +296,8 @@ def scratch_database(campaign: Campaign, keep: Path | None = None) -> Iterator[D
 def _let_work(
     client: CampaignClient, people: Sequence[SimulatedPerson], seed: int, progress: Progress | None
 ) -> tuple[list[str], float]:
-    """Let all people come, and move in the order of time, until none has anything to do; their ids, and the
-    seconds from the first arrival to the last answer.
+    """Let all people come and move in the order of time until none has anything to do; their ids, and the
+    seconds that it took.
     """
     campaign, n, wanted = client.campaign, len(people), counts(client.db).wanted
     # All are there before half of the work is done, and kinds of people come in no order.
@@ -322,7 +309,7 @@ def _let_work(
     last, answers = 0.0, 0
 
     def moves_of(person: SimulatedPerson, id: str, link: str, now: float) -> Iterator[float]:
-        """What a person does from their arrival on: each time it goes on it is the time that it gave last."""
+        """What a person does: each time it goes on it is the time that it gave last."""
         nonlocal last, answers
         rng = random_numbers(seed, "person", person.name)
         client.enter(link, now)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from counterfoil.annotate.adjudication import DisputedItem, adjudicated, disputed_items
 from counterfoil.annotate.agreement import CampaignAgreement, campaign_agreement, counted, fields_of
 from counterfoil.annotate.answering import running
 from counterfoil.annotate.answers import Counts, counts, judgement_table
@@ -17,7 +16,7 @@ from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.judgement_table import Submissions
 from counterfoil.annotate.quality import PersonQuality, people_quality
-from counterfoil.annotate.review import Review, reviews
+from counterfoil.annotate.review import DisputedItem, Review, adjudicated, disputed_items, reviews
 from counterfoil.annotate.tables import people, sa
 
 #: The present pace is that of this long, in seconds: the shortest in which there are answers.
@@ -26,7 +25,7 @@ _PACES = (3600.0, 24 * 3600.0, 7 * 24 * 3600.0)
 
 @dataclass(frozen=True)
 class PersonProgress:
-    """A person: id, state, the decision about their work ("" for none), what they did and in what time."""
+    """A person's id and state, the decision about their work ("" for none), and their figures."""
 
     person: str
     state: str
@@ -108,33 +107,17 @@ def campaign_status(
     paid = np.array([person.pay for person in persons if person.pay is not None])
     pay, median = campaign.pay, float(np.median(paid)) if len(paid) else None
     ends = now + 3600 * far.wanted / pace if pace and far.wanted else None
-    return CampaignStatus(
-        recipe.title,
-        recipe.form,
-        recipe.design,
-        state,
-        dict(Counter(person.state for person in entered)),
-        far.items,
-        far.complete,
-        far.answers,
-        far.wanted,
-        most - far.complete_answers if recipe.design == "adaptive" else None,
-        pace,
-        ends,
-        float(np.median(times)) if len(times) else None,
-        int((done.right == 1).sum()),
-        int((done.right >= 0).sum()),
-        median,
-        float(paid.min()) if len(paid) else None,
-        pay.per_hour,
-        pay.per_item if pay.by_item else None,
-        pay.below_least(median),
-        recipe.currency,
-        database,
-        recipe.keep_until,
-        kept_too_long(recipe.keep_until, now),
-        tuple(persons),
-    )
+    names = ("title", "form", "design", "currency", "keep_until")
+    about: dict[str, Any] = {name: getattr(recipe, name) for name in names}
+    about |= {"state": state, "database": database, "overdue": kept_too_long(recipe.keep_until, now)}
+    about |= {"items": far.items, "finished": far.complete, "answers": far.answers, "needed": far.wanted}
+    about["saved"] = most - far.complete_answers if recipe.design == "adaptive" else None
+    about |= {"pace": pace, "ends": ends, "seconds": float(np.median(times)) if len(times) else None}
+    about |= {"golden_right": int((done.right == 1).sum()), "golden": int((done.right >= 0).sum())}
+    about |= {"pay": median, "pay_least": float(paid.min()) if len(paid) else None, "pay_aim": pay.per_hour}
+    about |= {"pay_item": pay.per_item if pay.by_item else None, "pay_warning": pay.below_least(median)}
+    by_state = dict(Counter(person.state for person in entered))
+    return CampaignStatus(people=by_state, persons=tuple(persons), **about)
 
 
 @dataclass(frozen=True)
@@ -152,15 +135,11 @@ class CampaignOverview:
 def read_overview(db: Database, campaign: Campaign, *, now: float, draws: int) -> CampaignOverview:
     """The overview at `now`; `draws` are the reweightings behind intervals of agreement."""
     table = judgement_table(db, campaign, everything=True)
-    decisions = reviews(db)
     status = read_status(db, campaign, now=now, table=table)
-    counted_rows = table.filter(table.column("counted"))
-    fields = fields_of(campaign)
-    main = fields.get(campaign.form.main)
-    agreement = campaign_agreement(counted_rows, fields, draws=draws) if len(counted(counted_rows)) else None
-    quality = people_quality(table, campaign)
-    disputes = disputed_items(counted_rows, main, adjudicated(db, campaign)) if main is not None else ()
-    return CampaignOverview(now, status, agreement, quality, decisions, disputes)
+    rows, fields = table.filter(table.column("counted")), fields_of(campaign)
+    agreement = campaign_agreement(rows, fields, draws=draws) if len(counted(rows)) else None
+    disputes = disputed_items(rows, fields[campaign.form.main], adjudicated(db, campaign))
+    return CampaignOverview(now, status, agreement, people_quality(table, campaign), reviews(db), disputes)
 
 
 def read_status(
@@ -169,15 +148,9 @@ def read_status(
     """The status alone; `table` are all judgements, where they were read before."""
     url: Any = db.engine.url
     name = url.database.rpartition("/")[2] if db.is_sqlite else url.render_as_string(hide_password=True)
-    return campaign_status(
-        campaign,
-        judgement_table(db, campaign, everything=True) if table is None else table,
-        workers(db, reviews(db)),
-        counts(db),
-        now=now,
-        state=running(db),
-        database=name,
-    )
+    table = judgement_table(db, campaign, everything=True) if table is None else table
+    at: Any = {"now": now, "state": running(db), "database": name}
+    return campaign_status(campaign, table, workers(db, reviews(db)), counts(db), **at)
 
 
 def workers(db: Database, decisions: dict[str, Review]) -> tuple[PersonProgress, ...]:
@@ -219,15 +192,13 @@ def facts_of(status: CampaignStatus) -> Mapping[str, str]:
         facts["Golden items"] = f"{wrong:,} of {status.golden:,} answered wrong"
     facts["Database"] = status.database
     if status.keep_until:
-        over = (
-            ", which has passed: delete them with counterfoil annotate delete-after" if status.overdue else ""
-        )
-        facts["Answers kept until"] = f"{status.keep_until}{over}"
+        over = ", which has passed: delete them with counterfoil annotate delete-after"
+        facts["Answers kept until"] = status.keep_until + (over if status.overdue else "")
     return facts
 
 
 def kept_too_long(keep_until: str, now: float) -> bool:
-    """Whether the date up to which answers may be kept has passed, in UTC; never where there is none.
+    """Whether the date up to which answers may be kept has passed, in UTC.
 
     >>> kept_too_long("1970-01-02", 86_400.0), kept_too_long("1970-01-02", 172_800.0), kept_too_long("", 1e12)
     (False, True, False)

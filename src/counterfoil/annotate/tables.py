@@ -1,8 +1,4 @@
-"""Tables of a campaign's database.
-
-What must never happen is refused by the database itself: an item with more answers and leases than are
-wanted, a person with two items of an instance, two answers of a person to an item.
-"""
+"""Tables of a campaign's database, which refuse too many answers of an item, and two of a person."""
 
 from typing import Any
 
@@ -108,12 +104,11 @@ leases = sa.Table(
     *_of_kind(sa.Text, "state"),
     sa.UniqueConstraint("person", "instance", "attempt", name="leases_apart"),
 )
-for _name, _columns, _where in (
-    ("leases_open", ("person", "place"), sa.text("state <> 'answered'")),
-    ("leases_live", ("expires",), sa.text("state = 'live'")),
+for _name, _columns, _state in (
+    ("leases_open", (leases.c.person, leases.c.place), "state <> 'answered'"),
+    ("leases_live", (leases.c.expires,), "state = 'live'"),
 ):
-    _indexed = [leases.c[column] for column in _columns]
-    sa.Index(_name, *_indexed, sqlite_where=_where, postgresql_where=_where)
+    sa.Index(_name, *_columns, sqlite_where=sa.text(_state), postgresql_where=sa.text(_state))
 
 #: `counted` is false of answers that were set aside: their person was disqualified, or their block returned.
 answers = sa.Table(
@@ -164,7 +159,6 @@ def meta_value(connection: sa.Connection, key: str) -> str:
 
 
 def set_meta_value(connection: sa.Connection, key: str, value: str) -> None:
-    """Let `meta` hold a value under a key."""
     if not connection.execute(sa.update(meta).where(meta.c.key == key).values(value=value)).rowcount:
         connection.execute(sa.insert(meta).values(key=key, value=value))
 
@@ -178,5 +172,4 @@ def set_person(connection: sa.Connection, person: str, *where: Any, **values: An
 def log_event(
     connection: sa.Connection, now: float, kind: str, person: str | None = None, detail: str = ""
 ) -> None:
-    """Note what happened."""
     connection.execute(sa.insert(events).values(at=now, kind=kind, person=person, detail=detail))

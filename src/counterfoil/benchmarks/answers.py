@@ -16,7 +16,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms.base import NO_CANDIDATE
 from counterfoil.benchmarks.tables import LARGEST
 from counterfoil.errors import ScoreError
-from counterfoil.storage import is_distant, located
+from counterfoil.inputs.files import is_distant, located
 
 
 class Answered:
@@ -53,7 +53,7 @@ class Scores(Answered):
     """
 
     values: NDArray[np.float64]
-    #: Their origin, where the engine made them (`counterfoil.engine.deduplicate`): scorer, machine, versions.
+    #: Their origin, where the engine made them (`counterfoil.engine.plan`): scorer, machine, versions.
     made: Mapping[str, Any] = field(default_factory=dict, repr=False)
     #: The questions of which some score is NaN, since a model refused; None where none can be.
     unanswered: NDArray[np.bool_] | None = None

@@ -17,16 +17,15 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from counterfoil.benchmarks import forms
-from counterfoil.benchmarks.forms.registry import FormName
+from counterfoil.benchmarks.forms.base import FormName
 from counterfoil.benchmarks.forms.release import ReleaseColumn, ReleaseTable
 from counterfoil.benchmarks.records import Caption, Image, caption_key, image_key
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.arrays import plain_array
-from counterfoil.inputs.files import check_model, parse_toml
+from counterfoil.inputs.files import check_model, digest, digest_value, parse_toml
 from counterfoil.inputs.options import Option, checked
 from counterfoil.registry import Registry
 from counterfoil.stats.dependence import Sharing
-from counterfoil.store import digest, digest_value
 
 if TYPE_CHECKING:
     from counterfoil.benchmarks.forms import Choice, Gallery, Paraphrase, Preference, Quad, Rated, Statement

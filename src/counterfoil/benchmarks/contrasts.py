@@ -15,7 +15,7 @@ from numpy import ndarray
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.records import words
 from counterfoil.errors import DataError
-from counterfoil.store import digest
+from counterfoil.inputs.files import digest
 
 #: Parts that clusters are dealt into.
 FOLDS = 10

@@ -27,8 +27,8 @@ from counterfoil import __version__
 from counterfoil.claims import claimed
 from counterfoil.errors import DataError, InputError, StorageError, UnknownNameError
 from counterfoil.inputs.fields import secret
-from counterfoil.inputs.files import read_bytes, regular
-from counterfoil.store import check_writable, sha256_file, storage_error, write_text
+from counterfoil.inputs.files import read_bytes, regular, sha256_file
+from counterfoil.store import check_writable, storage_error, write_text
 
 #: Where the files of each kind of repository are served from; `--mirror` puts another address in its place.
 HOSTS = {"github": "https://raw.githubusercontent.com", "hub": "https://huggingface.co"}

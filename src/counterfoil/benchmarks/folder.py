@@ -29,27 +29,25 @@ import pyarrow as pa
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import FORMS
-from counterfoil.benchmarks.forms.registry import FormName
-from counterfoil.benchmarks.forms.tables import ITEM_FILES, TABLES, Facts, Positive
+from counterfoil.benchmarks.forms.base import Facts, FormName
+from counterfoil.benchmarks.forms.tables import ITEM_FILES, TABLES, Positive
 from counterfoil.benchmarks.image_files import image_path
 from counterfoil.benchmarks.records import Caption, FileSource, Image
 from counterfoil.benchmarks.video_frames import Sampling
 from counterfoil.benchmarks.videos import FEATURES, VIDEOS, FrameFeatures, FrameFolder, FrameStack, Video
 from counterfoil.errors import DataError, InputError, StorageError
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
-from counterfoil.inputs.files import Stored, check_model, read_bytes, read_json, read_model
-from counterfoil.outputs import UNFINISHED, overwriting
-from counterfoil.store import (
-    begin,
-    begun,
+from counterfoil.inputs.files import (
+    Stored,
+    check_model,
     digest,
     digest_file,
-    end,
-    storage_error,
-    write_bytes,
-    write_json,
-    write_parquet,
+    read_bytes,
+    read_json,
+    read_model,
 )
+from counterfoil.outputs import UNFINISHED, overwriting
+from counterfoil.store import begin, begun, end, storage_error, write_bytes, write_json, write_parquet
 
 _MAGIC = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"GIF8": ".gif", b"RIFF": ".webp", b"BM": ".bmp"}
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from counterfoil.errors import DataError
-from counterfoil.storage.location import Location, location
+from counterfoil.inputs.files import Location, location
 
 _outside = False
 

@@ -1,30 +1,41 @@
-"""Images and captions: the two kinds of item, both lazy.
+"""Images and captions, the two kinds of item, both lazy; pictures in files, archives, cells of tables.
 
 An item whose content is not at hand has no source (or no text), and a benchmark made of such items can still
 be measured from given scores.
 """
 
+import bisect
 import io
+import itertools
 import posixpath
 import re
+import threading
 import unicodedata
 import warnings
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from typing import Protocol, SupportsIndex, TypeVar, overload, runtime_checkable
+from typing import Any, Protocol, SupportsIndex, TypeVar, overload, runtime_checkable
 
 import numpy as np
 import PIL.Image
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from counterfoil.benchmarks.image_files import image_names, image_path, is_image_folder, is_outside_allowed
 from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npy
-from counterfoil.inputs.files import read_bytes
+from counterfoil.inputs.files import (
+    Location,
+    is_distant,
+    located,
+    location,
+    read_bytes,
+)
 from counterfoil.inputs.pictures import in_rgb, open_picture
-from counterfoil.storage.location import Location, is_distant, located, location
 
 Item = TypeVar("Item")
 
@@ -79,7 +90,7 @@ class Pictured(Source, Protocol):
 
 @dataclass(frozen=True)
 class FileSource:
-    """An image file on disk, or at a distance where the path is of a URL (`counterfoil.storage.location`)."""
+    """An image file on disk, or at a distance where the path is of a URL (`counterfoil.storage`)."""
 
     path: Path
 
@@ -307,3 +318,139 @@ def cropped(picture: PIL.Image.Image, crop: tuple[int, int, int, int], *, where:
         allowed = f"left, top, right, bottom within {picture.width} x {picture.height} pixels"
         raise DataError(what, where=where, given=f"({left}, {top}, {right}, {bottom})", allowed=allowed)
     return picture.crop(crop)
+
+
+@dataclass(frozen=True)
+class Photos:
+    """A folder of image files, each of its folders listed once."""
+
+    folder: Path | None
+    beside: Path | None = None
+    _listed: dict[Path, Mapping[str, bool]] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.folder is not None and not is_image_folder(self.folder):
+            what = "no such image folder"
+            raise DataError(what, where=self.folder, hint="check the path given with --images")
+
+    def source(self, name: str, *, where: object = None) -> FileSource | None:
+        """The file of that name (in a subfolder, or with its whole path), or None where there is none."""
+        folder = self.folder or (self.beside if Path(name).is_absolute() else None)
+        if folder is None:
+            return None
+        path = folder / name
+        if path.parent not in self._listed:
+            self._listed[path.parent] = image_names(path.parent)
+        link = self._listed[path.parent].get(path.name)
+        return None if link is None else FileSource(image_path(name, folder, where=where, link=link))
+
+    def first(self, name: str, suffixes: Sequence[str]) -> FileSource | None:
+        """The file of that name, or of one with another of these endings; None where there is none."""
+        stem = name.rpartition(".")[0] if "." in name.rpartition("/")[2] else name
+        sources = (self.source(path) for path in (name, *(stem + suffix for suffix in suffixes)))
+        return next((source for source in sources if source is not None), None)
+
+    def sources(self, names: Iterable[str]) -> dict[str, FileSource | None]:
+        """A source or None for each distinct name; raises `DataError` where the folder has none of them."""
+        source_of = {name: self.source(name) for name in dict.fromkeys(names)}
+        if self.folder is not None and not any(source_of.values()):
+            what = f"none of the {len(source_of):,} images is in this folder"
+            hint = f"it should hold files like {next(iter(source_of))}"
+            raise DataError(what, where=self.folder, hint=hint)
+        return source_of
+
+
+def image_folder(data: Path | None, images: Path | None) -> Path | None:
+    """The folder the user named, else the folder `images` beside the data where there is one."""
+    if images is not None or data is None:
+        return images
+    beside = (data if data.is_dir() else data.parent) / "images"
+    return beside if beside.is_dir() else None
+
+
+def held_source(cell: Any, where: str) -> Source | str:
+    """The image that a cell holds (bytes, `{"bytes", "path"}`, a picture), or the path that it names."""
+    if isinstance(cell, CellSource):
+        return cell
+    if isinstance(cell, dict):
+        cell = cell["bytes"] if cell.get("bytes") is not None else cell.get("path")
+    if isinstance(cell, bytes) and cell:
+        return BytesSource(cell, where)
+    if isinstance(cell, PIL.Image.Image):
+        return PixelSource(np.asarray(in_rgb(cell)), where)
+    if not isinstance(cell, str) or not cell.strip():
+        raise DataError("no image", where=where, allowed="the path of an image file, or its bytes")
+    return cell
+
+
+def looked_for(folder: Path | None, cell: object) -> str:
+    """Where the image that a cell names was looked for, in words; empty for a cell that holds its bytes."""
+    return f"looked for {located((folder or Path()) / cell)}" if isinstance(cell, str) else ""
+
+
+@dataclass(frozen=True)
+class CellSource:
+    """An image in a cell of a Parquet file, read when asked for."""
+
+    path: Path
+    column: str
+    row: int
+    anywhere: bool = field(default_factory=is_outside_allowed, compare=False, repr=False)
+
+    def read(self) -> bytes:
+        """The bytes in the cell; raises `DataError` where it is empty or the file cannot be read."""
+        try:
+            # A relative path names another file once the working folder changes.
+            file = self.path.resolve()
+            with one_reader:
+                metadata = parquet_file(file, file_age(file)).metadata
+                groups = range(metadata.num_row_groups)
+                ends = list(itertools.accumulate(metadata.row_group(i).num_rows for i in groups))
+                group = bisect.bisect_right(ends, self.row)
+                cells = _row_group(file, file_age(file), self.column, group)
+            cell = cells[self.row - (ends[group - 1] if group else 0)]
+        except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+            what = f"image cannot be read: {error}"
+            raise DataError(what, where=self, hint="is the file cut off?") from None
+        if isinstance(cell, dict):
+            path = cell.get("path")
+            cell = cell.get("bytes")
+            if cell is None and path:
+                beside = self.path.parent
+                return FileSource(image_path(path, beside, where=self, anywhere=self.anywhere)).read()
+        if not isinstance(cell, bytes) or not cell:
+            raise DataError("the cell holds no image", where=self)
+        return cell
+
+    def __str__(self) -> str:
+        return f"{self.path}, row {self.row + 1}, column '{self.column}'"
+
+
+#: Images are read by several threads, and Arrow's Parquet reader crashes the process when two of them use it.
+#: With the lock, a row group is also read once where each thread would have read it for itself.
+one_reader = threading.Lock()
+
+
+def file_age(path: Path) -> int:
+    """Part of every cache key, so that a file that was replaced is opened again."""
+    return path.stat().st_mtime_ns
+
+
+@lru_cache(maxsize=32)
+def parquet_file(path: Path, age: int) -> Any:
+    # Not mapped into memory: a mapped file that is cut off meanwhile ends the process by a signal.
+    from pyarrow.parquet import ParquetFile
+
+    return ParquetFile(path)
+
+
+@lru_cache(maxsize=4)
+def _row_group(path: Path, age: int, column: str, group: int) -> list[Any]:
+    # Rows are read in order: with the last groups kept, each group is read once.
+    # No threads: this runs in worker processes that already share the machine.
+    table = parquet_file(path, age).read_row_group(group, columns=[column], use_threads=False)
+    # Cells of a damaged file may point outside its bytes, and Arrow follows them.
+    table.validate(full=True)
+    # As Python's own values: of an array that outlives other groups Arrow has read freed memory.
+    cells: list[Any] = table.column(column).to_pylist()
+    return cells

@@ -20,8 +20,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from counterfoil.benchmarks.records import CellSource, file_age, one_reader, parquet_file
 from counterfoil.errors import DataError, InputError, ScoreError
-from counterfoil.inputs.columns import read_parquet, values
+from counterfoil.inputs.columns import broken, check_size, read_parquet, values
 from counterfoil.inputs.files import decoded, parse_json, read_bytes, read_text, regular, unreadable
 from counterfoil.inputs.limits import check_room
 
@@ -516,3 +517,82 @@ def _memory_columns(data: Any) -> dict[str, list[Any]]:
             raise TypeError(f"a {type(record).__name__} is no row")
     names = dict.fromkeys(name for record in records for name in record)
     return {str(name): [record.get(name) for record in records] for name in names}
+
+
+def open_rows(
+    path: Path, images: Sequence[str], *, split: str = "", names: Sequence[str] = (), subsets: bool = False
+) -> DataTable:
+    """The rows in `path`: a Parquet file, any file that `read_table` reads, or a folder.
+
+    In a folder the first of these counts: the Parquet files in it or in its `data/` (those of `split` where
+    there are several splits); a table called one of `names`; the only table; with `subsets` all tables, a
+    column `subset` telling them apart.
+    """
+    if path.is_dir():
+        return _open_folder(path, images, split, names, subsets)
+    if path.suffix.lower() == ".parquet":
+        return rows_of_files([path], images)
+    return read_table(path)
+
+
+def rows_of_files(files: Sequence[Path], images: Sequence[str], *, source: str | None = None) -> DataTable:
+    """The rows of Parquet files that make one data set, in order."""
+    tables = []
+    for file in files:
+        regular(file)
+        try:
+            # Images are read from the same Parquet file, by any thread.
+            with one_reader:
+                opened = parquet_file(file.resolve(), file_age(file))
+                schema = opened.schema_arrow
+                check_header(schema.names, file)
+                # Columns whose cells hold bytes rather than paths.
+                lazy = [
+                    name for name in images if name in schema.names and holds_bytes(schema.field(name).type)
+                ]
+                plain = [name for name in schema.names if name not in lazy]
+                check_size(opened.metadata, where=file, columns=plain)
+                table, rows = opened.read(columns=plain), opened.metadata.num_rows
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise broken(file, error, "Parquet") from None
+        columns: dict[str, Sequence[Any]] = {name: values(table, name, where=file) for name in plain}
+        for name in lazy:
+            columns[name] = tuple(CellSource(file, name, row) for row in range(rows))
+        tables.append(DataTable(columns, str(file), "parquet", (TablePart(str(file), rows),)))
+    place = files[0] if len(files) == 1 else files[0].parent
+    return replace(stack(tables, source=source or str(place)), kind="parquet")
+
+
+def _open_folder(
+    folder: Path, images: Sequence[str], split: str, names: Sequence[str], subsets: bool
+) -> DataTable:
+    if (folder / "dataset_dict.json").is_file() or (folder / "state.json").is_file():
+        hint = "write each split with its to_parquet, and name that file or folder"
+        raise DataError("a data set saved by the library datasets", where=folder, hint=hint)
+    for place in (folder, folder / "data"):
+        parquet = sorted(place.glob("*.parquet"))
+        of_split = [file for file in parquet if split and file.name.startswith((f"{split}-", f"{split}."))]
+        if of_split or parquet:
+            return rows_of_files(of_split or parquet, images, source=str(folder))
+    for name in names:
+        if (folder / name).is_file():
+            return read_table(folder / name)
+    tables = sorted(file for file in folder.iterdir() if file.suffix.lower() in EXTENSIONS)
+    if len(tables) > 1 and subsets:
+        return read_table(folder)
+    if len(tables) != 1:
+        raise DataError(
+            "no data set in this folder" if not tables else "several tables in this folder",
+            where=folder,
+            given=", ".join(file.name for file in tables[:8]) or "nothing that can be read",
+            allowed=("Parquet files", *names),
+            hint="name the file itself" if tables else None,
+        )
+    return read_table(tables[0])
+
+
+def holds_bytes(kind: pa.DataType) -> bool:
+    """Whether a column's cells hold pictures."""
+    if pa.types.is_struct(kind):
+        return any(field.name == "bytes" for field in kind)
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))

@@ -17,10 +17,18 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.folder import is_benchmark_folder, load
 from counterfoil.benchmarks.forms import Ids
 from counterfoil.benchmarks.readers.released_captions import captions_files, photographs, read_captions
-from counterfoil.benchmarks.readers.rows import Photos, held_source, image_folder, open_rows, rows_of_files
-from counterfoil.benchmarks.records import Caption, FileSource, Image, Source, TarSource
+from counterfoil.benchmarks.records import (
+    Caption,
+    FileSource,
+    Image,
+    Photos,
+    Source,
+    TarSource,
+    held_source,
+    image_folder,
+)
 from counterfoil.benchmarks.references import References, bounds
-from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, shown
+from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, open_rows, rows_of_files, shown
 from counterfoil.benchmarks.training_parquet import Columns, Find, Texts
 from counterfoil.benchmarks.training_rows import (
     CAPTION_ROLES,
@@ -33,7 +41,7 @@ from counterfoil.benchmarks.training_rows import (
 )
 from counterfoil.benchmarks.training_shards import is_shards, read_shards
 from counterfoil.errors import DataError, InputError
-from counterfoil.storage import Location, location
+from counterfoil.inputs.files import Location, location
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "image": ("image", "image_id", "file_name", "filename", "filepath", "image_path"),

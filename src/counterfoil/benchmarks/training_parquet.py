@@ -20,14 +20,14 @@ import pyarrow.parquet as pq
 from jaxtyping import Int64
 from numpy import ndarray
 
-from counterfoil.benchmarks.readers.rows import CellSource, holds_bytes
-from counterfoil.benchmarks.records import Caption, Image, Item, Lazy, Source
+from counterfoil.benchmarks.records import Caption, CellSource, Image, Item, Lazy, Source
 from counterfoil.benchmarks.references import bounds
-from counterfoil.benchmarks.tables import DataTable, TablePart, check_header, shown
+from counterfoil.benchmarks.tables import DataTable, TablePart, check_header, holds_bytes, shown
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES, LABELS, label
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import read_batches
-from counterfoil.store import digest_value, writing
+from counterfoil.inputs.files import digest_value
+from counterfoil.store import writing
 
 #: Raised when the meaning of the files changes: older ones are then never looked at.
 SCHEMA = 1

@@ -30,12 +30,11 @@ from counterfoil.benchmarks.tables import DataTable, TablePart, shown
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES, LABELS, of_split
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
-from counterfoil.inputs.files import decoded, parse_json
+from counterfoil.inputs.files import Location, decoded, digest_value, located, location, parse_json
 from counterfoil.inputs.limits import check_amount
-from counterfoil.storage import Location, located, location
 from counterfoil.storage.buckets import reaching
 from counterfoil.storage.files import names_in, open_file, stamp_of
-from counterfoil.store import digest_value, write_parquet
+from counterfoil.store import write_parquet
 
 _PICTURES = {"jpg", "jpeg", "png", "webp", "ppm", "bmp", "gif", "tif", "tiff"}
 _SHARDS = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst")

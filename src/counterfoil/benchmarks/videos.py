@@ -22,7 +22,7 @@ from counterfoil.benchmarks.records import FileSource, Image, Source, cropped, d
 from counterfoil.benchmarks.video_frames import ALL, Sampling, Timeline, chosen, cut, evenly, pictures
 from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npy
-from counterfoil.storage import is_distant
+from counterfoil.inputs.files import is_distant
 
 #: Pictures that a folder of frames may hold.
 _PICTURES = (".jpg", ".jpeg", ".png", ".bmp", ".webp")

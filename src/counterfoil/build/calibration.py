@@ -20,7 +20,7 @@ from scipy.stats import binom
 
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics.statements import placements
-from counterfoil.stats.proportions import normal_quantile, wilson_score
+from counterfoil.stats.intervals import normal_quantile, wilson_score
 
 #: Starts of `certified`, each with its part of the error that is allowed.
 STARTS = 4

@@ -10,8 +10,8 @@ from typing import Any
 from counterfoil.build.step import StepContext
 from counterfoil.engine.executor import BatchGenerator, batch_keys
 from counterfoil.engine.session import Session
+from counterfoil.inputs.files import digest
 from counterfoil.models.base import Identity, Options, remember_source
-from counterfoil.store import digest
 
 #: What makes the texts of one batch of what is given, with a seed.
 Write = Callable[[Sequence[Any], int], Sequence[str]]

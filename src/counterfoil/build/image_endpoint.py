@@ -14,11 +14,11 @@ from counterfoil.build.imaging import ImageRequest, ImageSettings, facts_of, png
 from counterfoil.build.step import Generated, StepContext
 from counterfoil.engine.executor import batch_keys
 from counterfoil.errors import CounterfoilError, DataError
-from counterfoil.inputs.files import read_json
+from counterfoil.inputs.files import digest, digest_value, read_json
 from counterfoil.models.base import Identity
 from counterfoil.models.chat.endpoint import encoded
 from counterfoil.models.chat.http_client import Body, Client, ClientSettings, FormData
-from counterfoil.store import digest, digest_value, write_bytes, write_json
+from counterfoil.store import write_bytes, write_json
 
 REFUSED = "refused by the endpoint"
 #: Answers of an address at which there is nothing any more.

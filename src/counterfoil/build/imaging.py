@@ -24,10 +24,11 @@ from counterfoil.build.step import BuiltStep, Generated, StepContext
 from counterfoil.engine.executor import batch_keys
 from counterfoil.errors import MissingExtraError, ModelError, UnknownNameError
 from counterfoil.inputs.fields import setting
+from counterfoil.inputs.files import digest, digest_value
 from counterfoil.inputs.pictures import open_picture
 from counterfoil.models.base import Identity, Options, digest_tensors, remember_source
 from counterfoil.models.runtime import NO_NETWORK, causes, device_of, precision_of
-from counterfoil.store import digest, digest_value, write_bytes
+from counterfoil.store import write_bytes
 from counterfoil.world.painting import STYLES
 
 #: What draws, by name or by what its name begins with.

@@ -23,9 +23,8 @@ from counterfoil.build.step_folder import DROPPED, StepFolder, StepRecord
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.errors import DataError, InputError, StorageError, UnknownNameError
 from counterfoil.inputs.fields import from_text
-from counterfoil.inputs.files import parse_toml, read_text
+from counterfoil.inputs.files import digest_value, parse_toml, read_text
 from counterfoil.inputs.limits import check_amount
-from counterfoil.store import digest_value
 
 #: The step that every recipe begins with, and the source of rows that are drawn.
 READ, WORLD = "read", "world"

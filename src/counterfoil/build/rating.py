@@ -21,7 +21,7 @@ from counterfoil.benchmarks.records import Caption, Image, caption_key, image_ke
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.refinement import accuracies
 from counterfoil.build.step import StepContext, codes_of
-from counterfoil.engine.run import score_items
+from counterfoil.engine.session import score_items
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.result import Estimate
 from counterfoil.models.base import abilities

@@ -18,7 +18,8 @@ from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.step import StepContext, with_column
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import read_parquet
-from counterfoil.store import digest, write_bytes
+from counterfoil.inputs.files import digest
+from counterfoil.store import write_bytes
 
 #: Columns that are texts whatever their cells look like.
 TEXTS = ("id", "of", "subset", "type", "subtype", *CAPTION_ROLES, *IMAGE_ROLES)

@@ -13,9 +13,9 @@ from counterfoil.benchmarks.tables import EXTENSIONS
 from counterfoil.build.step import Output, Step, names_in_settings
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import read_parquet
-from counterfoil.inputs.files import Stored, read_model
+from counterfoil.inputs.files import Stored, digest_file, digest_value, read_model
 from counterfoil.outputs import existing_paths
-from counterfoil.store import digest_file, digest_value, write_json, write_parquet
+from counterfoil.store import write_json, write_parquet
 
 ROWS, DROPPED, MANIFEST = "rows.parquet", "dropped.parquet", "manifest.json"
 _FORMAT = "counterfoil step"

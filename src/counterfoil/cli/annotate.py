@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from counterfoil.cli import CommandGroup
+from counterfoil.cli.program import CommandGroup
 from counterfoil.inputs.options import Option
 
 if TYPE_CHECKING:

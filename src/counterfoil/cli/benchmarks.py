@@ -37,7 +37,7 @@ def fetch(
     """
     from counterfoil.benchmarks.fetching import fetch, fetched, hub_token, release, releases
     from counterfoil.catalog import benchmark_name
-    from counterfoil.storage.location import data_folder
+    from counterfoil.storage.place import data_folder
 
     if not names:
         from counterfoil.cli.listings import print_words
@@ -108,12 +108,12 @@ def save(
     """
     from counterfoil import catalog
     from counterfoil.benchmarks import folder
-    from counterfoil.cli import usage
+    from counterfoil.cli import derive
     from counterfoil.jobs.evaluation_inputs import at_hand
     from counterfoil.outputs import Folder, active_outputs
 
     name = catalog.benchmark_card(benchmark).name if benchmark in catalog.benchmarks() else benchmark
-    usage.check_outputs(folders=[Folder(out, folder.FILES, alone=True)])
+    derive.check_outputs(folders=[Folder(out, folder.FILES, alone=True)])
     loaded = catalog.benchmark(benchmark, data=data, images=images)
     if loaded.path is not None and (outputs := active_outputs()) is not None:
         # An output that would replace it is an error.

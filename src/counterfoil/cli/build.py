@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from counterfoil.cli import CommandGroup
-from counterfoil.cli.usage import Sections
+from counterfoil.cli.program import CommandGroup, Sections
 
 HELP = """Build a benchmark or a training set by a recipe; or apply one of its steps to a table of your own.
 

@@ -12,7 +12,7 @@ from counterfoil.errors import InputError
 from counterfoil.inputs.limits import size
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.job import job, option
-from counterfoil.report.labels import amount
+from counterfoil.report.tables import amount
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -90,7 +90,7 @@ def clear(*, scorer: str | None = None, yes: bool = False, cache: Folder = None)
 
 def _contents(cache: Path | None) -> "Contents":
     from counterfoil.engine.cache_folder import contents
-    from counterfoil.jobs.shared_options import cache_of
+    from counterfoil.jobs.evaluation_inputs import cache_of
 
     folder = cache_of(cache or "default")
     assert folder is not None

@@ -1,20 +1,24 @@
 """Commands made of jobs: an option per declared argument, whose value the job converts and checks."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from counterfoil import terminal
-from counterfoil.cli import usage
-from counterfoil.cli.usage import Documented, described
+from counterfoil.cli import program
+from counterfoil.cli.program import Documented, described
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
 from counterfoil.jobs.job import Job, closing_at_end, ignore, prose, terminal_feedback
 from counterfoil.jobs.shared_options import OVERWRITE
+
+if TYPE_CHECKING:
+    from counterfoil.outputs import Folder
 
 _CONFIG = Option(
     "Read arguments from this command's table in a TOML file; the command line overrides them.",
@@ -60,7 +64,7 @@ class Command(Documented):
         # Of several results that of each.
         self.kind = get_args(kind)[0] if get_args(kind) else kind
         self.of_job = job.arguments if arguments is None else arguments
-        of_show = arguments_of(usage.imported(show)) if show else ()
+        of_show = arguments_of(program.imported(show)) if show else ()
         self.of_show = {argument.name: argument for argument in of_show}
         of_page = arguments_of(self.kind.to_html) if "html" in job.outputs else ()
         self.of_page = {argument.name: argument for argument in of_page if argument.name != "overwrite"}
@@ -92,20 +96,20 @@ class Command(Documented):
         all_of_them = {**self.of_job, **outputs, **self.of_page, **self.of_show}
         options = {name: argument for name, argument in all_of_them.items() if not argument.option.hidden}
         written = {name for name, argument in options.items() if bool not in argument.members}
-        if usage.WRITTEN & written - {"cache"}:
+        if WRITTEN & written - {"cache"}:
             options.setdefault("overwrite", Argument("overwrite", bool, OVERWRITE))
         if self.job.reports:
             options["config_file"] = Argument("config_file", Path | None, _CONFIG)
-        for name, option in usage.LEVELS.items():
-            if name != "allow_outside" or usage.IMAGES & set(options):
+        for name, option in LEVELS.items():
+            if name != "allow_outside" or IMAGES & set(options):
                 options.setdefault(name, Argument(name, bool, option))
         return options
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As Click does it, with options as people type them; one that was removed names its replacement."""
-        usage.check_former(ctx, (arg for arg in args if arg.startswith("-")))
+        program.check_former(ctx, (arg for arg in args if arg.startswith("-")))
         options = {name for param in self.get_params(ctx) for name in (*param.opts, *param.secondary_opts)}
-        return super().parse_args(ctx, usage.as_meant(args, options, self.lists))
+        return super().parse_args(ctx, as_meant(args, options, self.lists))
 
     def invoke(self, ctx: click.Context) -> None:
         """Run the job with what was typed, print its result, and write what was asked for."""
@@ -118,14 +122,14 @@ class Command(Documented):
         }
         places = self._configured(ctx, typed)
         command = ctx.command_path.partition(" ")[2]
-        with usage.running(command, {**ctx.params, **typed}, private=self.private), closing_at_end():
+        with running(command, {**ctx.params, **typed}, private=self.private), closing_at_end():
             outputs = {name: self.options[name] for name in self.job.outputs}
             targets = {
                 name: typed[name] if name == "json" else path
                 for name, path in _converted(outputs, typed).items()
             }
             files: dict[str, Any] = {"out" if name == "save" else name: targets[name] for name in targets}
-            usage.check_outputs(**files)
+            check_outputs(**files)
             if "html" in targets and getattr(self.kind, "page_has_figures", True):
                 from counterfoil.report.figure_style import check
 
@@ -138,21 +142,21 @@ class Command(Documented):
                 if argument.option.complete == "benchmarks":
                     for text in value if isinstance(value, list) else [value] if value else []:
                         if benchmark_name(text) in benchmarks():
-                            usage.not_read(text)
+                            not_read(text)
                 elif argument.choices and isinstance(value, str):
-                    usage.not_read(value)
+                    not_read(value)
             json: Any = targets.get("json")
             shown: list[Any] = []
 
             def print_result(result: Any) -> None:
                 shown.append(result)
                 if result is not None and not (terminal.quiet and json == "-"):
-                    show = usage.imported(self.show)
+                    show = program.imported(self.show)
                     show(result, terminal.beside(json), **_converted(self.of_show, typed))
 
             given: dict[str, Any] = self.filled({name: typed[name] for name in self.of_job if name in typed})
             # Of several processes that work together one prints and writes.
-            first = usage.main_process()
+            first = program.main_process()
             if self.job.reports:
                 given["feedback"] = replace(
                     terminal_feedback(quiet=not first), result=print_result if first else ignore
@@ -263,7 +267,7 @@ def _parameters(argument: Argument) -> list[click.Parameter]:
         if argument.default is None:
             return [click.Option([f"{flag}/{off}", name], default=None, help=described(argument))]
         if argument.default is False:
-            return [click.Option([flag, *usage.LETTERS.get(flag, ()), name], flag_value=True, **plain)]
+            return [click.Option([flag, *LETTERS.get(flag, ()), name], flag_value=True, **plain)]
         on = [] if off == flag else [click.Option([flag, name], flag_value=True, hidden=True, **plain)]
         return [click.Option([off, name], flag_value=False, **plain), *on]
     several = (argument.several and not option.commas) or argument.mapping
@@ -294,3 +298,117 @@ def _completed(argument: Argument, ctx: click.Context, param: click.Parameter, i
     names = completion.complete(kind, incomplete) if kind else map(str, choices)
     fitting = [CompletionItem(text) for text in names if text.startswith(incomplete)]
     return fitting or [CompletionItem(incomplete, type="file")]
+
+
+#: What people type for an option, and for its values, as other tools call them.
+_OPTION_SYNONYMS = {
+    "-o": "--out",
+    "--output": "--out",
+    "--dtype": "--precision",
+    "--num-workers": "--workers",
+}
+_VALUE_SYNONYMS = {"float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16"}
+
+
+def as_meant(args: Iterable[str], options: Collection[str], lists: Collection[str] = ()) -> list[str]:
+    """Arguments with the names of a command's `options`: underscores are hyphens, and synonyms their option.
+
+    All words after one of `lists` are its values, before each of which Click wants its name.
+
+    >>> as_meant(["--batch_size=3", "--dtype", "float16", "-o"], ["--batch-size", "--precision", "--out"])
+    ['--batch-size=3', '--precision', 'fp16', '--out']
+    >>> as_meant(["--scores", "a.csv", "b.csv"], ["--scores"], ["--scores"])
+    ['--scores', 'a.csv', '--scores', 'b.csv']
+    """
+    words: list[str] = []
+    rest = iter(args)
+    current, values = "", 0
+    for word in rest:
+        if word == "--":
+            return [*words, word, *rest]
+        name, equals, value = word.partition("=")
+        if name.startswith("-") and name not in options:
+            plain = name.replace("_", "-")
+            plain = _OPTION_SYNONYMS.get(plain, plain)
+            name = plain if plain in options else name
+        elif not equals and words and words[-1] == "--precision":
+            name = _VALUE_SYNONYMS.get(name, name)
+        if name == "--precision":
+            value = _VALUE_SYNONYMS.get(value, value)
+        if word.startswith("-"):
+            current, values = (name if name in lists else ""), len(equals)
+        elif current:
+            words += [current] * (values > 0)
+            values += 1
+        words.append(f"{name}{equals}{value}")
+    return words
+
+
+#: Options of every command, and of those with a folder of images.
+LEVELS = {
+    "quiet": Option("Print no notes and no progress.", False),
+    "verbose": Option("Print a line of progress every few seconds where there is no bar.", False),
+    "allow_outside": Option("Accept images outside the image folder, also through links.", False),
+}
+#: Options that name a folder of images.
+IMAGES = {"images", "guard_images"}
+#: Options that have a letter.
+LETTERS = {"--quiet": ("-q",), "--yes": ("-y",)}
+#: Options that name what is written; all other arguments that name a file or a folder are read.
+WRITTEN = frozenset(
+    {"out", "to", "json", "html", "markdown", "latex", "csv", "plot", "save", "cache", "dropped", "keep"}
+)
+
+
+def check_outputs(*, folders: Sequence["Folder"] = (), **files: str | Path | None) -> None:
+    """Declare the outputs of options by name; "-" is standard output."""
+    from counterfoil.outputs import Outputs, active_outputs
+    from counterfoil.store import check_writable
+
+    outputs = active_outputs() or Outputs("")
+    for option, target in files.items():
+        if target is None or target == "-":
+            continue
+        path = Path(target)
+        check_writable(path)
+        if option == "plot":
+            from counterfoil.report.figure_style import kind_of
+
+            kind_of(path)
+        outputs.file(path)
+    for folder in folders:
+        check_writable(folder.path, folder=True)
+        outputs.folder(folder)
+
+
+def not_read(*names: str) -> None:
+    """Take arguments away that name something else than the file or folder of the same name."""
+    from counterfoil.outputs import active_outputs
+
+    outputs = active_outputs()
+    if outputs is not None:
+        outputs.reads[:] = [path for path in outputs.reads if str(path) not in names]
+
+
+@contextmanager
+def running(command: str, arguments: Mapping[str, Any], *, private: bool) -> Iterator[None]:
+    """The run of a command: its levels hold, its arguments are guarded, `private` outputs are the owner's."""
+    from counterfoil import terminal
+    from counterfoil.benchmarks.image_files import outside_allowed
+    from counterfoil.outputs import Outputs, existing_paths, guarding
+    from counterfoil.storage.place import data_folder
+    from counterfoil.store import owner_only
+
+    quiet, verbose = (bool(arguments.get(name)) for name in ("quiet", "verbose"))
+    outside = outside_allowed() if arguments.get("allow_outside") else nullcontext()
+    read = {name: value for name, value in arguments.items() if name not in WRITTEN}
+    if "data" in read and not read["data"]:
+        # The folder of benchmark files, where no argument names one.
+        read["data"] = data_folder()
+    # A path or a text, or what an argument lists of these.
+    lists = (value if isinstance(value, list | tuple) else (value,) for value in read.values())
+    inputs = existing_paths(text for texts in lists for text in texts if isinstance(text, str | Path))
+    outputs = Outputs(command, overwrite=bool(arguments.get("overwrite")), reads=inputs)
+    owner = owner_only() if private else nullcontext()
+    with terminal.levels(quiet=quiet, verbose=verbose), guarding(outputs), outside, owner:
+        yield

@@ -14,14 +14,13 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result
 from counterfoil.inputs.options import Option
 from counterfoil.report.comparison_tables import compact
-from counterfoil.report.labels import measure_label, short, style_of
-from counterfoil.report.notes import rests_on
-from counterfoil.report.result_tables import RESULTS, reported_groups
-from counterfoil.report.tables import Cell, Column, Table, number, written
+from counterfoil.report.results import RESULTS, reported_groups, rests_on
+from counterfoil.report.tables import Cell, Column, Table, measure_label, number, short, style_of, written
 
 if TYPE_CHECKING:
     from counterfoil.jobs.compare import RunComparison
-    from counterfoil.jobs.results import EvaluationRun, Tabular
+    from counterfoil.jobs.evaluate import EvaluationRun
+    from counterfoil.jobs.results import Tabular
 
 #: The terminal's width from which the finer measures have room.
 _WIDE = 150
@@ -200,7 +199,7 @@ def show_run(
     run: "EvaluationRun", console: Console, *, signatures: Annotated[bool, SIGNATURES] = False
 ) -> None:
     """The measures with their intervals, those of groups, and what the numbers rest on."""
-    from counterfoil.report.notes import ties_line
+    from counterfoil.report.results import ties_line
 
     result, benchmark = run.result, run.benchmark
     console.print(measures_table(result, benchmark, width=console.width))

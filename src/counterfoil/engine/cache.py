@@ -25,9 +25,10 @@ from numpy import ndarray
 
 from counterfoil.errors import DataError, ScoreError, StorageError
 from counterfoil.inputs.arrays import member
+from counterfoil.inputs.files import digest, location
 from counterfoil.models.base import Identity
-from counterfoil.storage import Place, PlaceEntry, location, open_place
-from counterfoil.store import digest, json_bytes
+from counterfoil.storage import Place, PlaceEntry, open_place
+from counterfoil.store import json_bytes
 
 #: The folder of leases in a cache.
 LEASES = "leases"

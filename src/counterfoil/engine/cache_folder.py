@@ -13,8 +13,8 @@ from pathlib import Path
 from counterfoil.engine.cache import KEY_BYTES
 from counterfoil.engine.cache_keys import MEMO
 from counterfoil.errors import CounterfoilError, StorageError, UnknownNameError
-from counterfoil.inputs.files import decoded, parse_json
-from counterfoil.storage import Place, location, open_place
+from counterfoil.inputs.files import decoded, location, parse_json
+from counterfoil.storage import Place, open_place
 
 #: What stands in for the name of a scorer whose note is gone or cannot be read.
 UNKNOWN = "(unknown)"

@@ -11,14 +11,15 @@ import pyarrow as pa
 
 from counterfoil.benchmarks.records import FileSource, Image, Pictured, Source
 from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
-from counterfoil.engine.deduplicate import Progress, id_key
+from counterfoil.engine.plan import Progress, id_key
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
-from counterfoil.storage import Location, is_distant, local_folder, location
+from counterfoil.inputs.files import Location, digest, digest_file, digest_stream, is_distant, location
+from counterfoil.storage import local_folder
 from counterfoil.storage.buckets import reaching
 from counterfoil.storage.files import open_file, stamp_of
 from counterfoil.storage.parallel import map_ahead
-from counterfoil.store import digest, digest_file, digest_stream, write_parquet
+from counterfoil.store import write_parquet
 
 #: Threads that read files; more than cores, since they wait for the disk.
 _READERS = 8

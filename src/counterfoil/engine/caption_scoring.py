@@ -20,8 +20,8 @@ from counterfoil.benchmarks.forms.base import first_use
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.references import References, check_references
 from counterfoil.benchmarks.videos import Video
-from counterfoil.engine.deduplicate import ScoringPlan, ability_for, check_images, items
 from counterfoil.engine.join_scores import item_rows
+from counterfoil.engine.plan import ScoringPlan, ability_for, check_images, items
 from counterfoil.engine.session import Session, with_provenance
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.models.captions.base import CaptionMetric, EmbeddingMetric, LocalMetric, TextMetric

@@ -20,13 +20,12 @@ from numpy import ndarray
 from PIL import ImageFilter
 
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.engine.deduplicate import id_key
-from counterfoil.engine.run import score_items
-from counterfoil.engine.session import Session
+from counterfoil.engine.plan import id_key
+from counterfoil.engine.session import Session, score_items
 from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.inputs.files import digest
 from counterfoil.metrics.heatmaps import WHOLE, Box
 from counterfoil.models.base import abilities
-from counterfoil.store import digest
 
 #: What a covered cell shows: the mean colour of the whole picture, or the cell itself, blurred.
 FILLS = ("mean", "blur")

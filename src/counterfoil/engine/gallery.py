@@ -15,7 +15,7 @@ from numpy import ndarray
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Gallery, GallerySide, RetrievalDirection
-from counterfoil.engine.deduplicate import Progress, silent
+from counterfoil.engine.plan import Progress, silent
 from counterfoil.engine.similarity import Blocks, lines
 from counterfoil.engine.topk import better, map_ordered
 from counterfoil.errors import InputError

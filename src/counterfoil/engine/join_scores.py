@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import chain, product
 from operator import contains
 from pathlib import PurePath, PurePosixPath
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -24,8 +24,8 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms.base import NO_CANDIDATE
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.tables import shown
-from counterfoil.engine.deduplicate import Note, few, warn
-from counterfoil.engine.session import compare_rows
+from counterfoil.engine.plan import Note, few, warn
+from counterfoil.engine.session import Session, compare_rows, with_provenance
 from counterfoil.errors import DataError, ScoreError
 from counterfoil.models.precomputed import PrecomputedTable, with_answers
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings, PrecomputedSimilarity
@@ -45,6 +45,11 @@ _TWO = (
 #: The same where two of three are right (SugarCrepe++).
 _THREE = (("caption", "caption_0"), ("caption2", "caption_1"), ("negative_caption", "caption_2"))
 _FILES = ("filename", "file_name", "image_file", "image_id", "image")
+
+
+def answers_given(benchmark: Benchmark, given: Any, *, session: Session) -> Answers:
+    """The answers that a table or embeddings give to a benchmark's questions."""
+    return with_provenance(join_scores(given, benchmark, note=session.note), given, session=session)
 
 
 def join_scores(

@@ -18,9 +18,9 @@ from numpy import ndarray
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import GallerySide, Ids
-from counterfoil.engine.deduplicate import Note, ability_for, few, warn
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.join_scores import item_rows
+from counterfoil.engine.plan import Note, ability_for, few, warn
 from counterfoil.engine.session import Session, with_provenance
 from counterfoil.engine.similarity import Blocks, CustomSimilarity, Matrix, Products, lines, unit
 from counterfoil.engine.topk import top_k_in_blocks
@@ -42,6 +42,11 @@ Given = PrecomputedTable | PrecomputedEmbeddings | PrecomputedSimilarity | Preco
 
 #: A scorer of pairs is asked about all pairs of a gallery of at most so many.
 ALL_PAIRS = 1_000_000
+
+
+def rank_gallery(benchmark: Benchmark, scorer: Any, *, session: Session) -> Rankings:
+    """What `scorer` answers to one gallery."""
+    return rank_galleries([benchmark], scorer, session=session)[0]
 
 
 def rank_galleries(

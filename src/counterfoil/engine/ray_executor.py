@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from counterfoil.engine.cache import LEASES, Cache
-from counterfoil.engine.executor import Advance, ShardWork
+from counterfoil.engine.plan import Advance, ShardWork
 from counterfoil.engine.ray_cluster import WorkerPool
 from counterfoil.engine.ray_worker import Handshake, versions
 from counterfoil.errors import InputError, StorageError
+from counterfoil.inputs.files import location
 from counterfoil.models.base import source_of
-from counterfoil.storage import location, open_place
+from counterfoil.storage import open_place
 
 #: Seconds between two looks at what all processes that share the cache have done.
 _POLL = 0.5

@@ -13,7 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from counterfoil.engine.executor import AT_ONCE, RankExecutor, ShardWork
+from counterfoil.engine.executor import AT_ONCE, RankExecutor
+from counterfoil.engine.plan import ShardWork
 from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.models.base import Identity, identity_of, version_of
 from counterfoil.storage import open_place

@@ -1,52 +1,61 @@
-"""A session: the settings of all work of the engine, and the one loop that computes what the cache lacks."""
+"""A session: settings of all work of the engine, the loop that computes what the cache lacks, and answers."""
 
 import os
 import platform
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from jaxtyping import Float, Float32, Float64, Int
+from jaxtyping import Bool, Float, Float32, Float64, Int
 from numpy import ndarray
 
-from counterfoil.benchmarks.answers import Outcomes, Rankings, Scores, versions
+from counterfoil.benchmarks.answers import Answers, Outcomes, Rankings, Scores, versions
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.engine.cache import Cache, NamedRows, Vectors, pair_key
-from counterfoil.engine.deduplicate import (
-    Asked,
-    Note,
-    Progress,
-    ScoringPlan,
-    check_at_hand,
-    deduplicate,
-    id_key,
-    shards,
-    silent,
-    warn,
+from counterfoil.engine.cache import (
+    Cache,
+    NamedRows,
+    Vectors,
+    pair_key,
 )
 from counterfoil.engine.executor import (
     BatchGenerator,
-    Compute,
     Executor,
     GeneratedBytes,
     RankExecutor,
-    ShardWork,
     Take,
+    generated_parts,
+)
+from counterfoil.engine.plan import (
+    Asked,
+    Compute,
+    Note,
+    Progress,
+    ScoringPlan,
+    ShardWork,
+    ability_for,
     caption_probabilities,
     caption_vectors,
+    check_at_hand,
+    deduplicate,
     frame_parts,
-    generated_parts,
+    id_key,
     image_probabilities,
     image_vectors,
+    items,
     pair_scores,
+    shards,
+    silent,
     token_parts,
+    warn,
 )
 from counterfoil.errors import InputError, ScoreError, StorageError
+from counterfoil.inputs.files import located
 from counterfoil.models.base import (
+    Ability,
     Classifier,
     Embedder,
     PairScorer,
@@ -55,14 +64,13 @@ from counterfoil.models.base import (
     abilities,
     check_kept,
     identity_of,
+    stream_pairs,
 )
-from counterfoil.storage import located
+from counterfoil.registry import resolve
 
 if TYPE_CHECKING:
     from counterfoil.models.captions.base import CaptionTokens, LocalEmbedder
 
-_RANKS = re.compile(r"rank:(\d{1,6})/(\d{1,6})")
-_RAY = re.compile(r"ray(?:(://|:)([\w.-]+:\d{1,5}))?(?:\?cpus=(\d{1,4}(?:\.\d{1,3})?))?", re.ASCII)
 #: Captions whose lengths are compared with the model's limit together, and kept in one shard.
 _COUNTED = 4096
 
@@ -351,25 +359,6 @@ class Session:
         raise StorageError("the cache does not keep what was computed for it", where=cache.folder, hint=hint)
 
 
-def executor_named(name: str) -> Executor | None:
-    """The executor of a name: "local" is none, "rank:R/N" number R of N processes that share a cache.
-
-    "ray" is this machine or the cluster of RAY_ADDRESS, "ray:HOST:PORT" a cluster that this machine is part
-    of, "ray://HOST:PORT" one that it is not; "?cpus=4" behind these gives each worker 4 processors.
-    """
-    if name == "local":
-        return None
-    if ranks := _RANKS.fullmatch(name):
-        return RankExecutor(int(ranks[1]), int(ranks[2]))
-    if ray := _RAY.fullmatch(name):
-        from counterfoil.engine.ray_executor import RayExecutor
-
-        address = f"ray://{ray[2]}" if ray[1] == "://" else ray[2] or os.environ.get("RAY_ADDRESS", "")
-        return RayExecutor(address, None if ray[3] is None else float(ray[3]))
-    allowed = ("local", "rank:R/N", "ray", "ray:HOST:PORT", "ray://HOST:PORT", "ray?cpus=4")
-    raise InputError("unknown executor", given=name, allowed=allowed)
-
-
 def _of_captions(scorer: Any) -> bool:
     """Whether a scorer of pairs looks at no image, so that a caption's score is that of all its pairs."""
     return tuple(getattr(scorer, "needs", ())) == ("captions",) and "scores_pairs" in abilities(scorer)
@@ -433,3 +422,158 @@ def with_provenance(answers: _Answers, scorer: Any, *, first: Any = None, sessio
         "versions": versions(),
     }
     return replace(answers, made=provenance)
+
+
+def score_pairs(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: Session) -> Scores:
+    """One score per distinct pair; of a scorer that may refuse, NaN for pairs without an answer.
+
+    Such a scorer (it has `unanswered`) keeps its own answers, and nothing is kept here.
+    """
+    work, cache = session.prepare(benchmark, scorer)
+    if not hasattr(scorer, "unanswered"):
+        scores = work.spread(session.score_pairs(scorer, work, cache))
+        return _signed(benchmark, scorer, scores, session)
+    size, total = session.batch_size, len(work.pairs)
+    pairs = [(work.images[image], work.captions[caption]) for caption, image in work.pairs]
+    batches = [pairs[start : start + size] for start in range(0, total, size)]
+    session.progress("scoring pairs", 0, total)
+    parts: list[ndarray] = []
+    done = 0
+    for part in stream_pairs(scorer, batches, workers=session.workers):
+        parts.append(np.asarray(part, dtype=np.float64))
+        done += len(part)
+        session.progress("scoring pairs", done, total)
+    values = np.concatenate(parts)
+    if np.isinf(values).any():
+        raise ScoreError("the scorer gave numbers that are not finite", where=scorer.identity.name)
+    scores = np.asarray(benchmark.listed.collect(work.spread(values)))
+    missing = np.isnan(scores).reshape(len(benchmark), -1).any(axis=1)
+    check_answered(missing, scorer)
+    return with_provenance(Scores(scores, unanswered=missing), scorer, session=session)
+
+
+def check_answered(missing: Bool[ndarray, "n"], scorer: Any) -> None:
+    """Raise `ScoreError` where questions have no answer and the scorer refuses to go on without them."""
+    if missing.any() and scorer.unanswered == "refuse":
+        raise ScoreError(
+            "questions without an answer: refused, or not readable",
+            where=scorer.identity.name,
+            given=f"{int(missing.sum()):,} of {len(missing):,}",
+            hint="say what becomes of them with --unanswered wrong or --unanswered leave-out; the answers "
+            "are kept, nothing is sent again",
+        )
+
+
+def run(benchmark: Benchmark, scorer: Any, *, session: Session = Session()) -> Answers:
+    """What `scorer` answers to every question of `benchmark`: scores, outcomes, or places in a gallery.
+
+    Each distinct item is embedded, or each distinct pair scored, once; given tables are matched to the
+    questions (`join_scores`), galleries ranked (`rank`), caption metrics read references (`caption_scoring`),
+    detectors apply the rule of two steps (`detect`). Finished shards go to the cache of the `session`, so
+    that a run that is stopped goes on and returns the same bits. Scores are float64, in the shape of the
+    questions, and finite. Raises `InputError` where the scorer has no ability for the form, `DataError` where
+    items are not at hand, `ScoreError` for odd numbers.
+    """
+    ability = ability_for(scorer, benchmark)
+    place = _GALLERY if benchmark.questions.directed else _QUESTIONS[ability]
+    answers: Answers = resolve(place)(benchmark, scorer, session=session)
+    return answers
+
+
+def score_items(
+    scorer: Any,
+    images: Sequence[Image],
+    image_keys: Sequence[str],
+    captions: Sequence[Caption],
+    pairs: Asked,
+    *,
+    session: Session,
+) -> Float64[ndarray, "*asked"]:
+    """The scores of `pairs`, (caption, image) positions among items that no benchmark holds."""
+    able = [ability for ability in abilities(scorer) if ability in _OF_PAIRS]
+    if not able:
+        problem = "gives no scores of new images and captions"
+        raise InputError(problem, where=scorer.identity.name, allowed="dual encoders and scorers of pairs")
+    used = np.arange(len(captions)), np.arange(len(images))
+    work = items(images, captions, used, image_keys, pairs)
+    reads = "images" in getattr(scorer, "needs", ("images", "captions"))
+    cache = session.cache_for(scorer) if reads else session.caption_only_cache(scorer)
+    if able[0] == "embeds":
+        assert isinstance(scorer, Embedder)
+        values = compare_rows(scorer, *session.embed(scorer, work, cache), *work.pairs.T)
+    else:
+        assert not isinstance(scorer, Embedder)
+        values = session.score_pairs(scorer, work, cache)
+    if not np.isfinite(values).all():
+        raise ScoreError("a score is not finite", where=f"scores of {scorer.identity.name}")
+    return work.spread(values)
+
+
+#: The abilities of scorers that can score pairs which no benchmark holds.
+_OF_PAIRS: tuple[Ability, ...] = ("embeds", "scores_pairs")
+
+
+def compare_embedded(benchmark: Benchmark, scorer: Any, *, session: Session) -> Scores:
+    """Every distinct pair compared; where captions are compared with captions no image is looked at."""
+    text_pairs = benchmark.questions.text_pairs()
+    work, cache = session.prepare(benchmark, scorer)
+    if text_pairs is None:
+        values = compare_rows(scorer, *session.embed(scorer, work, cache), *work.pairs.T)
+        return _signed(benchmark, scorer, work.spread(values), session)
+    captions = session.embed_captions(scorer, work, cache)
+    session.note_truncated(scorer, work, cache, scorer.identity.name)
+    pairs = (work.caption_of[side].ravel() for side in text_pairs)
+    return _signed(benchmark, scorer, compare_rows(scorer, captions, captions, *pairs), session)
+
+
+def answer_by_learning(benchmark: Benchmark, scorer: Any, *, session: Session) -> Scores:
+    """The answer to every question by what was learned from others; no image is opened."""
+    check_at_hand(benchmark, images=False)
+    from counterfoil.benchmarks.contrasts import Contrasts
+
+    contrasts = Contrasts.of(benchmark)
+    candidates = benchmark.questions.caption_candidates()
+    assert candidates is not None
+    return _signed(benchmark, scorer, scorer.answer(contrasts)[candidates.row_of], session)
+
+
+#: Where the function that answers a gallery stands, and those for other forms by ability.
+_GALLERY = "counterfoil.engine.rank:rank_gallery"
+_QUESTIONS: Mapping[Ability, str] = {
+    **dict.fromkeys(("embeds", "embeds_texts"), "counterfoil.engine.session:compare_embedded"),
+    "scores_pairs": "counterfoil.engine.session:score_pairs",
+    "picks": "counterfoil.engine.outcomes:pick",
+    "classifies": "counterfoil.engine.outcomes:detect",
+    "reads_references": "counterfoil.engine.caption_scoring:score_benchmark",
+    "learns": "counterfoil.engine.session:answer_by_learning",
+    **dict.fromkeys(("given_scores", "given_embeddings"), "counterfoil.engine.join_scores:answers_given"),
+}
+
+
+def _signed(benchmark: Benchmark, scorer: Any, scores: Float64[ndarray, "..."], session: Session) -> Scores:
+    checked = Scores(benchmark.listed.collect(scores))
+    checked.check(benchmark, where=f"scores of {scorer.identity.name}")
+    return with_provenance(checked, scorer, session=session)
+
+
+_RANKS = re.compile(r"rank:(\d{1,6})/(\d{1,6})")
+_RAY = re.compile(r"ray(?:(://|:)([\w.-]+:\d{1,5}))?(?:\?cpus=(\d{1,4}(?:\.\d{1,3})?))?", re.ASCII)
+
+
+def executor_named(name: str) -> Executor | None:
+    """The executor of a name: "local" is none, "rank:R/N" number R of N processes that share a cache.
+
+    "ray" is this machine or the cluster of RAY_ADDRESS, "ray:HOST:PORT" a cluster that this machine is part
+    of, "ray://HOST:PORT" one that it is not; "?cpus=4" behind these gives each worker 4 processors.
+    """
+    if name == "local":
+        return None
+    if ranks := _RANKS.fullmatch(name):
+        return RankExecutor(int(ranks[1]), int(ranks[2]))
+    if ray := _RAY.fullmatch(name):
+        from counterfoil.engine.ray_executor import RayExecutor
+
+        address = f"ray://{ray[2]}" if ray[1] == "://" else ray[2] or os.environ.get("RAY_ADDRESS", "")
+        return RayExecutor(address, None if ray[3] is None else float(ray[3]))
+    allowed = ("local", "rank:R/N", "ray", "ray:HOST:PORT", "ray://HOST:PORT", "ray?cpus=4")
+    raise InputError("unknown executor", given=name, allowed=allowed)

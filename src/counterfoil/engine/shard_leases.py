@@ -18,8 +18,8 @@ from typing import Any
 
 from counterfoil.engine.cache import LEASES
 from counterfoil.errors import StorageError
+from counterfoil.inputs.files import digest_value
 from counterfoil.storage import Place, Tagged
-from counterfoil.store import digest_value
 
 #: How many times a lease is renewed within its patience.
 _RENEWALS = 4

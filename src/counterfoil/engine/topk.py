@@ -19,7 +19,7 @@ from counterfoil.benchmarks.answers import Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Ids
 from counterfoil.benchmarks.judgements import ROLES, Direction
-from counterfoil.engine.deduplicate import Progress, silent
+from counterfoil.engine.plan import Progress, silent
 from counterfoil.engine.similarity import Matrix, lines, product, unit
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from counterfoil.evaluation.result import Estimate, Plain
 from counterfoil.metrics.agreement import ReliabilityData, Scale, cohen_kappa_draws, weighted_agreement
 from counterfoil.stats.bootstrap import weight_draws
-from counterfoil.stats.proportions import Spread
+from counterfoil.stats.intervals import Spread
 
 #: Fewer people than these say too little about others: intervals are then for these people on other items.
 FEWEST_PEOPLE = 5

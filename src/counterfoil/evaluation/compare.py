@@ -7,9 +7,8 @@ from itertools import combinations
 import numpy as np
 
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.evaluation.evaluate import IntervalMethod, evaluate, main_measures, of
-from counterfoil.evaluation.forms.base import PairedRuns
-from counterfoil.evaluation.intervals import LEVEL
+from counterfoil.evaluation.evaluate import PairedRuns, evaluate, main_measures, of
+from counterfoil.evaluation.intervals import LEVEL, IntervalMethod
 from counterfoil.evaluation.result import Plain, Run, difference_signature
 from counterfoil.metrics.measures import averaged
 from counterfoil.stats.tests import holm

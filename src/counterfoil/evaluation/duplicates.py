@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.records import Image, words
-from counterfoil.store import digest
+from counterfoil.inputs.files import digest
 
 #: Captions are near-duplicates from this similarity on.
 NEAR = 0.8

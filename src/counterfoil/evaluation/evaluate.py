@@ -1,21 +1,453 @@
 """One scorer on one benchmark: per-item values, then numbers with intervals, over everything and by group."""
 
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
+import numpy as np
+import pyarrow as pa
 from jaxtyping import Float
 from numpy import ndarray
+from numpy.typing import NDArray
 
-from counterfoil.benchmarks.answers import Answers, command, provenance_of
+from counterfoil.benchmarks.answers import Answers, Outcomes, Scores, command, provenance_of
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Forms
-from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.evaluation.forms.base import EvaluationSettings, FormEvaluation
-from counterfoil.evaluation.intervals import IntervalMethod as IntervalMethod
-from counterfoil.evaluation.result import Result, Run
+from counterfoil.benchmarks.forms.base import NO_CANDIDATE
+from counterfoil.benchmarks.tables import LARGEST
+from counterfoil.errors import DataError, InputError, ScoreError, UnknownNameError
+from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, MeasureDraws, WeightedMeasures, mean_draws
+from counterfoil.evaluation.intervals import IntervalMethod
+from counterfoil.evaluation.result import Estimate, Result, Run
+from counterfoil.inputs.columns import ColumnSchema, Schema, check_columns
+from counterfoil.metrics.measures import Measure, averaged, of_form, signed
 from counterfoil.metrics.ties import Ties
+from counterfoil.stats.dependence import Sharing
+from counterfoil.stats.intervals import Spread
+from counterfoil.stats.two_way_clustering import inflation, linear_variance
+
+_SCORE, _RIGHT = ColumnSchema("real", low=-LARGEST, high=LARGEST), ColumnSchema("truth")
+#: Columns of right and wrong, which hold shares where a question was answered several times.
+_OUTCOMES = ("ipos2t", "ineg2t", "tpos2i", "tneg2i", "accuracy")
+_SHARE = ColumnSchema("real", low=0.0, high=1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class PairedRuns:
+    """A test of differences: the main measures of pairs of runs, given as positions."""
+
+    runs: Sequence[Run]
+    main: Sequence[str]
+    of_scorers: Sequence[tuple[int, int]]
+    interval: IntervalMethod
+
+    @property
+    def columns(self) -> NDArray[np.int64]:
+        """Pairs of columns, for columns of scorers x measures."""
+        wide = len(self.main)
+        return np.asarray(
+            [(a * wide + k, b * wide + k) for a, b in self.of_scorers for k in range(wide)], dtype=np.int64
+        )
+
+    @property
+    def sharing(self) -> Sharing:
+        """What questions share by any of the runs: some may know images or captions that others lack."""
+        return Sharing.joined([run.benchmark.sharing for run in self.runs])
+
+    def facts(self, sharing: Sharing, **more: Any) -> dict[str, Any]:
+        """How intervals of the differences were made."""
+        method = str(self.interval)
+        if self.interval in (IntervalMethod.AUTO, IntervalMethod.WILSON):
+            crossed = self.interval is IntervalMethod.AUTO and sharing.crossed
+            method = "crossed" if crossed else "clusters"
+        clusters = "question" if self.interval is IntervalMethod.WILSON else sharing.clustered
+        return {"method": method, "clusters": clusters, **more}
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """Each difference with interval and p-values: for every pair of scorers, the main measures in turn."""
+
+    value: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    p: NDArray[np.float64]
+    mcnemar: list[float | None]
+    #: How the intervals were made (`PairedRuns.facts`).
+    interval: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class EvaluationSettings:
+    """The settings of one evaluation: ties, intervals, chosen measures."""
+
+    ties: Ties
+    interval: IntervalMethod
+    draws: int
+    seed: int
+    measures: Sequence[str] | None
+
+    def chosen(self, known: Sequence[str], benchmark: Benchmark) -> tuple[str, ...]:
+        """The measures that are asked for; raises `UnknownNameError` where one of them is not known."""
+        for name in self.measures or ():
+            if name not in known:
+                raise UnknownNameError("measure", name, known, where=benchmark.name)
+        return tuple(name for name in known if self.measures is None or name in self.measures)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Answers made ready: `estimates` gives the measures over the questions of a mask, `ties` and `facts`
+    what the result says of ties and provenance; estimates may add to facts, and None is left out.
+    """
+
+    estimates: Callable[[NDArray[np.bool_]], dict[str, Estimate]]
+    ties: Mapping[str, Any]
+    facts: Mapping[str, Any]
+    #: Groupings whose groups are not reported.
+    without: Collection[str] = ()
+
+
+class FormEvaluation(ABC):
+    """The evaluation of one form of question."""
+
+    #: Whether a question has a value of its own under a measure; else measures are of all questions together.
+    values_per_item: ClassVar[bool] = True
+    #: Whether intervals allow for other captions; else these come with the images they belong to.
+    captions_drawn: ClassVar[bool] = True
+    #: Whether a policy of ties decides values; else every measure counts ties in its own way.
+    by_policy: ClassVar[bool] = True
+    #: Whether the measures that are not main ones are parts of those.
+    finer_measures: ClassVar[bool] = False
+
+    def measures(self, benchmark: Benchmark) -> tuple[Measure, ...]:
+        """The declared measures; those over groups where the benchmark has the groups, and some whole."""
+        measures = []
+        for measure in of_form(benchmark.questions.form):
+            if measure.macro_of and not benchmark.card.macro:
+                continue
+            if measure.within is not None:
+                grouping, members = measure.within
+                if members not in Counter(benchmark.questions.groupings.get(grouping, ())).values():
+                    continue
+            measures.append(measure)
+        return tuple(measures)
+
+    def main_measures(self, benchmark: Benchmark) -> tuple[str, ...]:
+        """The measures that comparisons test: the form's main ones, the card's first, and its macro means in
+        place of what they average, unless the card has both.
+        """
+        card, measures = benchmark.card.measures, self.measures(benchmark)
+        averaged = {m.macro_of for m in measures if m.macro_of and m.name in card}
+        return tuple(
+            measure.name
+            for measure in measures
+            if measure.name in card[:1]
+            or (measure.macro_of and measure.name in card)
+            or (measure.main and (measure.name in card or measure.name not in averaged))
+        )
+
+    def leading(self, benchmark: Benchmark, known: Collection[str]) -> str:
+        """The first known main measure of the card, else of correlations the first and of others the last."""
+        main = self.main_measures(benchmark)
+        named = [name for name in benchmark.card.measures if name in main]
+        order = [*named, *(main if signed(main[0]) else reversed(main))]
+        return next((name for name in order if name in known), order[0])
+
+    def measure_names(self, benchmark: Benchmark) -> tuple[str, ...]:
+        """Every measure that is reported by default, in the order of reports."""
+        return tuple(measure.name for measure in self.measures(benchmark))
+
+    def check_measures(self, benchmark: Benchmark, names: Sequence[str]) -> None:
+        """Raise `UnknownNameError` where the benchmark lacks a measure."""
+        available = self.measure_names(benchmark)
+        for name in names:
+            if name not in available:
+                raise UnknownNameError("measure", name, available, where=benchmark.name)
+
+    @abstractmethod
+    def chance(self, benchmark: Benchmark) -> dict[str, float]:
+        """The mean value of random, never equal scores, per measure."""
+
+    @abstractmethod
+    def check(self, benchmark: Benchmark, answers: Answers, *, where: str) -> None:
+        """Raise `ScoreError` unless `answers` answer every question."""
+
+    @abstractmethod
+    def per_item(
+        self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
+    ) -> dict[str, NDArray[np.float64]]:
+        """Each measure's value per question, in [0, 1]; empty where measures are of all together."""
+
+    @abstractmethod
+    def score_columns(self, shape: tuple[int, ...]) -> list[str]:
+        """The columns of scores of this shape, one for each of a question's scores in their order."""
+
+    def score_shape(self, benchmark: Benchmark, columns: Sequence[str]) -> tuple[int, ...]:
+        """The shape of the scores in these columns."""
+        return benchmark.listed.shape
+
+    def answer_columns(self, benchmark: Benchmark, answers: Answers) -> dict[str, pa.Array]:
+        """The columns of a run's answers, a row per question: scores, or what is right and wrong."""
+        if not answers.has_scores:
+            return {name: pa.array(right) for name, right in answers.outcomes.right.items()}
+        scores = answers.scores
+        flat = scores.reshape(len(scores), -1).T
+        names = self.score_columns(scores.shape)
+        filled = benchmark.listed.filled
+        lacking = [None] * len(names) if filled is None else [*~filled.T]
+        columns = zip(names, flat, lacking, strict=True)
+        return {name: pa.array(column, pa.float64(), mask=none) for name, column, none in columns}
+
+    def read_answers(self, benchmark: Benchmark, table: pa.Table, *, where: object) -> Answers:
+        """The answers that `answer_columns` gave; raises `DataError` where they do not fit the questions."""
+        given = [name for name in table.column_names if name != "question"]
+        right = bool(given) and all(
+            name in _OUTCOMES or pa.types.is_boolean(table.schema.field(name).type) for name in given
+        )
+        shape = self.score_shape(benchmark, given)
+        if not right and given != (expected := self.score_columns(shape)):
+            raise DataError(
+                "not the scores of these questions",
+                where=where,
+                given=", ".join(given[:12]) or "no column",
+                allowed=expected[:12],
+            )
+        filled = None if right else benchmark.listed.filled
+        kind = _SCORE if filled is None else replace(_SCORE, null=True)
+        kinds = dict.fromkeys(given, kind)
+        if right:
+            whole = {name: pa.types.is_boolean(table.schema.field(name).type) for name in given}
+            kinds = {name: _RIGHT if whole[name] else _SHARE for name in given}
+        table = check_answers(table, kinds, benchmark.questions.ids, where=where)
+        columns = {name: table[name].to_numpy(zero_copy_only=False) for name in given}
+        if right:
+            return Outcomes(
+                {name: column.astype(bool if whole[name] else float) for name, column in columns.items()}
+            )
+        scores = np.stack([*columns.values()], axis=1).astype(np.float64).reshape(shape)
+        if filled is not None:
+            # What is empty elsewhere stays NaN, which no answers may hold.
+            scores = np.where(~filled & np.isnan(scores), NO_CANDIDATE, scores)
+        return Scores(scores)
+
+    @abstractmethod
+    def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
+        """The columns that show a question to readers of a run's items: its captions and images."""
+
+    def without(self, benchmark: Benchmark, measure: str) -> NDArray[np.bool_] | None:
+        """The questions that a measure is not about, whose cells are empty among a run's items."""
+        return None
+
+    def binarize(self, benchmark: Benchmark, answers: Scores | Outcomes) -> Outcomes:
+        """Right and wrong of scores, NaN being wrong; raises `InputError` where no answer can be wrong."""
+        raise InputError(
+            "a question without an answer cannot count as wrong here",
+            where=benchmark.name,
+            given="--unanswered wrong",
+            allowed="refuse, leave-out",
+        )
+
+    @abstractmethod
+    def prepared(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Prepared:
+        """What `evaluate` makes estimates from; raises `InputError` for intervals that the form has not."""
+
+    @abstractmethod
+    def test(self, paired: PairedRuns) -> Tested:
+        """Differences between scorers, question by question, with intervals and p-values."""
+
+    def draws(self, runs: Sequence[Run], measures: Sequence[str], drawn: DrawnQuestions) -> MeasureDraws:
+        """The measures of runs on one benchmark in draws of clusters, NaN where a run lacks one."""
+        form, nothing = drawn.benchmark.questions.form, np.full(len(drawn.clusters), np.nan)
+        columns = [
+            run.items[averaged(name, form)] if self.has(run, name) else nothing
+            for run in runs
+            for name in measures
+        ]
+        return mean_draws([run.name for run in runs], measures, np.stack(columns, axis=1), drawn)
+
+    def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        """(n,) margins by measure, in the unit of the scores, positive where right; of contrasts alone."""
+        return {}
+
+    def conflict(self, first: Benchmark, other: Benchmark) -> str:
+        """Why runs on two benchmarks of the same questions cannot be paired: the facts that differ, or ""."""
+        return ""
+
+    def measures_of(self, run: Run) -> tuple[str, ...]:
+        """The measures that a run has a value of; of macro means those that it reports."""
+        if not self.values_per_item:
+            return tuple(run.result.measures)
+        form = run.benchmark.questions.form
+        return (*run.items, *(name for name in run.result.measures if averaged(name, form) != name))
+
+    def has(self, run: Run, measure: str) -> bool:
+        """Whether a run has a value of a measure."""
+        of_items = averaged(measure, run.benchmark.questions.form)
+        if of_items != measure and measure not in run.result.measures:
+            return False
+        values = run.items.get(of_items)
+        return values is not None and bool(np.isfinite(values).any())
+
+    def overall(self, benchmark: Benchmark, known: Sequence[str]) -> list[str]:
+        """Measures besides the main ones by which models are ordered unless some are chosen."""
+        return []
+
+    def images(self, benchmark: Benchmark) -> list[str] | None:
+        """The image of each question where benchmarks that share images are drawn together, else None."""
+        return None
+
+    def mean(self, benchmark: Benchmark, values: NDArray[np.float64]) -> float:
+        """A measure from its values per question."""
+        return float(values.mean())
+
+
+class JointEvaluation(FormEvaluation):
+    """Forms whose measures are of all questions together: none has a value of its own, each has one score."""
+
+    values_per_item: ClassVar[bool] = False
+    #: All measures of the form, in the order in which `weighted_run` has them.
+    joint: ClassVar[tuple[str, ...]]
+    #: Whether intervals by `clusters` are over images alone, whatever captions share.
+    images_alone: ClassVar[bool] = False
+    #: What the measures are, where an interval is refused, and why.
+    refused: ClassVar[str]
+    why_refused: ClassVar[str | None] = None
+    #: The largest difference of two values, and what is said of the ends of differences.
+    widest: ClassVar[float] = 1.0
+    ends: ClassVar[Mapping[str, str]] = {}
+
+    def refuse(self, interval: IntervalMethod, benchmark: Benchmark) -> None:
+        if interval in (IntervalMethod.WILSON, IntervalMethod.FOLDS):
+            raise InputError(
+                f"{self.refused} no interval of the kind '{interval}'",
+                where=benchmark.name,
+                allowed=("auto", "clusters", "crossed"),
+                hint=self.why_refused,
+            )
+
+    def per_item(
+        self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
+    ) -> dict[str, NDArray[np.float64]]:
+        return {}
+
+    def score_columns(self, shape: tuple[int, ...]) -> list[str]:
+        return ["score"]
+
+    def has(self, run: Run, measure: str) -> bool:
+        return measure in run.result.measures
+
+    @abstractmethod
+    def weighted_run(self, run: Run, clusters: NDArray[np.int64], n_clusters: int) -> WeightedMeasures | None:
+        """The measures of a run under weights of the clusters of questions; None where none is defined."""
+
+    def test(self, paired: PairedRuns) -> Tested:
+        """Student's t intervals and p-values, since no question has a value of its own to compare."""
+        benchmark = paired.runs[0].benchmark
+        self.refuse(paired.interval, benchmark)
+        sharing = paired.sharing.part(benchmark.questions.measured)
+        sharing = shared_by(sharing, paired.interval, images_alone=self.images_alone)
+        table = self.differences(paired.runs, sharing, paired.of_scorers, paired.main)
+        value, low, high, p = table.reshape(4, -1)
+        method = "crossed" if sharing.crossed else "influence"
+        return Tested(
+            value, low, high, p, [None] * len(value), paired.facts(sharing, method=method, **self.ends)
+        )
+
+    def differences(
+        self, runs: Sequence[Run], sharing: Sharing, pairs: Sequence[tuple[int, int]], names: Sequence[str]
+    ) -> NDArray[np.float64]:
+        """(4, pairs, names) value, ends and p of run a less run b; NaN where one is undefined."""
+        where = [self.joint.index(name) for name in names]
+        units = float(len(np.unique(sharing.units)))
+        ready = [self.weighted_run(run, np.zeros(len(run.benchmark), dtype=np.int64), 1) for run in runs]
+        nothing = np.full(len(names), np.nan)
+        values = [nothing if one is None else one.values()[where] for one in ready]
+        moves = [nothing if one is None else one.influences()[:, where] for one in ready]
+        table = np.full((4, len(pairs), len(names)), np.nan)
+        for k, (a, b) in enumerate(pairs):
+            value = values[a] - values[b]
+            defined = ~np.isnan(value)
+            if defined.any():
+                variance, freedom = linear_variance(sharing, (moves[a] - moves[b])[:, defined])
+                spread = Spread(value[defined], variance, freedom, np.full(len(variance), units))
+                table[:, k, defined] = spread.value, *spread.student(0.95, widest=self.widest)
+                if units == 1 and self.widest == 2:
+                    # Of one unit nothing is known of how much a correlation varies.
+                    table[1:, k, defined] = np.array([[-2.0], [2.0], [1.0]])
+        return table
+
+    def draws(self, runs: Sequence[Run], measures: Sequence[str], drawn: DrawnQuestions) -> MeasureDraws:
+        """NaN where a run has no value of a measure; runs without any are left out."""
+        where = tuple(self.joint.index(name) for name in measures)
+        both = [(run.name, self.weighted_run(run, drawn.clusters, drawn.n_clusters)) for run in runs]
+        ready = {name: of_run for name, of_run in both if of_run is not None}
+        wide = None
+        if drawn.sharing.crossed:
+            part = drawn.sharing.part(drawn.benchmark.questions.measured)
+            moves = (np.nan_to_num(of_run.influences()[:, where]) for of_run in ready.values())
+            wide = np.stack([inflation(part, moved) for moved in moves])
+
+        def weighted(weights: NDArray[Any]) -> NDArray[np.float64]:
+            return np.stack([of_run.measures(weights)[:, where] for of_run in ready.values()], axis=1)
+
+        return MeasureDraws(tuple(ready), tuple(measures), drawn.n_clusters, wide, weighted)
+
+
+def shared_by(sharing: Sharing, interval: IntervalMethod, *, images_alone: bool = False) -> Sharing:
+    """What questions share in joint measures: by `clusters` their images."""
+    if interval is IntervalMethod.CLUSTERS and (images_alone or sharing.crossed):
+        return Sharing(sharing.images, np.zeros((len(sharing), 0), dtype=np.int64))
+    return replace(sharing, always_crossed=interval is IntervalMethod.CROSSED)
+
+
+def outcome_ties(answers: Answers, policy: Ties) -> dict[str, Any]:
+    """What is said of ties of right and wrong alone: who gave them counted the ties."""
+    return {"policy": str(policy), "questions": None, "rate": None, "note": answers.outcomes.ties}
+
+
+def tie_facts(
+    policy: Ties, tied: NDArray[Any], measures: Mapping[Ties, Mapping[str, float]]
+) -> dict[str, Any]:
+    """What ties did; where a metric was drawn `tied` has shares of draws, and a tie in any draw counts."""
+    return {
+        "policy": str(policy),
+        "questions": int((tied > 0).sum()),
+        "rate": float(tied.mean()),
+        "measures": {str(ties): of_all for ties, of_all in measures.items()},
+    }
+
+
+def refuse_rankings(benchmark: Benchmark, answers: Answers, *, where: str) -> None:
+    """Raise `ScoreError` where answers are rankings."""
+    if answers.has_rankings:
+        form = benchmark.questions.form
+        raise ScoreError("rankings answer a gallery only", where=where, given=f"form '{form}'")
+
+
+def check_answers(
+    table: pa.Table, columns: dict[str, ColumnSchema], ids: tuple[str, ...], *, where: object
+) -> pa.Table:
+    """The table of answers, checked, with a row for each of the questions `ids` in their order."""
+    schema = Schema({"question": ColumnSchema("text", unique=True), **columns})
+    checked = check_columns(table, schema, where=where)
+    questions = checked["question"].to_pylist()
+    if questions != list(ids):
+        both = enumerate(zip(questions, ids, strict=False))
+        row = next((at for at, (name, other) in both if name != other), min(len(questions), len(ids)))
+        raise DataError(
+            "the questions are not those of questions.parquet",
+            where=f"{where}, row {row + 1}",
+            given=questions[row] if row < len(questions) else f"{len(questions)} rows",
+            allowed=ids[row] if row < len(ids) else f"{len(ids)} rows",
+            hint="was it edited?",
+        )
+    return checked
+
 
 #: Raised when the layout of a run folder changes.
 SCHEMA = 4

@@ -12,8 +12,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics.measures import Measure, of_form
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.intervals import macro_weights, spread, t_over_folds
-from counterfoil.stats.proportions import Spread, normal_quantile, wilson
+from counterfoil.stats.intervals import Spread, macro_weights, normal_quantile, spread, t_over_folds, wilson
 
 
 class IntervalMethod(StrEnum):

@@ -20,15 +20,16 @@ from pydantic import ConfigDict, Field
 
 from counterfoil.benchmarks.answers import Answers
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.forms.tables import ITEM_FILES, TABLES, Facts
+from counterfoil.benchmarks.forms.base import Facts
+from counterfoil.benchmarks.forms.tables import ITEM_FILES, TABLES
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import FORMS, SCHEMA, item_values, measured_run
 from counterfoil.evaluation.result import Result
 from counterfoil.evaluation.result import Run as Run
 from counterfoil.inputs.columns import read_parquet
-from counterfoil.inputs.files import Stored, check_model, read_json
+from counterfoil.inputs.files import Stored, check_model, digest_file, read_json
 from counterfoil.outputs import UNFINISHED
-from counterfoil.store import begin, check_writable, digest_file, end, write_json, write_parquet
+from counterfoil.store import begin, check_writable, end, write_json, write_parquet
 
 _Count = Annotated[int, Field(ge=0)]
 

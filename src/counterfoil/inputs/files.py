@@ -1,12 +1,14 @@
-"""Input files: text, JSON and TOML, and pydantic models of what counterfoil wrote; errors say where."""
+"""Files that are read: text, JSON and TOML, models of what counterfoil wrote, paths and URLs, digests."""
 
 import errno
+import hashlib
 import json
 import os
 import re
 import stat
 import tomllib
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -260,3 +262,85 @@ def _shown(value: object) -> str:
         return f"{type(value).__name__} of {len(value)}"
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+@dataclass(frozen=True)
+class Location:
+    """A URL: the name of its scheme as fsspec has it, and what follows, without slashes at its ends."""
+
+    scheme: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.path}"
+
+
+def location(text: str | Path) -> Location | Path:
+    """What a text names: a `Location` at a distance, or a path.
+
+    A `Path` that was made of a URL is that URL still. A folder called "s3:" is named by its absolute path.
+
+    >>> location("s3://bucket/a/"), location(Path("s3://bucket/a")), location("data/a:/b")
+    (Location(scheme='s3', path='bucket/a'), Location(scheme='s3', path='bucket/a'), PosixPath('data/a:/b'))
+    """
+    url = URL.fullmatch(str(text))
+    if url is None:
+        return Path(text)
+    scheme = url[1].lower()
+    return Location("gcs" if scheme == "gs" else scheme, url[3].strip("/"))
+
+
+def is_distant(text: str | Path) -> bool:
+    """Whether a text or a path names something behind a URL, which no file of this machine is."""
+    return isinstance(location(text), Location)
+
+
+def located(text: str | Path) -> str:
+    """A path or URL as it is shown: with both slashes where pathlib took one."""
+    return str(location(text))
+
+
+def digest(data: bytes) -> str:
+    """32 hex digits that name the bytes (BLAKE2b, 128 bits).
+
+    >>> digest(b"a caption")
+    'ee64aa98bd501dec0be241691a8a4534'
+    """
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def digest_file(path: str | Path) -> str:
+    """The digest of a file's bytes, read in blocks."""
+    with open(path, "rb") as file:
+        return digest_stream(file)
+
+
+def digest_stream(file: Any) -> str:
+    """The digest of what is left to read of an open file, read in blocks."""
+    return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def sha256_file(path: str | Path) -> str:
+    """The SHA-256 of a file's bytes, by which others check files that are passed on."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest_value(value: object) -> str:
+    """The digest of a JSON-able value, whatever the order of its keys."""
+    return digest(canonical_json(value).encode("utf-8"))
+
+
+def canonical_json(value: object) -> str:
+    """JSON with sorted keys and no blanks: equal values give equal text."""
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_plain
+    )
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no canonical JSON")

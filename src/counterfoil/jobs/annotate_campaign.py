@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
@@ -15,19 +15,17 @@ from counterfoil.annotate.campaign import Campaign, open_campaign
 from counterfoil.errors import InputError
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.annotate_judgements import CAMPAIGN, Change, StoredAnswers, opened
-from counterfoil.jobs.job import job, option
+from counterfoil.jobs.job import feedback_of, job, option
 from counterfoil.jobs.results import SavedTable, Tabular, declared, lines
-from counterfoil.jobs.shared_options import OVERWRITE, Reporting, feedback_of
+from counterfoil.jobs.shared_options import OVERWRITE, Reporting
 from counterfoil.outputs import guarded
-from counterfoil.report.labels import amount
-from counterfoil.report.tables import Table
+from counterfoil.report.tables import Table, amount
 from counterfoil.store import write_csv
 
 if TYPE_CHECKING:
-    from counterfoil.annotate.adjudication import DisputedItem
     from counterfoil.annotate.database import Database
     from counterfoil.annotate.quality import PersonQuality
-    from counterfoil.annotate.review import Review
+    from counterfoil.annotate.review import DisputedItem, Review
     from counterfoil.annotate.status import CampaignStatus
 
 BY = Option("Name of who decides, kept with the decision.")
@@ -36,9 +34,7 @@ PERSON = Option("The id of the person here, or how it begins.")
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where a campaign is served: the address of the site, those of people and researcher, and the
-    researcher's token.
-    """
+    """Where a campaign is served, and the researcher's token."""
 
     site: str
     people: str
@@ -48,7 +44,6 @@ class Addresses:
 
     @property
     def notes(self) -> list[str]:
-        """A line each."""
         return [f"{name:<12}{getattr(self, name)}" for name in ("people", "researcher", "token")]
 
 
@@ -112,16 +107,13 @@ def addresses(campaign: Campaign, site: str) -> Addresses:
     """The addresses of a campaign that is served at `site`."""
     from counterfoil.annotate.platforms.registry import OWN_ENTRIES, campaign_platform
 
-    site = site.rstrip("/")
-    way = campaign.recipe.entry
+    site, way = site.rstrip("/"), campaign.recipe.entry
+    people = f"{site}/open" if way == "open" else f"{site}/enter/..."
     if way not in OWN_ENTRIES:
-        try:
-            people = campaign_platform(way, campaign.recipe.completion).entry(f"{site}/enter")
-        except InputError:
-            # Some platforms take only addresses over https, which this one is not yet.
-            people = f"{site}/enter"
-    else:
-        people = f"{site}/open" if way == "open" else f"{site}/enter/..."
+        people = f"{site}/enter"
+        # Some platforms take only addresses over https, which this one is not yet.
+        with suppress(InputError):
+            people = campaign_platform(way, campaign.recipe.completion).entry(people)
     return Addresses(site, people, f"{site}/research", campaign.secrets["token"])
 
 
@@ -189,7 +181,6 @@ class CampaignProgress(Tabular):
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """The people, in the order in which they came."""
         return self.table(
             "People",
             {
@@ -204,7 +195,6 @@ class CampaignProgress(Tabular):
 
     @property
     def notes(self) -> list[str]:
-        """The facts, a line each."""
         return [f"{name}: {value}" for name, value in self.facts.items()]
 
     def to_json(self) -> dict[str, Any]:
@@ -271,7 +261,7 @@ class PeopleReview(SavedTable):
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """People with the signs against them; those with most signs and no decision first."""
+        """Those with most signs and no decision first."""
         return self.table(
             "People",
             {
@@ -286,7 +276,6 @@ class PeopleReview(SavedTable):
 
     @property
     def notes(self) -> list[str]:
-        """The reasons in sentences, a line each."""
         signs = [
             f"{quality.person:.10}: {reason.sentence} "
             f"(p {'< 0.001' if reason.p < 0.001 else f'= {reason.p:.3f}'})"
@@ -397,10 +386,8 @@ def annotate_reject(
     with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.review import person_like, reject
 
-        participant = person_like(connected, person)
-        aside = reject(
-            connected, source, participant, reason=reason, category=category, by=by, now=time.time()
-        )
+        decision: Any = {"reason": reason, "category": category, "by": by, "now": time.time()}
+        aside = reject(connected, source, person_like(connected, person), **decision)
     return Change(aside, (f"rejected; {aside:,} answers set aside, their items are open again",))
 
 
@@ -426,8 +413,8 @@ def annotate_withdraw(
     with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.privacy import withdraw_person
 
-        participant = _who(source, connected, worker, person, platform)
-        count = withdraw_person(connected, source, participant, time.time(), named=worker)
+        entered = _who(source, connected, worker, person, platform)
+        count = withdraw_person(connected, source, entered, time.time(), named=worker)
     return Change(count, (f"withdrawn; {count:,} answers deleted",))
 
 
@@ -461,16 +448,15 @@ def annotate_readmit(
 
 
 def _who(campaign: Campaign, db: "Database", worker: str, person: str, platform: str = "") -> str:
-    """The id of a person here, by the platform's id of them or by how it begins."""
     from counterfoil.annotate.participants import person_id
     from counterfoil.annotate.review import person_like
 
     if bool(worker) == bool(person):
         given = "both" if worker else "no one"
         raise InputError("who it is", given=given, allowed="--worker or --person")
-    return (
-        person_id(campaign, platform or campaign.recipe.entry, worker) if worker else person_like(db, person)
-    )
+    if person:
+        return person_like(db, person)
+    return person_id(campaign, platform or campaign.recipe.entry, worker)
 
 
 @job(
@@ -532,7 +518,6 @@ class Disputes(Tabular):
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """The items with their votes."""
         return self.table(
             "Disagreements",
             {
@@ -545,7 +530,6 @@ class Disputes(Tabular):
 
     @property
     def notes(self) -> list[str]:
-        """How many there are and how many are left."""
         left = sum(item.decided is None for item in self.disputes)
         return lines(
             f"{amount(len(self.disputes), 'item')} with different answers, {left:,} without a decision",
@@ -582,7 +566,7 @@ def annotate_adjudicate(
         answer: The value of an option.
         why: Why, kept with the decision.
     """
-    from counterfoil.annotate.adjudication import adjudicate, adjudicated, disputed_items
+    from counterfoil.annotate.review import adjudicate, adjudicated, disputed_items
 
     if item is not None:
         if answer is None:

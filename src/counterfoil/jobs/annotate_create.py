@@ -11,15 +11,18 @@ import numpy as np
 
 from counterfoil import catalog
 from counterfoil.annotate.benchmark_items import items_of_benchmark
-from counterfoil.annotate.budget import READING, BudgetPart, budget_of, items_per_person
 from counterfoil.annotate.campaign import (
     FILES,
     IMAGES,
+    READING,
     RECIPE,
+    BudgetPart,
     Campaign,
     CampaignRecipe,
+    budget_of,
     create_folder,
     form_of,
+    items_per_person,
 )
 from counterfoil.annotate.export import JudgedCampaign, authored_rows
 from counterfoil.annotate.forms.base import ROLES, WorkItem
@@ -37,12 +40,11 @@ from counterfoil.inputs.fields import changes_of, values_of
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import given_of
 from counterfoil.jobs.annotate_judgements import read_judgements
-from counterfoil.jobs.job import documented, job, option
+from counterfoil.jobs.job import documented, feedback_of, job, option, path_of
 from counterfoil.jobs.results import Tabular, declared, lines
-from counterfoil.jobs.shared_options import OVERWRITE, Reporting, Settings, feedback_of, path_of
+from counterfoil.jobs.shared_options import OVERWRITE, Reporting, Settings
 from counterfoil.outputs import Folder, guarded
-from counterfoil.report.labels import amount
-from counterfoil.report.tables import Table
+from counterfoil.report.tables import Table, amount
 
 #: Golden items are drawn where a table of them is asked for by this name.
 AUTO = "auto"
@@ -57,7 +59,6 @@ _VALIDATED = {
 }
 #: Where golden items are given and the recipe says nothing of them: their share in a queue and in a block.
 _GOLDEN_SHARE = 0.1
-
 
 #: Platforms whose people are paid, and what they get per hour where nothing is said.
 PAYING, USUAL_PAY = ("prolific", "connect"), 12.0
@@ -108,7 +109,6 @@ class CreatedCampaign(Tabular):
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """A row per role."""
         return self.table(
             f"{self.campaign.recipe.title} ({self.campaign.form.name})",
             {
@@ -123,7 +123,6 @@ class CreatedCampaign(Tabular):
 
     @property
     def notes(self) -> list[str]:
-        """What the numbers rest on, and what comes next."""
         form, pay, budget = self.campaign.form, self.campaign.pay, budget_of(self.campaign)
         # Of `choose` people are scored by right answers.
         work = [item for item in self.campaign.items if item.role == "work"]
@@ -272,10 +271,8 @@ class _ItemReader:
 
     def table(self, table: DataTable, known: Benchmark | None, role: str = "work") -> CampaignItems:
         """Items of a table, which may name images and captions of the `known` benchmark by their ids."""
-        folder = path_of(self.given["images"])
-        return items_of_table(
-            table, self.form, self.pictures, folder=folder, known=known, role=cast(Any, role)
-        )
+        where: Any = {"folder": path_of(self.given["images"]), "known": known, "role": role}
+        return items_of_table(table, self.form, self.pictures, **where)
 
     def _benchmark(self, name: str) -> Benchmark:
         """The benchmark; data that is named may hold another number of questions than the release."""
@@ -284,31 +281,25 @@ class _ItemReader:
 
     def _campaign(self, folder: Path) -> tuple[CampaignItems, Benchmark | None, str]:
         """Quads that the people of another campaign wrote; its salt tells who was their author."""
-        judged = read_judgements(folder)
-        other = judged.campaign
+        table, other = read_judgements(folder)
         assert other is not None
         pairing = f"{self.form.name} from {other.form.name}"
         if pairing != _FOLLOWS:
             text = "only authored quads become another campaign's items"
             raise InputError(text, where=folder, given=pairing, allowed=_FOLLOWS)
-        rows = authored_rows(JudgedCampaign.of(other, judged.table))
+        rows = authored_rows(JudgedCampaign.of(other, table))
         columns = {_VALIDATED.get(name, name): rows.column(name).to_pylist() for name in rows.column_names}
-        table = DataTable(columns, str(folder))
-        return (
-            items_of_table(table, self.form, self.pictures, folder=folder / IMAGES),
-            None,
-            other.secrets["salt"],
-        )
+        quads = DataTable(columns, str(folder))
+        items = items_of_table(quads, self.form, self.pictures, folder=folder / IMAGES)
+        return items, None, other.secrets["salt"]
 
     def drawn(self, items: CampaignItems, known: Benchmark | None) -> Sequence[WorkItem]:
         """Golden pairs drawn from the gallery that a pool is of, as many as its blocks or its queue take."""
         rows, recipe = items.rows, self.recipe
         if known is None or not {"image", "caption"} <= set(rows.column_names):
-            raise InputError(
-                "golden items are drawn for a pool of a gallery's pairs",
-                where="--golden auto",
-                hint="name the gallery with --benchmark, or give a table of golden items",
-            )
+            what = "golden items are drawn for a pool of a gallery's pairs"
+            hint = "name the gallery with --benchmark, or give a table of golden items"
+            raise InputError(what, where="--golden auto", hint=hint)
         pairs = set(zip(rows["image"].to_pylist(), rows["caption"].to_pylist(), strict=True))
         n = len(items.items)
         if recipe.design == "blocks":
@@ -325,13 +316,10 @@ def _usual_golden(recipe: CampaignRecipe) -> int:
 
 def _with_roles(recipe: CampaignRecipe, items: Sequence[WorkItem]) -> CampaignRecipe:
     """The recipe with golden and onboarding items in use, where it says nothing of those that are there."""
-    count = {role: sum(item.role == role for item in items) for role in ROLES}
-    changed: dict[str, Any] = {}
+    count = Counter(item.role for item in items)
     if count["golden"] and not (recipe.golden_share or recipe.golden_per_block):
         if recipe.design == "blocks":
-            changed["golden_per_block"] = min(count["golden"], _usual_golden(recipe))
+            recipe = replace(recipe, golden_per_block=min(count["golden"], _usual_golden(recipe)))
         else:
-            changed["golden_share"] = _GOLDEN_SHARE
-    if count["onboarding"] and not recipe.onboarding:
-        changed["onboarding"] = count["onboarding"]
-    return replace(recipe, **changed)
+            recipe = replace(recipe, golden_share=_GOLDEN_SHARE)
+    return replace(recipe, onboarding=recipe.onboarding or count["onboarding"])

@@ -1,6 +1,6 @@
 """Judgements of a campaign, of a table and of other tools: read, compared, and exported as tables."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +10,14 @@ import pyarrow as pa
 
 from counterfoil.annotate.agreement import MOST_LISTED, CampaignAgreement, campaign_agreement, fields_of
 from counterfoil.annotate.campaign import Campaign, open_campaign, unanswered
-from counterfoil.annotate.export import ABOUT, DATA_SHEET, JudgedCampaign, exported, question_outcomes
+from counterfoil.annotate.export import (
+    ABOUT,
+    DATA_SHEET,
+    JudgedCampaign,
+    data_sheet,
+    exported,
+    question_outcomes,
+)
 from counterfoil.annotate.judgement_table import check_table_kind, read_judgement_table, write_judgement_table
 from counterfoil.annotate.labels import Partly
 from counterfoil.annotate.platforms.label_studio import read_export
@@ -18,9 +25,9 @@ from counterfoil.annotate.platforms.mturk_files import HitLayout, read_results
 from counterfoil.errors import InputError
 from counterfoil.evaluation.agreement import FEWEST_PEOPLE
 from counterfoil.inputs.options import Option, key_values
-from counterfoil.jobs.job import documented, job, option
+from counterfoil.jobs.job import documented, feedback_of, job, option, path_of
 from counterfoil.jobs.results import Tabular, declared, lines, write
-from counterfoil.jobs.shared_options import DRAWS, OVERWRITE, SEED, Reporting, Settings, feedback_of, path_of
+from counterfoil.jobs.shared_options import DRAWS, OVERWRITE, SEED, Reporting, Settings
 from counterfoil.metrics.agreement import Scale
 from counterfoil.outputs import Folder, guarded
 from counterfoil.report.tables import Column, Table
@@ -46,7 +53,7 @@ class StoredAnswers(Reporting, total=False):
 
 @dataclass(frozen=True)
 class Change:
-    """What a command changed: as plain values, and as it is printed, in lines or as facts by name."""
+    """What a command changed: plain values, and what is printed, in lines or as facts by name."""
 
     value: Any
     notes: tuple[str, ...] = ()
@@ -54,17 +61,7 @@ class Change:
     tables = ()
 
     def to_json(self) -> Any:
-        """The plain values."""
         return self.value
-
-
-@dataclass(frozen=True, eq=False)
-class JudgementSource:
-    """A table of judgements, and the campaign that it belongs to where that is known."""
-
-    name: str
-    table: pa.Table
-    campaign: Campaign | None = None
 
 
 @contextmanager
@@ -79,8 +76,8 @@ def opened(folder: str | Path, database: str | None = None) -> Iterator[tuple[Ca
 
 def read_judgements(
     source: str | Path, *, campaign: str | Path | None = None, database: str | None = None
-) -> JudgementSource:
-    """The judgements of a campaign's folder, or those in a file that answers the questions of `campaign`."""
+) -> tuple[pa.Table, Campaign | None]:
+    """The judgements of a campaign's folder or in a file, and the campaign whose questions they answer."""
     path = Path(source)
     if path.is_dir():
         if campaign is not None:
@@ -88,11 +85,11 @@ def read_judgements(
         with opened(path, database) as (owner, connected):
             from counterfoil.annotate.answers import judgement_table
 
-            return JudgementSource(str(source), judgement_table(connected, owner), owner)
+            return judgement_table(connected, owner), owner
     if database is not None:
         raise InputError("a database belongs to a campaign", where="--database", given=source)
     own = None if campaign is None else open_campaign(Path(campaign))
-    return JudgementSource(str(source), read_judgement_table(path), own)
+    return read_judgement_table(path), own
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -124,7 +121,6 @@ class PeopleAgreements(Tabular):
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """A row per question, its readings and its kinds of item below it; and of pairs of people, if any."""
         return self._tables(f"Agreement between people, {self.source}")
 
     def _tables(self, caption: str, *, shared: bool = False) -> tuple[Table, ...]:
@@ -157,7 +153,6 @@ class PeopleAgreements(Tabular):
 
     @property
     def notes(self) -> list[str]:
-        """What the numbers rest on, and which questions are not compared."""
         questions = self.agreement.questions
         scales = dict.fromkeys(
             f"{question.question} {question.people.scale.value}"
@@ -178,7 +173,6 @@ class PeopleAgreements(Tabular):
         )
 
     def to_html(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write one self-contained page with the numbers and their intervals."""
         from counterfoil.report.html import render, shareable
 
         caption = f"Per question, {shareable(self.source)}, with 95 % intervals"
@@ -228,20 +222,14 @@ def annotate_agreement(
     """
     feedback = feedback_of(options)
     with feedback.busy(f"reading the answers of {source}"):
-        judged = read_judgements(source, campaign=campaign, database=options["database"])
-        fields = None if judged.campaign is None else fields_of(judged.campaign)
-    if judged.campaign is not None and not len(judged.table):
+        table, of = read_judgements(source, campaign=campaign, database=options["database"])
+        fields = None if of is None else fields_of(of)
+    if of is not None and not len(table):
         raise unanswered(source)
     with feedback.busy("comparing answers"):
-        agreement = campaign_agreement(
-            judged.table,
-            fields,
-            scale=None if scale is None else Scale(scale),
-            by_kind=by_kind,
-            draws=draws,
-            seed=seed,
-        )
-    return PeopleAgreements(judged.name, agreement)
+        on = None if scale is None else Scale(scale)
+        compared = campaign_agreement(table, fields, scale=on, by_kind=by_kind, draws=draws, seed=seed)
+    return PeopleAgreements(str(source), compared)
 
 
 def _name(row: Mapping[str, Any]) -> str:
@@ -267,11 +255,9 @@ class ImportedJudgements:
         return {**counted, **{name: count for name, count in self.left_out.items() if count}}
 
     def save(self, path: str | Path) -> None:
-        """Write the table as CSV or Parquet, by the suffix."""
         write_judgement_table(path, self.table)
 
     def to_json(self) -> dict[str, int]:
-        """The facts, as `annotate import --json` writes them."""
         return self.facts
 
 
@@ -314,9 +300,10 @@ def import_judgements(
         question = key_values(question, "--question-column", "match=Answer.match{n}")
     questions = {name.strip(): column.strip() for name, column in cast(Any, question or {}).items()}
     numbers: dict[str, str] = {}
-    identify: Callable[[str], str] = str
-    if not keep_ids:
-        identify = lambda worker: numbers.setdefault(worker, f"p{len(numbers) + 1}")  # noqa: E731
+
+    def identify(worker: str) -> str:
+        return worker if keep_ids else numbers.setdefault(worker, f"p{len(numbers) + 1}")
+
     if source == "label-studio":
         return ImportedJudgements(*read_export(path, frozenset(many), identify=identify))
     usual = HitLayout()
@@ -362,7 +349,6 @@ class CampaignExport(Tabular):
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """A row per file."""
         return self.table(
             f"Exported to {self.folder}",
             {
@@ -374,7 +360,6 @@ class CampaignExport(Tabular):
 
     @property
     def notes(self) -> list[str]:
-        """Whose answers they are, and how labels were made."""
         tied = f"; {self.tied:,} items tie" if self.tied else ""
         return lines(
             f"answers of {self.people:,} people",
@@ -417,10 +402,9 @@ def annotate_export(
         partly: For form 'match': value of 'partly yes'.
         people: Whether tables identify people, by a hash.
     """
-    from counterfoil.annotate.adjudication import decided_answers
     from counterfoil.annotate.answers import judgement_table
-    from counterfoil.annotate.data_sheet import data_sheet
     from counterfoil.annotate.database import existing_database
+    from counterfoil.annotate.review import decided_answers
 
     feedback = feedback_of(options)
     source = open_campaign(Path(campaign))

@@ -13,8 +13,8 @@ from counterfoil.annotate.platforms.prolific import ProlificSubmission, Reconcil
 from counterfoil.errors import MissingExtraError
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.annotate_judgements import CAMPAIGN, Change, StoredAnswers
-from counterfoil.jobs.job import documented, job, option
-from counterfoil.jobs.shared_options import Reporting, feedback_of
+from counterfoil.jobs.job import documented, feedback_of, job, option
+from counterfoil.jobs.shared_options import Reporting
 
 if TYPE_CHECKING:
     from counterfoil.annotate.database import Database
@@ -63,10 +63,7 @@ def status(
     """
     from counterfoil.annotate.review import give_back
 
-    with (
-        _prolific(options) as client,
-        _submitted(campaign, client, options) as (source, db, submissions, participants),
-    ):
+    with _submitted(campaign, options) as (_, source, db, submissions, participants):
         aside = give_back(db, source, participants.free, time.time()) if release else 0
     ids = {
         "payable": [submission.id for submission in participants.payable],
@@ -100,7 +97,7 @@ def approve(
 
     Submissions of rejected people are left to 'counterfoil annotate prolific reject'.
     """
-    with _prolific(options) as client, _submitted(campaign, client, options) as (*_, participants):
+    with _submitted(campaign, options) as (client, *_, participants):
         waiting = [submission.id for submission in participants.payable]
         if yes:
             client.approve(tuple(waiting))
@@ -124,36 +121,30 @@ def reject(
 
     Decide about people with 'counterfoil annotate reject', or on the researcher's page.
     """
-    with _prolific(options) as client, _submitted(campaign, client, options) as (*_, participants):
+    with _submitted(campaign, options) as (client, *_, participants):
         if yes:
             client.reject(participants.rejected)
     return _reviewed("rejected", yes, [rejection.submission for rejection in participants.rejected])
 
 
 @contextmanager
-def _prolific(access: Access) -> "Iterator[ProlificClient]":
-    """Prolific with a token; raises `MissingExtraError` where the library for requests is not installed."""
+def _submitted(
+    folder: Path, options: StoredAccess
+) -> "Iterator[tuple[ProlificClient, Campaign, Database, tuple[ProlificSubmission, ...], Reconciled]]":
+    """Prolific, a campaign with its database, submissions of its study, and what they mean for it."""
     try:
         from counterfoil.annotate.platforms.prolific_api import ADDRESS, ProlificClient
     except ModuleNotFoundError as error:
         raise MissingExtraError(str(error.name), "annotate") from None
-    token, address = os.environ.get(access["token_env"], ""), access["api"] or ADDRESS
-    with ProlificClient(token, address) as client, feedback_of(access).busy("asking Prolific"):
-        yield client
-
-
-@contextmanager
-def _submitted(
-    folder: Path, client: "ProlificClient", options: StoredAccess
-) -> "Iterator[tuple[Campaign, Database, tuple[ProlificSubmission, ...], Reconciled]]":
-    """A campaign with its database, submissions of its study, and what they mean for the campaign."""
     from counterfoil.annotate.database import open_database
     from counterfoil.annotate.review import reconciled
 
-    campaign = open_campaign(folder)
-    submissions = tuple(client.submissions(study_of(campaign)))
-    with closing(open_database(campaign, options["database"])) as db:
-        yield campaign, db, submissions, reconciled(db, campaign, submissions)
+    token, address = os.environ.get(options["token_env"], ""), options["api"] or ADDRESS
+    with ProlificClient(token, address) as client, feedback_of(options).busy("asking Prolific"):
+        campaign = open_campaign(folder)
+        submissions = client.submissions(study_of(campaign))
+        with closing(open_database(campaign, options["database"])) as db:
+            yield client, campaign, db, submissions, reconciled(db, campaign, submissions)
 
 
 def _reviewed(verdict: str, yes: bool, submissions: list[str]) -> Change:

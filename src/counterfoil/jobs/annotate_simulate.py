@@ -11,20 +11,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterfoil.annotate.agreement import fields_of
-from counterfoil.annotate.budget import READING, budget_of
-from counterfoil.annotate.campaign import DATABASE, FILES, Campaign, open_campaign
+from counterfoil.annotate.campaign import DATABASE, FILES, READING, Campaign, budget_of, open_campaign
 from counterfoil.annotate.judgement_table import Submissions, check_table_kind, write_judgement_table
 from counterfoil.annotate.labels import LabelOutcome, label_outcomes
 from counterfoil.annotate.quality import people_quality
 from counterfoil.errors import InputError
 from counterfoil.inputs.options import Argument, key_values
 from counterfoil.jobs.annotate_judgements import CAMPAIGN
-from counterfoil.jobs.job import job, option
+from counterfoil.jobs.job import feedback_of, job, option, path_of
 from counterfoil.jobs.results import Tabular, declared, lines
-from counterfoil.jobs.shared_options import OVERWRITE, SEED, Reporting, feedback_of, path_of
+from counterfoil.jobs.shared_options import OVERWRITE, SEED, Reporting
 from counterfoil.outputs import Folder, guarded
-from counterfoil.report.labels import amount
-from counterfoil.report.tables import Column, Table
+from counterfoil.report.tables import Column, Table, amount
 from counterfoil.store import check_writable
 
 if TYPE_CHECKING:
@@ -33,17 +31,13 @@ if TYPE_CHECKING:
 #: Shares of kinds of people, or texts KIND=SHARE,....
 Mix = Mapping[str, float] | Sequence[str]
 _SHARE = Argument("share", float, option(low=0, high=1_000_000))
-
-
 #: Kinds of people whose work is as it should be: to flag one of them is a false alarm.
 CAREFUL = ("able",)
 
 
 @dataclass(frozen=True)
 class KindOutcome:
-    """What came of the people of one kind; `right` is the share of their answers to work, NaN where they gave
-    none.
-    """
+    """What came of the people of one kind; `right` is a share of their answers, NaN without answers."""
 
     kind: str
     people: int
@@ -92,7 +86,6 @@ class SimulatedCampaign(Tabular):
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """The budget and what came out, labels by model, people by kind."""
         counts, recipe = self.simulation.counts, self.campaign.recipe
         wanted = counts.items * recipe.overlap
         work = [
@@ -128,7 +121,6 @@ class SimulatedCampaign(Tabular):
 
     @property
     def notes(self) -> list[str]:
-        """How far it got, what was drawn, whom the signs found, and what an adaptive design saved."""
         simulation, counts, recipe = self.simulation, self.simulation.counts, self.campaign.recipe
         over = [outcome.model for outcome in self.labels if outcome.calibrated is False]
         came, caught = Counter[bool](), Counter[bool]()
@@ -179,7 +171,6 @@ class SimulatedCampaign(Tabular):
         return table.append_column("person_kind", pa.array(kinds, pa.string()))
 
     def save(self, path: str | Path) -> None:
-        """Write the judgements as CSV or Parquet, by the suffix."""
         write_judgement_table(path, self.judgements)
 
 
@@ -241,10 +232,8 @@ def annotate_simulate(
 
 def _shares(mix: Mix) -> Mapping[str, float]:
     """Shares of kinds of people, from texts KIND=SHARE,... where they are given so."""
-    shares: Mapping[str, Any]
-    if isinstance(mix, Mapping):
-        shares = mix
-    else:
+    shares: Mapping[str, Any] = mix if isinstance(mix, Mapping) else {}
+    if not isinstance(mix, Mapping):
         texts = mix if isinstance(mix, str) else ",".join(mix)
         shares = key_values(texts.split(","), "--mix", "able=0.8,careless=0.2")
     return {str(kind).strip(): _SHARE.converted(share, f"--mix, {kind}") for kind, share in shares.items()}
@@ -254,11 +243,7 @@ def _kinds(campaign: Campaign, simulation: "Simulation") -> tuple[KindOutcome, .
     """What came of each kind of people, in the order of their first appearance."""
     table = simulation.judgements
     flagged = {quality.person for quality in people_quality(table, campaign) if quality.reasons}
-    work = table.filter(
-        pc.and_(
-            pc.equal(table.column("role"), "work"), pc.equal(table.column("question"), campaign.form.main)
-        )
-    )
+    work = table.filter((pc.field("role") == "work") & (pc.field("question") == campaign.form.main))
     right, given = Counter[str](), Counter[str]()
     for row in work.select(["item", "person", "answer"]).to_pylist():
         kind = simulation.people[row["person"]].kind

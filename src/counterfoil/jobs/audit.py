@@ -11,8 +11,8 @@ from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.caption_files import read_image_names, read_texts
 from counterfoil.benchmarks.contrasts import Contrasts
-from counterfoil.engine.deduplicate import check_at_hand
-from counterfoil.engine.run import run
+from counterfoil.engine.plan import check_at_hand
+from counterfoil.engine.session import run
 from counterfoil.errors import CounterfoilError, DataError, InputError, UnknownNameError
 from counterfoil.evaluation import audit as found
 from counterfoil.evaluation import duplicates as duplicates

@@ -12,7 +12,7 @@ from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.judgements import Judgements, read_judgements
 from counterfoil.benchmarks.tables import DataTable
-from counterfoil.engine.deduplicate import Progress
+from counterfoil.engine.plan import Progress
 from counterfoil.engine.topk import ModelLists, top_lists
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation import judged_pairs as judged_pairs
@@ -20,10 +20,10 @@ from counterfoil.evaluation.annotators import AnnotatorBias, study
 from counterfoil.evaluation.annotators import to_json as study_to_json
 from counterfoil.evaluation.run import Run
 from counterfoil.inputs.limits import most
-from counterfoil.jobs.job import documented, job, option
+from counterfoil.jobs.job import documented, feedback_of, job, option, path_of
 from counterfoil.jobs.pool import check_asked, load
 from counterfoil.jobs.results import Tabular, declared, lines, write
-from counterfoil.jobs.shared_options import DRAWS, IDS, SCORES, SEED, Reporting, feedback_of, path_of
+from counterfoil.jobs.shared_options import DRAWS, IDS, SCORES, SEED, Reporting
 from counterfoil.report import annotators
 from counterfoil.report.annotators import WAYS
 from counterfoil.report.tables import Table

@@ -27,7 +27,8 @@ from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import from_text
 from counterfoil.inputs.options import with_default
 from counterfoil.jobs import shared_options as shared
-from counterfoil.jobs.job import Feedback, documented, job, option
+from counterfoil.jobs.evaluation_inputs import api_key, session_of, settings_of
+from counterfoil.jobs.job import Feedback, documented, feedback_of, job, option
 from counterfoil.jobs.results import Tabular, declared
 from counterfoil.models.base import Options
 from counterfoil.outputs import Folder, guarded
@@ -246,7 +247,7 @@ def build_benchmark(
     ...     built.to_arrow()["rows_out"].to_pylist(), built.benchmark.name
     ([7, 7, 7], 'benchmark')
     """
-    changed = shared.settings_of(settings)
+    changed = settings_of(settings)
     if not isinstance(recipe, pipeline.BuildRecipe):
         # The settings that options of a recipe stand for, as texts by STEP.KEY.
         given = {name: str(options[name]) for name in _STANDS_FOR if options[name] is not None}  # type: ignore[literal-required]
@@ -262,7 +263,7 @@ def build_benchmark(
                 given[name] = f"chat:{value}"
         changed = {_STANDS_FOR[name]: value for name, value in given.items()} | changed
         recipe = pipeline.read_recipe(recipe, settings=changed, seed=seed)
-    feedback = shared.feedback_of(options)
+    feedback = feedback_of(options)
     with guarded("build", overwrite=overwrite) as outputs, ExitStack() as shown:
         check_writable(out, folder=True)
         outputs.folder(output_folder(out))
@@ -323,7 +324,7 @@ def apply_step(
     values = {key: from_text(entry.kind, key, value) for key, value in (settings or {}).items()}
     the_step = entry.step(values, where=f"step {step}")
     check_files(the_step, where=f"step {step}")
-    feedback = shared.feedback_of(options)
+    feedback = feedback_of(options)
     with guarded("build", overwrite=overwrite) as outputs, ExitStack() as held:
         beside = [] if out is None else [out.parent / name for name in getattr(the_step, "beside", ())]
         for path in (out, dropped, *beside):
@@ -401,8 +402,8 @@ def _work(
     images: Path | None = None,
     step: str = "",
 ) -> StepContext:
-    session = replace(shared.session_of(options, feedback), progress=progress)
-    key = shared.api_key()
+    session = replace(session_of(options, feedback), progress=progress)
+    key = api_key()
     plain = Options(device=options["device"], precision=options["precision"], seed=seed)
 
     def scorer(name: str, settings: Mapping[str, str]) -> Any:

@@ -25,14 +25,13 @@ from counterfoil.evaluation.systems import (
 )
 from counterfoil.jobs import captions
 from counterfoil.jobs.captions import MetricRequest, MetricRows, Value, same_items
-from counterfoil.jobs.job import job, option
+from counterfoil.jobs.job import feedback_of, job, option
 from counterfoil.jobs.results import SavedTable, TextTables, declared, write
-from counterfoil.jobs.shared_options import DRAWS, SEED, feedback_of
+from counterfoil.jobs.shared_options import DRAWS, SEED
 from counterfoil.models.captions.base import CaptionMetric
 from counterfoil.report import html
-from counterfoil.report.labels import amount
 from counterfoil.report.rankings_page import agreements, differences
-from counterfoil.report.tables import Cell, Column, Row, Table
+from counterfoil.report.tables import Cell, Column, Row, Table, amount
 
 #: Two systems have no useful correlation.
 FEWEST = 3

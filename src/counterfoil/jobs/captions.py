@@ -21,23 +21,23 @@ from counterfoil.benchmarks.video_frames import ALL, Sampling
 from counterfoil.benchmarks.videos import FEATURES, VIDEOS, Video, find, video_folder
 from counterfoil.engine.caption_scoring import CaptionInputs, metric_for, texts
 from counterfoil.engine.caption_scoring import score_captions as scores_of_rows
-from counterfoil.engine.deduplicate import Note
+from counterfoil.engine.plan import Note
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.systems import NumberOf, ratio
+from counterfoil.inputs.files import located
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
 from counterfoil.jobs import shared_options as shared
-from counterfoil.jobs.job import Feedback, documented, job, option
+from counterfoil.jobs.evaluation_inputs import scorer_options
+from counterfoil.jobs.job import Feedback, documented, feedback_of, job, option, path_of
 from counterfoil.jobs.results import SavedTable, declared
 from counterfoil.models.base import Options
 from counterfoil.models.captions.base import CaptionMetric, TextMetric
 from counterfoil.models.captions.registry import SEVERAL, entry, several
 from counterfoil.models.captions.text import TextMeasure
-from counterfoil.report.labels import amount
-from counterfoil.report.tables import Column, Table
+from counterfoil.report.tables import Column, Table, amount
 from counterfoil.stats.bootstrap import FEWEST, mean_intervals
-from counterfoil.storage import located
 
 Policy = Literal["keep", "drop-reference", "drop-item"]
 
@@ -74,7 +74,7 @@ class MediaFolder:
     def of(cls, media: Media) -> "MediaFolder":
         """The folder that arguments name."""
         sampling = Sampling(media["frames"], media["rate"])
-        return cls(shared.path_of(media["images"]), shared.path_of(media["videos"]), sampling)
+        return cls(path_of(media["images"]), path_of(media["videos"]), sampling)
 
     def __post_init__(self) -> None:
         if self.images is not None and self.videos is not None:
@@ -372,7 +372,7 @@ class MetricRequest:
     def of(cls, metrics: str | Sequence[str], rows: MetricRows, feedback: Feedback) -> "MetricRequest":
         """The request for some names; raises `InputError` for those that cannot be computed."""
         names = several(metrics)
-        options = shared.scorer_options(rows, backbone=rows["backbone"] or "")
+        options = scorer_options(rows, backbone=rows["backbone"] or "")
         looking = [name for name in names if entry(name).has_model]
         if looking and not options.backbone:
             raise InputError(
@@ -609,11 +609,11 @@ def score_captions(
     >>> round(scored.values["bleu-1"].value, 6)
     1.0
     """
-    feedback = shared.feedback_of(options)
+    feedback = feedback_of(options)
     request = MetricRequest.of(metrics, options, feedback)
     with feedback.busy("reading captions"):
         inputs = request.read(
-            Path(candidates), shared.path_of(references), note=feedback.note, several=True, empty=empty
+            Path(candidates), path_of(references), note=feedback.note, several=True, empty=empty
         )
     metrics_by_name = request.load(inputs, request.session.folder, feedback)
     with feedback.progress() as report:

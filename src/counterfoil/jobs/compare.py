@@ -17,13 +17,13 @@ from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
 from counterfoil.jobs import shared_options as arguments
 from counterfoil.jobs.evaluation_inputs import Places, whole_benchmark
-from counterfoil.jobs.job import SILENT, Feedback, job, option, terminal_feedback
+from counterfoil.jobs.job import SILENT, Feedback, feedback_of, job, option, path_of, terminal_feedback
 from counterfoil.jobs.results import Pictures, Tabular, TextTables, declared, measure_rows, write, write_page
 from counterfoil.metrics.ties import Ties
 from counterfoil.outputs import active_outputs
 from counterfoil.report import figures
 from counterfoil.report.comparison_tables import by_group, differences, headline, overview
-from counterfoil.report.notes import rests_on
+from counterfoil.report.results import rests_on
 from counterfoil.report.tables import Table
 
 _PAGE_DATA = Option("Folder of the benchmark's images, if they moved.", None)
@@ -138,7 +138,7 @@ class RunComparison(TextTables):
             place = run.benchmark.path
             if data is not None:
                 place = places.of(comparison.benchmark, many=len(self) > 1)
-            folder = images or arguments.path_of(run.manifest.get("benchmark", {}).get("images") or None)
+            folder = images or path_of(run.manifest.get("benchmark", {}).get("images") or None)
             if (outputs := active_outputs()) is not None:
                 outputs.read(*(path for path in (place, folder) if path is not None))
             try:
@@ -236,7 +236,7 @@ def compare(
     >>> [(d.a, d.b, d.measure) for d in compared.differences][-1]
     ('blind:random', 'blind:length', 'group')
     """
-    feedback = arguments.feedback_of(reporting)
+    feedback = feedback_of(reporting)
     loaded = _load_runs(runs, feedback)
     check_common(loaded, note=feedback.note)
     if ties is not None:
@@ -394,7 +394,7 @@ def rank(
     >>> rank(runs, draws=100, quiet=True).correlation.models
     ('one', 'two', 'three')
     """
-    loaded = _load_runs(runs, arguments.feedback_of(reporting))
+    loaded = _load_runs(runs, feedback_of(reporting))
     correlation = rank_correlation(loaded, measures=measures, draws=draws, seed=seed)
     return ModelRankings(correlation, diversity(loaded, k=k), tuple(loaded))
 

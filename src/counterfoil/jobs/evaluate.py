@@ -1,31 +1,111 @@
 """Evaluations: all that can be wrong with names, files and settings is found before a model is loaded."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack, cast
 
 import numpy as np
+import pyarrow as pa
 
 from counterfoil import catalog
 from counterfoil.benchmarks.answers import Answers, Outcomes, Scores, about
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.engine.run import run as answer_benchmark
+from counterfoil.engine.session import run as answer_benchmark
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.evaluation.evaluate import IntervalMethod, measured_run, of
+from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import evaluate as measure
+from counterfoil.evaluation.evaluate import measured_run, of
+from counterfoil.evaluation.intervals import IntervalMethod
+from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.run import FILES, is_run_of, save_run
 from counterfoil.evaluation.run import load_run as load_plain_run
 from counterfoil.inputs.limits import most
+from counterfoil.inputs.options import checked
 from counterfoil.jobs import evaluation_inputs as reading
 from counterfoil.jobs import shared_options as shared
-from counterfoil.jobs.evaluation_inputs import measures
-from counterfoil.jobs.job import Feedback, documented, job, option
-from counterfoil.jobs.results import EvaluationRun
+from counterfoil.jobs.evaluation_inputs import api_key, measures
+from counterfoil.jobs.job import Feedback, documented, feedback_of, job, option, path_of
+from counterfoil.jobs.results import Pictures, Tabular, measure_rows, write_page
 from counterfoil.metrics.ties import Ties
 from counterfoil.outputs import Folder, Outputs, existing_paths, guarded, guarding, overwriting
+from counterfoil.report import comparison_tables
+from counterfoil.report.results import rests_on
+from counterfoil.report.tables import Column, Table
 from counterfoil.store import check_writable
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EvaluationRun(Tabular, Run):
+    """One scorer measured on one benchmark: `run.result["group"].value`, tables, and a figure.
+
+    Rows by "measure" are one per measure over all questions (`group` is empty) and per group: `benchmark`,
+    `scorer`, `group`, `measure`, `value`, `low` and `high` (95 %), `n` questions, `chance`, `effective`
+    questions. Ratios are in [0, 1], correlations in [-1, 1]. Rows by "question" are one per question, in a
+    gallery per query: `id`, a column per grouping, and one per measure that has values per question.
+    """
+
+    rows_by = ("measure", "question")
+
+    @classmethod
+    @checked
+    def of(cls, run: Run) -> "EvaluationRun":
+        """The same run with these ways to show it."""
+        return cls(**{column.name: getattr(run, column.name) for column in fields(Run)})
+
+    def to_json(self) -> dict[str, Any]:
+        return self.result.to_json()
+
+    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
+        if by == "measure":
+            return measure_rows(self)
+        questions = self.benchmark.questions
+        items = {name: values for name, values in self.items.items() if len(values) == len(questions)}
+        labels = {name: list(values) for name, values in questions.groupings.items()}
+        return pa.table({"id": list(questions.ids), **labels, **items})
+
+    def plot(self, measures: Sequence[str] | None = None) -> Any:
+        """A matplotlib figure of the measures with intervals and chance, by default of the main ones."""
+        from counterfoil.report import figures
+
+        for name in measures or ():
+            self[name]
+        return figures.measures(self._alone, measures)
+
+    def to_html(
+        self,
+        path: str | Path,
+        *,
+        title: str = "counterfoil report",
+        pictures: Pictures = "auto",
+        private: bool = False,
+        overwrite: bool = False,
+    ) -> None:
+        """Write the page of this run alone, as `RunComparison.to_html` writes that of several."""
+        write_page((self._alone,), path, title=title, pictures=pictures, private=private, overwrite=overwrite)
+
+    @property
+    def _alone(self) -> Comparison:
+        return Comparison(self.benchmark.name, (self,), None, ())
+
+    @property
+    def tables(self) -> tuple[Table]:
+        """The measures, each with its interval and chance."""
+        title = self.benchmark.title
+        heading = f"{self.name} on {title}, {len(self.benchmark):,} questions"
+        rows = [(name, of, of.chance) for name, of in self.result.measures.items()]
+        return (Table.of(heading, "measure", (Column("%"), Column("chance")), rows),)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the intervals rest on."""
+        return rests_on(self.benchmark, [self.result])
+
+    def __repr__(self) -> str:
+        first = [name for name in (comparison_tables.leading(self._alone),) if name in self.result]
+        numbers = ", ".join(f"{name} {self.result[name]}" for name in first)
+        return f"<EvaluationRun {self.name} on {self.benchmark.name}: {numbers or 'no main measure'}>"
 
 
 @documented
@@ -127,7 +207,7 @@ class _Evaluation:
     @property
     def out(self) -> Path | None:
         """The folder of the run folders."""
-        return shared.path_of(self.inputs.rows["out"])
+        return path_of(self.inputs.rows["out"])
 
     def load(self) -> None:
         """Load the scorer, where it is named."""
@@ -348,7 +428,7 @@ def _named(
     scorer: Any, benchmarks: Sequence[shared.AnyBenchmark], rows: EvaluateRows, outputs: Outputs
 ) -> _Evaluation:
     """The evaluation of `scorer` on `benchmarks`: names and outputs checked, nothing read or loaded."""
-    feedback = shared.feedback_of(rows)
+    feedback = feedback_of(rows)
     scorer, backbone, first_stage = (
         _with_kind(spec, feedback) for spec in (scorer, rows["backbone"], rows["first_stage"])
     )
@@ -360,9 +440,9 @@ def _named(
         [one if isinstance(one, Benchmark) else catalog.benchmark_name(str(one)) for one in benchmarks],
         scorer,
         backbone=backbone,
-        api_key=shared.api_key(rows["api_key_env"]) if chat else "",
+        api_key=api_key(rows["api_key_env"]) if chat else "",
     )
-    sources, keys, out = inputs.sources, inputs.sources.names, shared.path_of(rows["out"])
+    sources, keys, out = inputs.sources, inputs.sources.names, path_of(rows["out"])
     run_name = rows["name"]
     if run_name is None and first_stage is not None:
         from counterfoil.engine.rank import name as reranked

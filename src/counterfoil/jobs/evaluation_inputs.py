@@ -1,5 +1,6 @@
-"""Inputs of an evaluation: benchmarks found and read, given answers narrowed, early checks."""
+"""Inputs of jobs: benchmarks and scorers found and loaded, sessions, given answers narrowed, early checks."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -9,12 +10,21 @@ from typing import Annotated, Any, Literal, cast
 from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import BENCHMARKS, Benchmark
 from counterfoil.benchmarks.forms import FORMS, Form
-from counterfoil.engine.session import Session
+from counterfoil.engine.session import Session, executor_named
 from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.files import is_distant
+from counterfoil.inputs.options import key_values
 from counterfoil.jobs import shared_options as shared
-from counterfoil.jobs.job import Feedback, job, option
-from counterfoil.models.base import Options, abilities, stated_identity
-from counterfoil.storage import is_distant
+from counterfoil.jobs.job import (
+    Feedback,
+    at_end,
+    feedback_of,
+    job,
+    option,
+    path_of,
+)
+from counterfoil.models.base import Options, abilities, identity_of, stated_identity
+from counterfoil.storage.place import user_cache
 
 
 @dataclass(frozen=True)
@@ -181,9 +191,9 @@ class JobInputs:
     ) -> "JobInputs":
         """The inputs that arguments give; `options` are those of the scorer besides."""
         sources = BenchmarkSources.of(benchmarks, rows["data"], rows["images"])
-        feedback = shared.feedback_of(rows)
-        session = shared.session_of(rows, feedback, scorer)
-        return cls(rows, sources, shared.scorer_options(rows, **options), session, feedback)
+        feedback = feedback_of(rows)
+        session = session_of(rows, feedback, scorer)
+        return cls(rows, sources, scorer_options(rows, **options), session, feedback)
 
     def load(self, scorer: Any, options: Options | None = None, name: str = "") -> Any:
         """The scorer, loaded where it is a name; `name` is what it is called meanwhile."""
@@ -211,7 +221,7 @@ def _places(paths: shared.Data, option: Literal["--data", "--images"], benchmark
         return Places(None, {name: Path(path) for name, path in paths.items()}, option).check()
     if isinstance(paths, list | tuple):
         return Places.read(paths, benchmarks, option=option)
-    return Places(shared.path_of(cast(Any, paths)), {}, option).check()
+    return Places(path_of(cast(Any, paths)), {}, option).check()
 
 
 def at_hand(benchmark: Benchmark, feedback: Feedback, *, name: str = "") -> Benchmark:
@@ -345,7 +355,7 @@ def say_unanswered(benchmark: Benchmark, empty: int, policy: str, feedback: Feed
 
 def check_at_hand(spec: str, backbone: str, benchmark: Benchmark) -> None:
     """Raise `DataError` where items that `spec` looks at are missing, as known before a model is loaded."""
-    from counterfoil.engine.deduplicate import check_at_hand as check_items
+    from counterfoil.engine.plan import check_at_hand as check_items
 
     kind, _, name = spec.partition(":")
     models = ("open-clip", "hf")
@@ -426,10 +436,78 @@ def load_scorer(
         column=column,
         unanswered=unanswered,
         seed=seed,
-        ids=shared.path_of(ids),
+        ids=path_of(ids),
         backbone=backbone,
-        settings=shared.settings_of(settings),
+        settings=settings_of(settings),
         api_key=api_key,
     )
-    loaded: shared.AnyScorer = catalog.scorer(spec, options, memory=shared.cache_of(cache))
+    loaded: shared.AnyScorer = catalog.scorer(spec, options, memory=cache_of(cache))
     return loaded
+
+
+def session_of(work: shared.Work, feedback: Feedback, scorer: object = "") -> Session:
+    """The session of a job's work; a `scorer` of one's own may have no place in the default cache."""
+    named = work["executor"]
+    executor = executor_named(named) if isinstance(named, str) else named
+    if isinstance(named, str) and executor is not None and executor.distant:
+        at_end(cast(Any, executor).close)
+    cache, workers = cache_for(scorer, work["cache"]), processes(work["workers"])
+    return Session(cache, work["batch_size"], workers, note=feedback.remark, executor=executor)
+
+
+def processes(workers: int | None) -> int:
+    """How many processes decode images: by default one per core, at most 8."""
+    return min(8, os.cpu_count() or 1) if workers is None else workers
+
+
+def cache_of(cache: shared.Cache) -> Path | None:
+    """The folder of finished work: the one named, else the user's cache folder; None keeps nothing."""
+    if cache is None:
+        return None
+    named = os.environ.get("COUNTERFOIL_CACHE") if cache == "default" else cache
+    return Path(named) if named else user_cache()
+
+
+def cache_for(scorer: object, cache: shared.Cache) -> Path | None:
+    """The cache; None where "default" was asked for and nothing tells one scorer from another of its name."""
+    if cache == "default" and not isinstance(scorer, str):
+        from counterfoil.models.callables import FunctionScorer
+
+        identity = identity_of(scorer)
+        reproducible = identity.revision or (identity.weights and not isinstance(scorer, FunctionScorer))
+        return cache_of("default") if reproducible else None
+    return cache_of(cache)
+
+
+def settings_of(settings: shared.Settings, where: str = "--set") -> dict[str, str]:
+    """Settings as they would be typed, by key; of those that were typed KEY=VALUE the values."""
+    if isinstance(settings, list | tuple):
+        return key_values(settings, where)
+    words = {True: "yes", False: "no", None: "none"}
+    return {
+        key: ",".join(map(str, value))
+        if isinstance(value, list | tuple)
+        else words[value]
+        if value is None or isinstance(value, bool)
+        else str(value)
+        for key, value in cast(Mapping[str, Any], settings or {}).items()
+    }
+
+
+def scorer_options(given: Mapping[str, Any], **others: Any) -> Options:
+    """Options of a scorer that is given by name: those among the arguments of a job, and `others`."""
+    names = ("precision", "prompt", "column", "unanswered", "seed", "ids", "backbone")
+    options = {name: given[name] for name in names if name in given}
+    settings = settings_of(given.get("settings"))
+    return Options(**{"device": str(given.get("device", "auto")), "settings": settings, **options, **others})
+
+
+def api_key(variable: str | None = None) -> str:
+    """The key of endpoints: from the environment variable named, else from COUNTERFOIL_API_KEY, else none."""
+    from counterfoil.inputs.fields import secret
+
+    name = variable or "COUNTERFOIL_API_KEY"
+    key = secret(os.environ.get(name, ""), where=name)
+    if variable is not None and not key:
+        raise InputError("the environment variable is not set", where="--api-key-env", given=variable)
+    return key

@@ -10,7 +10,6 @@ import numpy as np
 from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.videos import Video
-from counterfoil.engine.deduplicate import check_at_hand
 from counterfoil.engine.explain import (
     METHODS,
     ExplainedQuestion,
@@ -20,6 +19,7 @@ from counterfoil.engine.explain import (
     words_of,
 )
 from counterfoil.engine.explain import explain as explain_pairs
+from counterfoil.engine.plan import check_at_hand
 from counterfoil.errors import DataError, UnknownNameError
 from counterfoil.inputs.limits import most
 from counterfoil.jobs import shared_options as shared

@@ -14,9 +14,18 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, wraps
 from inspect import cleandoc, signature
-from typing import Annotated, Any, ParamSpec, TypeVar, cast, get_args, get_origin
+from pathlib import Path
+from typing import (
+    Annotated,
+    Any,
+    ParamSpec,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+)
 
-from counterfoil.engine.deduplicate import Note, Progress, silent, warn
+from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.errors import InputError, UnknownNameError, expected_error
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
 
@@ -226,3 +235,30 @@ def terminal_feedback(*, quiet: bool = False) -> Feedback:
         busy=partial(terminal.busy, silent=silent),
         progress=partial(terminal.progress, silent=silent),
     )
+
+
+def feedback_of(reporting: Mapping[str, Any]) -> Feedback:
+    """The feedback of the terminal, parts of it replaced, or that of another job."""
+    if (given := reporting.get("feedback")) is not None:
+        if not isinstance(given, Feedback):
+            raise InputError("wrong type", where="argument 'feedback'", given=type(given).__name__)
+        return given
+    quiet, progress, note = reporting.get("quiet", False), reporting.get("progress"), reporting.get("note")
+    if not isinstance(quiet, bool):
+        raise InputError("neither True nor False", where="argument 'quiet'", given=quiet)
+    for name, function in (("progress", progress), ("note", note)):
+        if function is not None and not callable(function):
+            raise InputError("not a function", where=f"argument '{name}'", given=function)
+    feedback = terminal_feedback(quiet=quiet)
+    if progress is not None:
+        feedback = replace(feedback, progress=lambda: nullcontext(progress))
+    if note is not None:
+        feedback = replace(feedback, note=note, warn=note, remark=note)
+    elif quiet:
+        feedback = replace(feedback, warn=ignore)
+    return feedback
+
+
+def path_of(given: str | Path | None) -> Path | None:
+    """The path, where one is given."""
+    return None if given is None else Path(given)

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Annotated, Unpack
 
-from counterfoil.jobs.job import job, option
-from counterfoil.jobs.shared_options import Reporting, feedback_of
+from counterfoil.jobs.job import feedback_of, job, option
+from counterfoil.jobs.shared_options import Reporting
 from counterfoil.jobs.training import network
 from counterfoil.models import checkpoint
 from counterfoil.outputs import Folder, guarded

@@ -21,9 +21,9 @@ from counterfoil.evaluation.run import find_runs
 from counterfoil.inputs.arrays import read_npz
 from counterfoil.inputs.files import read_text
 from counterfoil.inputs.limits import most
-from counterfoil.jobs.job import job, option
+from counterfoil.jobs.job import feedback_of, job, option, path_of
 from counterfoil.jobs.results import SavedTable, declared
-from counterfoil.jobs.shared_options import DIRECTION, IDS, QUERIES, SCORES, Reporting, feedback_of, path_of
+from counterfoil.jobs.shared_options import DIRECTION, IDS, QUERIES, SCORES, Reporting
 from counterfoil.metrics.annotators import Pool
 from counterfoil.metrics.annotators import pool as pooled_items
 from counterfoil.models.base import Options

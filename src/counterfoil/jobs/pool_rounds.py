@@ -25,7 +25,7 @@ from counterfoil.evaluation.result import Run
 from counterfoil.inputs.limits import most
 from counterfoil.jobs import shared_options as shared
 from counterfoil.jobs.bias import AnnotatorStudy, bias
-from counterfoil.jobs.job import SILENT, documented, job, option
+from counterfoil.jobs.job import SILENT, documented, feedback_of, job, option
 from counterfoil.jobs.pool import chosen_queries, load
 from counterfoil.jobs.results import Tabular, declared
 from counterfoil.outputs import Folder, guarded
@@ -260,7 +260,7 @@ def pool_rounds(
     """
     # Raises where the chances would not be chances.
     Annotator("simulated", options["accuracy"], options["bias"])
-    feedback = shared.feedback_of(options)
+    feedback = feedback_of(options)
     with guarded("pool rounds", overwrite=overwrite) as outputs:
         if out is not None:
             check_writable(out, folder=True)

@@ -11,8 +11,7 @@ from counterfoil.evaluation.preferences import Preferences
 from counterfoil.jobs.job import job
 from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.jobs.shared_options import DRAWS, SEED, Reporting
-from counterfoil.report.labels import amount
-from counterfoil.report.tables import Cell, Column, Table
+from counterfoil.report.tables import Cell, Column, Table, amount
 
 #: Of so many names the chances over each other are shown.
 _FEW = 12

@@ -21,7 +21,7 @@ from counterfoil.inputs.files import read_json
 from counterfoil.jobs import shared_options as shared
 from counterfoil.jobs.annotate_judgements import read_judgements
 from counterfoil.jobs.evaluation_inputs import at_hand
-from counterfoil.jobs.job import documented, job, option
+from counterfoil.jobs.job import documented, feedback_of, job, option
 from counterfoil.jobs.results import Tabular, declared
 from counterfoil.outputs import Folder, guarded
 from counterfoil.report.tables import Column, Table
@@ -135,17 +135,17 @@ def publish(
     >>> published.licence.spdx, len(published.folder.sizes) > 3
     ('Apache-2.0', True)
     """
-    feedback, origin, out = shared.feedback_of(options), options["provenance"], Path(out)
+    feedback, origin, out = feedback_of(options), options["provenance"], Path(out)
     provenance = _provenance(origin, benchmark)
     # What campaigns say of their people.
     sheets: list[str] = []
     for campaign in options["campaigns"]:
-        from counterfoil.annotate.data_sheet import data_sheet
+        from counterfoil.annotate.export import data_sheet
 
-        judged = read_judgements(campaign)
-        if judged.campaign is None:
+        table, of = read_judgements(campaign)
+        if of is None:
             raise InputError("not the folder of a campaign", where="--campaign", given=campaign)
-        sheets += data_sheet(judged.campaign, judged.table)
+        sheets += data_sheet(of, table)
     about = partial(
         Publication,
         creators=tuple(options["creators"]),

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
 from counterfoil.errors import DataError
-from counterfoil.jobs.job import job, option
+from counterfoil.jobs.job import feedback_of, job, option, path_of
 from counterfoil.jobs.results import Tabular, declared
-from counterfoil.jobs.shared_options import Reporting, feedback_of, path_of
+from counterfoil.jobs.shared_options import Reporting
 from counterfoil.report import reproduction
 from counterfoil.report.reproduction import Basis, Entry, by_basis
 from counterfoil.report.tables import Column, Table

@@ -3,7 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from importlib.util import find_spec
 from inspect import cleandoc
 from pathlib import Path
@@ -18,10 +18,7 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Estimate, Run
 from counterfoil.inputs.options import checked
 from counterfoil.outputs import guarded_file
-from counterfoil.report import comparison_tables
-from counterfoil.report.labels import amount
-from counterfoil.report.notes import rests_on
-from counterfoil.report.tables import Column, Table, to_csv, to_latex, to_markdown, to_text
+from counterfoil.report.tables import Column, Table, amount, to_csv, to_latex, to_markdown, to_text
 from counterfoil.store import check_table_kind, write_table, write_text
 
 #: Which images a page carries: those whose licence lets a report carry them, all, or none.
@@ -237,78 +234,6 @@ class TextTables(Tabular):
     def to_csv(self) -> str:
         """The tables as CSV: a line per number at full precision, with interval and count."""
         return to_csv(*self.csv_tables)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class EvaluationRun(Tabular, Run):
-    """One scorer measured on one benchmark: `run.result["group"].value`, tables, and a figure.
-
-    Rows by "measure" are one per measure over all questions (`group` is empty) and per group: `benchmark`,
-    `scorer`, `group`, `measure`, `value`, `low` and `high` (95 %), `n` questions, `chance`, `effective`
-    questions. Ratios are in [0, 1], correlations in [-1, 1]. Rows by "question" are one per question, in a
-    gallery per query: `id`, a column per grouping, and one per measure that has values per question.
-    """
-
-    rows_by = ("measure", "question")
-
-    @classmethod
-    @checked
-    def of(cls, run: Run) -> "EvaluationRun":
-        """The same run with these ways to show it."""
-        return cls(**{column.name: getattr(run, column.name) for column in fields(Run)})
-
-    def to_json(self) -> dict[str, Any]:
-        return self.result.to_json()
-
-    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
-        if by == "measure":
-            return measure_rows(self)
-        questions = self.benchmark.questions
-        items = {name: values for name, values in self.items.items() if len(values) == len(questions)}
-        labels = {name: list(values) for name, values in questions.groupings.items()}
-        return pa.table({"id": list(questions.ids), **labels, **items})
-
-    def plot(self, measures: Sequence[str] | None = None) -> Any:
-        """A matplotlib figure of the measures with intervals and chance, by default of the main ones."""
-        from counterfoil.report import figures
-
-        for name in measures or ():
-            self[name]
-        return figures.measures(self._alone, measures)
-
-    def to_html(
-        self,
-        path: str | Path,
-        *,
-        title: str = "counterfoil report",
-        pictures: Pictures = "auto",
-        private: bool = False,
-        overwrite: bool = False,
-    ) -> None:
-        """Write the page of this run alone, as `RunComparison.to_html` writes that of several."""
-        write_page((self._alone,), path, title=title, pictures=pictures, private=private, overwrite=overwrite)
-
-    @property
-    def _alone(self) -> Comparison:
-        return Comparison(self.benchmark.name, (self,), None, ())
-
-    @property
-    def tables(self) -> tuple[Table]:
-        """The measures, each with its interval and chance."""
-        title = self.benchmark.title
-        heading = f"{self.name} on {title}, {len(self.benchmark):,} questions"
-        rows = [(name, of, of.chance) for name, of in self.result.measures.items()]
-        return (Table.of(heading, "measure", (Column("%"), Column("chance")), rows),)
-
-    @property
-    def notes(self) -> list[str]:
-        """What the intervals rest on."""
-        return rests_on(self.benchmark, [self.result])
-
-    def __repr__(self) -> str:
-        first = [name for name in (comparison_tables.leading(self._alone),) if name in self.result]
-        numbers = ", ".join(f"{name} {self.result[name]}" for name in first)
-        return f"<EvaluationRun {self.name} on {self.benchmark.name}: {numbers or 'no main measure'}>"
 
 
 def write_page(

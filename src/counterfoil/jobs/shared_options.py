@@ -1,29 +1,19 @@
-"""Options that several commands share, with their defaults, and what jobs make of them."""
+"""Options that several commands share, with their defaults."""
 
-import os
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypedDict, cast, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypedDict, runtime_checkable
 
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.engine.executor import Executor
-from counterfoil.engine.session import Session, executor_named
-from counterfoil.errors import InputError
+from counterfoil.engine.plan import Note, Progress
 from counterfoil.inputs.limits import most
-from counterfoil.inputs.options import Option, key_values
+from counterfoil.inputs.options import Option
 from counterfoil.jobs.job import (
     Feedback,
-    at_end,
     documented,
-    ignore,
     option,
-    terminal_feedback,
 )
-from counterfoil.models.base import Options, identity_of
-from counterfoil.storage.location import user_cache
 
 #: All that can be measured: scorers of pairs, dual encoders, detectors, caption metrics, given numbers, and
 #: blind scorers that learn. What one is shows in what it can do, so that nothing is imported to say it.
@@ -163,98 +153,3 @@ class Sources(TypedDict, total=False):
 
     data: Annotated[Data | TableData, option(None, metavar="[NAME=]PATH")]
     images: Annotated[Data, option(None, metavar="[NAME=]FOLDER")]
-
-
-def feedback_of(reporting: Reporting) -> Feedback:
-    """The feedback of the terminal, parts of it replaced, or that of another job."""
-    if (given := reporting.get("feedback")) is not None:
-        if not isinstance(given, Feedback):
-            raise InputError("wrong type", where="argument 'feedback'", given=type(given).__name__)
-        return given
-    quiet, progress, note = reporting.get("quiet", False), reporting.get("progress"), reporting.get("note")
-    if not isinstance(quiet, bool):
-        raise InputError("neither True nor False", where="argument 'quiet'", given=quiet)
-    for name, function in (("progress", progress), ("note", note)):
-        if function is not None and not callable(function):
-            raise InputError("not a function", where=f"argument '{name}'", given=function)
-    feedback = terminal_feedback(quiet=quiet)
-    if progress is not None:
-        feedback = replace(feedback, progress=lambda: nullcontext(progress))
-    if note is not None:
-        feedback = replace(feedback, note=note, warn=note, remark=note)
-    elif quiet:
-        feedback = replace(feedback, warn=ignore)
-    return feedback
-
-
-def session_of(work: Work, feedback: Feedback, scorer: object = "") -> Session:
-    """The session of a job's work; a `scorer` of one's own may have no place in the default cache."""
-    named = work["executor"]
-    executor = executor_named(named) if isinstance(named, str) else named
-    if isinstance(named, str) and executor is not None and executor.distant:
-        at_end(cast(Any, executor).close)
-    cache, workers = cache_for(scorer, work["cache"]), processes(work["workers"])
-    return Session(cache, work["batch_size"], workers, note=feedback.remark, executor=executor)
-
-
-def processes(workers: int | None) -> int:
-    """How many processes decode images: by default one per core, at most 8."""
-    return min(8, os.cpu_count() or 1) if workers is None else workers
-
-
-def cache_of(cache: Cache) -> Path | None:
-    """The folder of finished work: the one named, else the user's cache folder; None keeps nothing."""
-    if cache is None:
-        return None
-    named = os.environ.get("COUNTERFOIL_CACHE") if cache == "default" else cache
-    return Path(named) if named else user_cache()
-
-
-def cache_for(scorer: object, cache: Cache) -> Path | None:
-    """The cache; None where "default" was asked for and nothing tells one scorer from another of its name."""
-    if cache == "default" and not isinstance(scorer, str):
-        from counterfoil.models.callables import FunctionScorer
-
-        identity = identity_of(scorer)
-        reproducible = identity.revision or (identity.weights and not isinstance(scorer, FunctionScorer))
-        return cache_of("default") if reproducible else None
-    return cache_of(cache)
-
-
-def path_of(given: str | Path | None) -> Path | None:
-    """The path, where one is given."""
-    return None if given is None else Path(given)
-
-
-def settings_of(settings: Settings, where: str = "--set") -> dict[str, str]:
-    """Settings as they would be typed, by key; of those that were typed KEY=VALUE the values."""
-    if isinstance(settings, list | tuple):
-        return key_values(settings, where)
-    words = {True: "yes", False: "no", None: "none"}
-    return {
-        key: ",".join(map(str, value))
-        if isinstance(value, list | tuple)
-        else words[value]
-        if value is None or isinstance(value, bool)
-        else str(value)
-        for key, value in cast(Mapping[str, Any], settings or {}).items()
-    }
-
-
-def scorer_options(given: Mapping[str, Any], **others: Any) -> Options:
-    """Options of a scorer that is given by name: those among the arguments of a job, and `others`."""
-    names = ("precision", "prompt", "column", "unanswered", "seed", "ids", "backbone")
-    options = {name: given[name] for name in names if name in given}
-    settings = settings_of(given.get("settings"))
-    return Options(**{"device": str(given.get("device", "auto")), "settings": settings, **options, **others})
-
-
-def api_key(variable: str | None = None) -> str:
-    """The key of endpoints: from the environment variable named, else from COUNTERFOIL_API_KEY, else none."""
-    from counterfoil.inputs.fields import secret
-
-    name = variable or "COUNTERFOIL_API_KEY"
-    key = secret(os.environ.get(name, ""), where=name)
-    if variable is not None and not key:
-        raise InputError("the environment variable is not set", where="--api-key-env", given=variable)
-    return key

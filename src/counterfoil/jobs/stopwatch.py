@@ -4,8 +4,8 @@ import time
 from typing import Any
 
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.engine.deduplicate import Progress
-from counterfoil.report.labels import duration
+from counterfoil.engine.plan import Progress
+from counterfoil.report.tables import duration
 
 
 class Stopwatch:

@@ -22,8 +22,8 @@ from counterfoil.jobs.build import build_benchmark
 from counterfoil.jobs.compare import RunComparison, compare
 from counterfoil.jobs.evaluate import evaluate
 from counterfoil.jobs.explain import explain
-from counterfoil.jobs.job import SILENT, Feedback, ignore, job, option
-from counterfoil.jobs.shared_options import OVERWRITE, SEED, Reporting, feedback_of
+from counterfoil.jobs.job import SILENT, Feedback, feedback_of, ignore, job, option
+from counterfoil.jobs.shared_options import OVERWRITE, SEED, Reporting
 from counterfoil.jobs.training import train_model
 from counterfoil.outputs import each_guarded, guarded, guarded_file
 from counterfoil.report import tour_page

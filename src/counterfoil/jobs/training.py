@@ -13,30 +13,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.training_rows import Missing, TrainingSet
-from counterfoil.engine.deduplicate import Note, Progress
+from counterfoil.engine.plan import Note, Progress
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import changes_of, check_key
+from counterfoil.inputs.files import Location, is_distant, located, location
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, fields_of, rows_of
-from counterfoil.jobs.job import documented, job, job_of, option
+from counterfoil.jobs.evaluation_inputs import cache_of, processes
+from counterfoil.jobs.job import documented, feedback_of, job, job_of, option
 from counterfoil.jobs.results import Tabular, declared, lines
-from counterfoil.jobs.shared_options import (
-    CACHE,
-    WORKERS,
-    Cache,
-    Reporting,
-    Settings,
-    cache_of,
-    feedback_of,
-    processes,
-)
+from counterfoil.jobs.shared_options import CACHE, WORKERS, Cache, Reporting, Settings
 from counterfoil.models import checkpoint
 from counterfoil.outputs import Folder
 from counterfoil.outputs import guarded as guarding
 from counterfoil.report import figures
-from counterfoil.report.labels import amount
-from counterfoil.report.tables import Cell, Column, Row, Table
-from counterfoil.storage import Location, is_distant, local_folder, located, location
+from counterfoil.report.tables import Cell, Column, Row, Table, amount
+from counterfoil.storage import local_folder
 from counterfoil.storage.files import names_in
 from counterfoil.store import check_writable
 from counterfoil.train.recipes import Detection, Recipe, read_file

@@ -10,11 +10,11 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import InputError
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, rows_of, with_default
-from counterfoil.jobs.job import documented, job, option
-from counterfoil.jobs.shared_options import SEED, Reporting, feedback_of
+from counterfoil.jobs.job import documented, feedback_of, job, option
+from counterfoil.jobs.shared_options import SEED, Reporting
 from counterfoil.outputs import Folder, guarded
 from counterfoil.report.forms.gallery import right_answers
-from counterfoil.report.labels import amount
+from counterfoil.report.tables import amount
 from counterfoil.store import check_writable
 from counterfoil.world import benchmarks, ratings, sample
 from counterfoil.world.training import TRAIN, VALIDATION, save_training, training

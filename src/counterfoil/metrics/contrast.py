@@ -13,6 +13,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from math import comb
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -20,7 +21,48 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.metrics.measures import Measure, by_name
-from counterfoil.metrics.ties import Ties, all_above, any_tied
+from counterfoil.metrics.ties import Ties
+
+
+def all_above(
+    right: Float[ndarray, "n m"], wrong: Float[ndarray, "n k"], *, ties: Ties
+) -> Float[ndarray, "n"]:
+    """Whether every right score is above every wrong one, per row, in [0, 1].
+
+    Where the lowest right score equals the highest wrong one, `strict` gives 0, `optimistic` 1, and `half`
+    the chance that a random order puts the `a` tied right ones before the `b` tied wrong ones, `a! b! / (a +
+    b)!`.
+
+    >>> right, wrong = np.array([[2.0], [1.0]]), np.array([[1.0], [1.0]])
+    >>> all_above(right, wrong, ties=Ties.STRICT)
+    array([1., 0.])
+    >>> all_above(right, wrong, ties=Ties.HALF)
+    array([1. , 0.5])
+    """
+    lowest, highest = right.min(axis=1), wrong.max(axis=1)
+    won = (lowest > highest).astype(np.float64)
+    tied = lowest == highest
+    if ties == Ties.STRICT or not tied.any():
+        return won
+    if ties == Ties.OPTIMISTIC:
+        return won + tied
+    level = highest[tied, None]
+    a = (right[tied] == level).sum(axis=1)
+    b = (wrong[tied] == level).sum(axis=1)
+    sizes, of_row = np.unique(np.stack([a, b], axis=1), axis=0, return_inverse=True)
+    worth = np.array([1 / comb(int(i + j), int(i)) for i, j in sizes])
+    won[tied] = worth[of_row.reshape(-1)]
+    return won
+
+
+def any_tied(right: Float[ndarray, "n m"], wrong: Float[ndarray, "n k"]) -> Bool[ndarray, "n"]:
+    """Whether some right score equals some wrong one, per row.
+
+    >>> any_tied(np.array([[2.0, 3.0], [1.0, 2.0]]), np.array([[3.0], [0.0]]))
+    array([ True, False])
+    """
+    return (right[:, :, None] == wrong[:, None, :]).any(axis=(1, 2))
+
 
 #: The single directions of BiVLC, Table 3: the cells (caption, image) of the right pair and of the wrong one.
 _DIRECTIONS = {

@@ -25,7 +25,7 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import DataError, InputError
-from counterfoil.store import digest, digest_value
+from counterfoil.inputs.files import digest, digest_value
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.records import Caption, FileSource, Image, PixelSource
 from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.inputs.files import digest, digest_value
 from counterfoil.models import base
-from counterfoil.store import digest, digest_value
 
 _WIDTH = 32
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError, UnknownNameError
-from counterfoil.inputs.files import Stored, check_model, read_json
+from counterfoil.inputs.files import Stored, canonical_json, check_model, digest_file, read_json
 from counterfoil.inputs.limits import check_network
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
 from counterfoil.models.checkpoint_files import fit, metadata_of, opened, packed, read_checkpoint
@@ -24,7 +24,7 @@ from counterfoil.models.runtime import import_torch
 from counterfoil.models.settings import CheckpointSettings, settings_of
 from counterfoil.outputs import UNFINISHED, overwriting
 from counterfoil.registry import resolve
-from counterfoil.store import begin, begun, canonical_json, digest_file, end, writing
+from counterfoil.store import begin, begun, end, writing
 
 if TYPE_CHECKING:
     from counterfoil.models.networks import Backbone

@@ -14,14 +14,13 @@ import torch
 from torch import Tensor
 
 from counterfoil.errors import InputError, ModelError
-from counterfoil.inputs.files import parse_json, read_text
+from counterfoil.inputs.files import canonical_json, digest_value, parse_json, read_text
 from counterfoil.inputs.limits import check_network
 from counterfoil.models import runtime
 from counterfoil.models.base import digest_tensors
 from counterfoil.models.dual import TokenTower
 from counterfoil.models.runtime import LoadContext, loading_errors, to_device
 from counterfoil.models.runtime import quiet as quiet
-from counterfoil.store import canonical_json, digest_value
 
 SAMPLE = "a photo of a cat"
 #: Text lengths that a model's processor prescribes, where its tokenizer and configuration allow more.

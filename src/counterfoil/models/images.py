@@ -28,8 +28,8 @@ from numpy import ndarray
 from counterfoil.benchmarks.records import BytesSource, FileSource, Image, TarSource
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import setting
+from counterfoil.inputs.files import is_distant
 from counterfoil.models.base import ImageBatches
-from counterfoil.storage.location import is_distant
 
 #: Images at a distance that are read at a time.
 _READS = 16

@@ -16,12 +16,12 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import CounterfoilError, ModelError
-from counterfoil.inputs.files import read_json
+from counterfoil.inputs.files import digest_value, read_json
 from counterfoil.models import base
 from counterfoil.models.captions.base import BatchFrames
 from counterfoil.models.dual import given_frames, is_given
 from counterfoil.models.matching_probability import RowSimilarity
-from counterfoil.store import digest_value, write_json
+from counterfoil.store import write_json
 
 #: Libraries whose versions an identity may depend on.
 _LIBRARIES = ("counterfoil", "torch", "torchvision", "open_clip_torch", "timm", "transformers", "tokenizers")

@@ -19,8 +19,8 @@ from numpy import ndarray
 from counterfoil.benchmarks.caption_files import read_texts
 from counterfoil.benchmarks.contrasts import Contrasts
 from counterfoil.benchmarks.records import Caption, Image, words
+from counterfoil.inputs.files import digest_value
 from counterfoil.models.base import Identity, Options, reject_unused_options, text_of
-from counterfoil.store import digest_value
 
 #: The weight of the squared length of the coefficients of a fit.
 RIDGE = 1.0

@@ -23,12 +23,12 @@ from torch import Tensor, nn
 
 from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import InputError, ModelError
+from counterfoil.inputs.files import digest_value
 from counterfoil.models import base
 from counterfoil.models.dual import DualEncoder, Towers
 from counterfoil.models.images import ImageReader, ImageRoute, Preparation, Resized, Untouched, prepared
 from counterfoil.models.matching_probability import RowSimilarity
 from counterfoil.models.runtime import LoadContext, causes, to_device
-from counterfoil.store import digest_value
 
 
 class Encoded(NamedTuple):

@@ -23,7 +23,7 @@ from numpy import ndarray
 from torch import Tensor, nn
 
 from counterfoil.errors import DataError, ModelError
-from counterfoil.inputs.files import read_json
+from counterfoil.inputs.files import canonical_json, read_json
 from counterfoil.models import clip_fast, networks, runtime
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
 from counterfoil.models.checkpoint_files import fit, metadata_of, nearest, read_checkpoint
@@ -32,7 +32,6 @@ from counterfoil.models.images import ImageRoute, Resized, Untouched
 from counterfoil.models.networks import TOLERANCE, Backbone, Encoded, LibraryNetwork, Local
 from counterfoil.models.runtime import LoadContext, loading_errors, model_errors, quiet, to_device
 from counterfoil.models.settings import settings_of
-from counterfoil.store import canonical_json
 
 #: Suffixes that name each activation; open_clip has architectures with the first and none with the second.
 _QUICK, _PLAIN = "-quickgelu", "-gelu"

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.forms.base import NO_CANDIDATE
 from counterfoil.benchmarks.tables import DataTable, floats, read_table, shares_right
 from counterfoil.errors import DataError, ScoreError
+from counterfoil.inputs.files import digest_file, digest_value
 from counterfoil.metrics.detection import by_label, likelier, two_steps
 from counterfoil.models import precomputed_galleries as galleries
 from counterfoil.models import score_table_layouts as layouts
 from counterfoil.models.base import DEFAULT, Identity, Options, reject_unused_options
 from counterfoil.models.score_table_layouts import Kind, TableLayout
-from counterfoil.store import digest_file, digest_value
 
 
 @dataclass(frozen=True, eq=False)

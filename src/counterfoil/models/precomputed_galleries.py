@@ -17,10 +17,9 @@ from numpy import ndarray
 from counterfoil.benchmarks.tables import first_double
 from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npy, read_npz
-from counterfoil.inputs.files import parse_json, read_text
+from counterfoil.inputs.files import digest_file, parse_json, read_text
 from counterfoil.inputs.limits import check_room
 from counterfoil.models.base import DEFAULT, Identity, Options, PairVectors, cosines, reject_unused_options
-from counterfoil.store import digest_file
 
 #: Names under which files in the wild keep their arrays, ours first.
 IMAGES = ("images", "image", "img", "imgs", "image_embeddings", "image_embeds")

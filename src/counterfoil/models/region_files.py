@@ -25,9 +25,8 @@ from numpy import ndarray
 from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.inputs.arrays import read_npz
-from counterfoil.inputs.files import regular, unreadable
+from counterfoil.inputs.files import digest_file, digest_value, regular, unreadable
 from counterfoil.models.base import ImageBatches
-from counterfoil.store import digest_file, digest_value
 
 #: Where the columns that are needed stand, by the number of columns.
 _COLUMNS = {

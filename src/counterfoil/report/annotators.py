@@ -12,8 +12,7 @@ from counterfoil.evaluation.preferences import Preferences
 from counterfoil.report import figures, html
 from counterfoil.report.figure_style import INK, RIGHT, WRONG, aside, extent, name_ends, panels, plain
 from counterfoil.report.html import drawn
-from counterfoil.report.labels import measure_label, short
-from counterfoil.report.tables import Cell, Column, Table
+from counterfoil.report.tables import Cell, Column, Table, measure_label, short
 
 #: A direction's heading over a table.
 WAYS = {"i2t": "image to text", "t2i": "text to image"}

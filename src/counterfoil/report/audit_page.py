@@ -7,8 +7,7 @@ from typing import Any
 from counterfoil.evaluation.audit import SAME_WORDS, BenchmarkAudit
 from counterfoil.evaluation.evaluate import of
 from counterfoil.report.html import Section, shareable
-from counterfoil.report.labels import amount, measure_label, style_of
-from counterfoil.report.tables import Cell, Column, Row, Table
+from counterfoil.report.tables import Cell, Column, Row, Table, amount, measure_label, style_of
 
 #: Words that are shown; files have all of them.
 MOST_WORDS = 25

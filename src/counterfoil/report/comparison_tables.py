@@ -10,9 +10,8 @@ from counterfoil.evaluation.evaluate import main_measures as main_of
 from counterfoil.evaluation.evaluate import of
 from counterfoil.evaluation.result import Estimate, Run
 from counterfoil.metrics.measures import DIRECTIONS, of_form, signed, split_direction
-from counterfoil.report import labels as label_of
-from counterfoil.report.labels import measure_label, style_of, unit
-from counterfoil.report.tables import Cell, Column, Row, Table
+from counterfoil.report import tables as label_of
+from counterfoil.report.tables import Cell, Column, Row, Table, measure_label, style_of, unit
 
 
 def overview(*comparisons: Comparison, finer: bool = True, measures: Sequence[str] | None = None) -> Table:

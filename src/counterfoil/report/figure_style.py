@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import InputError, MissingExtraError
-from counterfoil.report.labels import short
+from counterfoil.report.tables import short
 from counterfoil.store import write_bytes
 
 #: The light colours of `page.css`. Blue and vermilion stay apart for every kind of colour vision.

@@ -22,8 +22,7 @@ from counterfoil.report.figure_style import (
     plain,
     tip,
 )
-from counterfoil.report.labels import group, measure_label, short, style_of
-from counterfoil.report.tables import number
+from counterfoil.report.tables import group, measure_label, number, short, style_of
 
 #: The height of one scorer's row, in inches.
 _ROW = 0.23

@@ -12,8 +12,7 @@ from typing import Any
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import tenths
 from counterfoil.report import figure_style
-from counterfoil.report.labels import measure_label
-from counterfoil.report.tables import Table, number, plainly, written
+from counterfoil.report.tables import Table, measure_label, number, plainly, written
 
 #: The script that every page has: its tables can be sorted and saved, its pictures enlarged.
 _SHARED = "page.js"

@@ -15,8 +15,7 @@ from counterfoil.metrics.measures import DIRECTIONS
 from counterfoil.report import html
 from counterfoil.report.figure_style import INK, RIGHT, RULE, aside, extent, matrix, panels
 from counterfoil.report.html import drawn, shareable, users
-from counterfoil.report.labels import measure_label, short
-from counterfoil.report.tables import Cell, Column, Style, Table
+from counterfoil.report.tables import Cell, Column, Style, Table, measure_label, short
 
 #: In inches: a heatmap's cell, the height of a bump chart's row, the least way between its columns.
 _CELL, _ROW, _STEP = (0.7, 0.42), 0.235, 0.62

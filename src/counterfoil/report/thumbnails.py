@@ -22,8 +22,8 @@ from counterfoil.benchmarks.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
-from counterfoil.report import labels as label_of
-from counterfoil.report.labels import group
+from counterfoil.report import tables as label_of
+from counterfoil.report.tables import group
 
 #: The longer side of a thumbnail, in pixels.
 SIDE = 200

@@ -13,8 +13,8 @@ from counterfoil.evaluation.result import Estimate
 from counterfoil.report import build_page, figures, html
 from counterfoil.report.build_page import StepSection
 from counterfoil.report.html import Drawing, drawn
-from counterfoil.report.labels import amount, listed, measure_label
 from counterfoil.report.saliency_page import pair_card
+from counterfoil.report.tables import amount, listed, measure_label
 from counterfoil.report.thumbnails import Thumbnails
 
 #: What a tour leaves in its folder, and how to go on with it.

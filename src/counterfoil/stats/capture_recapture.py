@@ -13,7 +13,7 @@ from jaxtyping import Bool
 from numpy import ndarray
 
 from counterfoil.errors import InputError
-from counterfoil.stats.proportions import normal_quantile
+from counterfoil.stats.intervals import normal_quantile
 
 
 @dataclass(frozen=True)

@@ -3,30 +3,10 @@
 from pathlib import Path
 
 from counterfoil.errors import InputError
-from counterfoil.storage.location import (
-    Location,
-    Place,
-    PlaceEntry,
-    Tagged,
-    is_distant,
-    local_folder,
-    located,
-    location,
-    user_cache,
-)
+from counterfoil.inputs.files import location
+from counterfoil.storage.place import Place, PlaceEntry, Tagged, local_folder, user_cache
 
-__all__ = [
-    "Location",
-    "Place",
-    "PlaceEntry",
-    "Tagged",
-    "is_distant",
-    "local_folder",
-    "located",
-    "location",
-    "open_place",
-    "user_cache",
-]
+__all__ = ["Place", "PlaceEntry", "Tagged", "local_folder", "open_place", "user_cache"]
 
 
 def open_place(text: str | Path) -> Place:

@@ -14,8 +14,9 @@ from io import BufferedIOBase, BytesIO
 from typing import Any, NamedTuple
 
 from counterfoil.errors import CounterfoilError, MissingExtraError, StorageError
-from counterfoil.storage.location import HEAD, SCHEMES, Location, PlaceEntry, Tagged
+from counterfoil.inputs.files import Location
 from counterfoil.storage.parallel import map_ahead
+from counterfoil.storage.place import HEAD, SCHEMES, PlaceEntry, Tagged
 
 #: Reads in flight. One takes 20 to 100 ms, nearly all of it waiting.
 READS = 16

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from counterfoil.errors import DataError
+from counterfoil.inputs.files import Location, digest
 from counterfoil.storage.buckets import filesystem, reaching
-from counterfoil.storage.location import SCHEMES, Location
-from counterfoil.store import digest
+from counterfoil.storage.place import SCHEMES
 
 
 def read_file(where: Location) -> bytes:

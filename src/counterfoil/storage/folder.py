@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from io import BufferedIOBase
 from pathlib import Path
 
-from counterfoil.storage.location import PlaceEntry, Tagged
-from counterfoil.store import digest, storage_error, writing
+from counterfoil.inputs.files import digest
+from counterfoil.storage.place import PlaceEntry, Tagged
+from counterfoil.store import storage_error, writing
 
 #: The file that those who replace or remove a contested name lock; it is gone again afterwards.
 _LOCK = ".lock"

@@ -13,7 +13,7 @@ from numpy import ndarray
 from torch import Tensor
 
 from counterfoil.benchmarks.training_rows import TrainingSet
-from counterfoil.engine.deduplicate import Note, Progress
+from counterfoil.engine.plan import Note, Progress
 from counterfoil.errors import InputError
 from counterfoil.models.base import text_of
 from counterfoil.models.networks import Backbone

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from counterfoil.benchmarks.training_rows import TrainingSet
-from counterfoil.engine.deduplicate import Note, Progress, silent, warn
+from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.errors import InputError, ModelError
 from counterfoil.models import checkpoint
 from counterfoil.models.base import Options, text_of

@@ -16,7 +16,7 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.records import Image
 from counterfoil.benchmarks.training_rows import TrainingSet
-from counterfoil.engine.deduplicate import Note, Progress, silent, warn
+from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.errors import DataError, InputError
 from counterfoil.models.images import UNTOUCHED, Preparation, inputs_of, prepared
 from counterfoil.train.recipes.base import Recipe

@@ -18,7 +18,7 @@ from numpy import ndarray
 from torch import Tensor
 
 from counterfoil.benchmarks.training_rows import TrainingSet
-from counterfoil.engine.deduplicate import Note, Progress, silent, warn
+from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.models.networks import Backbone
 from counterfoil.models.runtime import fewest_threads
 from counterfoil.store import begin, end

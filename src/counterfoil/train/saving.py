@@ -12,7 +12,7 @@ from lightning_fabric import Fabric
 from torch import Tensor, optim
 
 from counterfoil.benchmarks.training_rows import TrainingSet
-from counterfoil.engine.deduplicate import Note, Progress
+from counterfoil.engine.plan import Note, Progress
 from counterfoil.errors import InputError
 from counterfoil.evaluation.result import or_none
 from counterfoil.models import checkpoint as checkpoint_folder

@@ -13,14 +13,14 @@ import torch
 from lightning_fabric import Fabric
 
 from counterfoil.benchmarks.training_rows import TrainingSet
-from counterfoil.engine.deduplicate import Note
+from counterfoil.engine.plan import Note
 from counterfoil.errors import CounterfoilError, InputError, StorageError
-from counterfoil.inputs.files import regular
+from counterfoil.inputs.files import canonical_json, digest, digest_value, regular
 from counterfoil.models import checkpoint
 from counterfoil.models.base import digest_tensors
 from counterfoil.models.checkpoint_files import check_archive
 from counterfoil.models.networks import Backbone
-from counterfoil.store import canonical_json, check_writable, digest, digest_value, writing
+from counterfoil.store import check_writable, writing
 from counterfoil.train.recipes import Recipe
 
 #: The file in the folder of a training.

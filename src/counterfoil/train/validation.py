@@ -14,9 +14,8 @@ from numpy import ndarray
 from torch import Tensor
 
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.engine.deduplicate import Progress
-from counterfoil.engine.run import run
-from counterfoil.engine.session import Session
+from counterfoil.engine.plan import Progress
+from counterfoil.engine.session import Session, run
 from counterfoil.errors import InputError, ModelError
 from counterfoil.evaluation.evaluate import evaluate, main_measures, of
 from counterfoil.evaluation.evaluate import leading as leading_measure

@@ -18,8 +18,7 @@ from click.testing import CliRunner
 from starlette.testclient import TestClient
 
 from counterfoil import catalog
-from counterfoil.annotate.budget import budget_of
-from counterfoil.annotate.campaign import FILES, SECRETS, TEXTS, open_campaign
+from counterfoil.annotate.campaign import FILES, SECRETS, TEXTS, budget_of, open_campaign
 from counterfoil.annotate.database import open_database
 from counterfoil.annotate.participants import make_links
 from counterfoil.annotate.server.app import make_app
@@ -198,7 +197,8 @@ def test_a_pool_with_golden_pairs_drawn_from_its_gallery(here):
 def test_what_is_written_is_its_owners_alone(here):
     before = os.umask(0o022)
     create(*YES_NO, "--golden", "golden.csv")
-    for words in ("links new --out links.csv", "simulate new --keep tried", "export tried --out labels"):
+    simulate_few = "simulate new --people 5 --keep tried"
+    for words in ("links new --out links.csv", simulate_few, "export tried --out labels"):
         done = CliRunner().invoke(app, ["annotate", *words.split()])
         assert done.exit_code == 0, done.output
     os.umask(before)

@@ -1,8 +1,10 @@
-"""The database of a campaign: made, migrated, held against the campaign, refused in one line, never lost."""
+"""The database of a campaign: made, migrated, held against the campaign, refused, written by many at once."""
 
+import asyncio
 import importlib
 import sqlite3
 import sys
+import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
@@ -15,24 +17,11 @@ from counterfoil.annotate import database, tables
 from counterfoil.annotate.answers import counts, judgement_table
 from counterfoil.annotate.campaign import DATABASE, ITEMS, RECIPE, items_table, open_campaign
 from counterfoil.annotate.database import open_database
-from counterfoil.annotate.tables import METADATA, sa
+from counterfoil.annotate.server.group_commit import GroupCommit
+from counterfoil.annotate.tables import METADATA, meta, sa
 from counterfoil.errors import DataError, InputError, MissingExtraError, StorageError
 from counterfoil.store import write_parquet
 from refusals import refuses
-
-
-def test_a_new_database_has_the_tables_of_the_source(tmp_path, new_database):
-    campaign = make(tmp_path / "c", pairs(2))
-    with closing(open_database(campaign, new_database())) as db, db.reading() as connection:
-        made = sa.inspect(connection)
-        for name, table in METADATA.tables.items():
-            columns = {each["name"]: each["nullable"] for each in made.get_columns(name)}
-            assert columns == {column.name: column.nullable for column in table.columns}
-            assert {each["name"] for each in made.get_indexes(name)} >= {each.name for each in table.indexes}
-            unique = {tuple(each["column_names"]) for each in made.get_unique_constraints(name)}
-            constraints = (each for each in table.constraints if isinstance(each, sa.UniqueConstraint))
-            assert unique == {tuple(column.name for column in each.columns) for each in constraints}
-        assert set(made.get_table_names()) == {*METADATA.tables, "alembic_version"}
 
 
 def test_an_older_database_is_migrated_and_keeps_its_answers(tmp_path, new_database):
@@ -57,6 +46,9 @@ def test_an_older_database_is_migrated_and_keeps_its_answers(tmp_path, new_datab
         assert judgement_table(db, campaign)["answer"].to_pylist() == ["yes"]
         version = connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
         wanted = connection.execute(sa.text("SELECT wanted FROM people")).scalar()
+        for name, table in METADATA.tables.items():
+            columns = {each["name"]: each["nullable"] for each in sa.inspect(connection).get_columns(name)}
+            assert columns == {column.name: column.nullable for column in table.columns}
     assert (version, wanted) == (database.REVISIONS[-1], 1)
 
 
@@ -199,3 +191,57 @@ def test_many_people_at_once_take_no_item_too_often(tmp_path, new_database):
         for row in rows:
             answers = of_item[campaign.items[row.position].id]
             assert (row.answered, row.leased) == (answers, leased[row.position])
+
+
+@pytest.mark.parametrize(("odd", "commits"), [(None, 2), (5, 10)])
+def test_all_who_wait_are_one_transaction_unless_one_fails(tmp_path, new_database, odd, commits):
+    database = open_database(make(tmp_path / "c", pairs(2)), new_database())
+    begun, go_on = threading.Event(), threading.Event()
+    waits, answered = [], []
+
+    @sa.event.listens_for(database.engine, "commit")
+    def slow(connection):
+        waits.append(len(answered))
+        begun.set()
+        assert go_on.wait(10)
+
+    async def all_of_them():
+        group = GroupCommit(database)
+
+        async def one(number):
+            def write(connection):
+                connection.execute(sa.insert(meta).values(key=f"t-{number}", value=""))
+                if number == odd:
+                    raise ValueError("odd")
+                return number
+
+            answered.append(await group.write(write))
+            return number
+
+        first = asyncio.create_task(one(0))
+        assert await asyncio.to_thread(begun.wait, 10)
+        # While the first is being committed, ten more come in.
+        more = [asyncio.create_task(one(number)) for number in range(1, 11)]
+        await asyncio.sleep(0.05)
+        assert answered == []
+        go_on.set()
+        return await asyncio.gather(first, *more, return_exceptions=True)
+
+    with ThreadPoolExecutor(1) as pool:
+        outcomes = pool.submit(asyncio.run, all_of_them()).result(20)
+    assert [number for number in outcomes if not isinstance(number, ValueError)] == sorted(answered)
+    assert len(answered) == 11 - (odd is not None)
+    assert len(waits) == commits
+    with database.reading() as connection:
+        rows = connection.execute(sa.select(meta.c.key).where(meta.c.key.like("t-%"))).scalars().all()
+    assert sorted(rows) == sorted(f"t-{number}" for number in answered)
+    database.close()
+
+
+@pytest.mark.usefixtures("durable")
+@pytest.mark.parametrize(("options", "mode"), [({}, 2), ({"durable": False}, 0)])
+def test_a_commit_waits_for_the_disk_unless_answers_can_be_lost(tmp_path, options, mode):
+    database = open_database(make(tmp_path / "c", pairs(2)), **options)
+    with database.reading() as connection:
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == mode
+    database.close()

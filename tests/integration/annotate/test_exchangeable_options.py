@@ -4,11 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from counterfoil.annotate.adjudication import disputed_items
 from counterfoil.annotate.agreement import campaign_agreement
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.labels import MODELS, item_labels, label_outcomes
+from counterfoil.annotate.review import disputed_items
 from served_campaign import CELLS
 
 #: The questions of each form whose options are not the same thing from item to item; other forms have none.
@@ -61,6 +61,7 @@ def test_forms_say_which_options_are_not_the_same_thing_throughout():
 _IN_THE_SUITE = ("best-of-k", "choose")
 
 
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[] if n in _IN_THE_SUITE else pytest.mark.slow) for n in EXCHANGEABLE]
 )
@@ -77,9 +78,8 @@ def test_no_figure_depends_on_the_order_of_options(name):
         for model in MODELS:
             mine, theirs = item_labels(one, field, model=model), item_labels(two, field, model=model)
             items = [int(item) for item in mine.items]
-            np.testing.assert_array_equal(
-                np.take_along_axis(theirs.posterior, back[items], 1), mine.posterior
-            )
+            turned_back = np.take_along_axis(theirs.posterior, back[items], 1)
+            np.testing.assert_array_equal(turned_back, mine.posterior)
             labels = zip(items, mine.labels, strict=True)
             assert theirs.labels == tuple(orders[item].get(label, "") for item, label in labels)
         truth = {str(at): field.values[0] for at in range(40)}

@@ -15,10 +15,10 @@ from click.testing import CliRunner
 import counterfoil
 from annotate.small_campaigns import Worker
 from counterfoil import catalog
-from counterfoil.annotate import adjudication, participants
+from counterfoil.annotate import participants, review
 from counterfoil.annotate.answers import judgement_table
-from counterfoil.annotate.data_sheet import data_sheet
 from counterfoil.annotate.database import open_database
+from counterfoil.annotate.export import data_sheet
 from counterfoil.annotate.forms.base import AnswerOption, FormField
 from counterfoil.annotate.labels import MODELS, item_labels, merged_gains
 from counterfoil.benchmarks.judgements import read_judgements, read_votes
@@ -31,6 +31,8 @@ from counterfoil.jobs.annotate_create import create_campaign
 from counterfoil.jobs.annotate_judgements import annotate_export
 from counterfoil.models.base import Options
 from refusals import refuses
+
+pytestmark = pytest.mark.usefixtures("few_draws")
 
 
 def placed(page, values):
@@ -294,7 +296,7 @@ def test_decisions_of_a_researcher_are_in_the_export(here):
     campaign = made(here, "yes-no", PAIRS, overlap=2)
     answered(campaign, 2, lambda item, n: {"match": ("yes", "no")[n]})
     with closing(open_database(campaign)) as db:
-        adjudication.adjudicate(db, campaign, "p1", "no", by="me", now=5.0)
+        review.adjudicate(db, campaign, "p1", "no", by="me", now=5.0)
     assert annotate_export(campaign.folder, model="majority").tied == 3
     labels = labels_of(campaign)
     assert (labels["p1"]["label"], labels["p1"]["decided"]) == ("no", "true")
@@ -423,5 +425,6 @@ def test_ratings_and_matches_score_benchmarks_too(here):
     answered(campaign, 2, lambda item, n: {"rating": grade[item.id]})
     found = counterfoil.evaluate("people:campaign", "world-rated", draws=100)
     assert found.result["kendall_tau_b"].value > 0.5
-    made(here / "photos", "which-image", "world-quads", sample=3)
-    refuses("score no questions", catalog.scorer, "people:photos/campaign", error=InputError)
+    (here / "one.json").write_text('[{"caption": "c", "image": "0.png", "negative_image": "1.png"}]')
+    create_campaign("which-image", here / "one.json", here / "other", images=here / "photos")
+    refuses("score no questions", catalog.scorer, "people:other", error=InputError)

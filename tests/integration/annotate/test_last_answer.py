@@ -12,6 +12,8 @@ from counterfoil.annotate.quality import people_quality
 from counterfoil.annotate.review import approve
 from counterfoil.annotate.tables import people, sa
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 
 @pytest.fixture
 def campaign_of(opened, new_database):

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from annotate.small_campaigns import Worker, make, pairs
-from counterfoil.annotate.adjudication import adjudicate, adjudicated
 from counterfoil.annotate.answering import running
 from counterfoil.annotate.answers import counts, judgement_table
 from counterfoil.annotate.database import open_database
 from counterfoil.annotate.privacy import KEPT, delete_people
-from counterfoil.annotate.review import approve, reviews
+from counterfoil.annotate.review import adjudicate, adjudicated, approve, reviews
 from counterfoil.annotate.tables import answers, events, leases, people, sa, tokens
 from counterfoil.errors import InputError
 from counterfoil.jobs.annotate_judgements import annotate_export

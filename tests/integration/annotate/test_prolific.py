@@ -125,9 +125,8 @@ def test_places_that_were_given_back_are_free():
     submissions.append(ProlificSubmission("of eve, again", "eve", "ACTIVE"))
     submissions.append(ProlificSubmission("of lea", "lea", "AWAITING REVIEW"))
     # Ian never entered, and Kim typed a link.
-    people = {who.upper(): who in ("fay", "gus", "joy") for who in [*states, "kim"] if who != "ian"} | {
-        "LEA": True
-    }
+    people = {who.upper(): who in ("fay", "gus", "joy") for who in [*states, "kim"] if who != "ian"}
+    people["LEA"] = True
     found = prolific.reconcile(submissions, people, str.upper, {"LEA": (LONG, "OTHER")})
     assert (found.free, found.strangers) == (("ANN", "BOB", "CYD"), ("KIM",))
     waiting = found.payable, found.unfinished, found.unseen

@@ -16,7 +16,7 @@ from http_people import HttpClient
 ABLE = SimulatedPerson("able", accuracy=0.9, seconds=4.0)
 
 
-def campaign(folder, n=30, truth=True, **recipe):
+def campaign(folder, n, truth=True, **recipe):
     """Pairs to judge, half of them right, with four golden ones and four for a test."""
     items = pairs(n, golden=4, onboarding=4)
     if truth:
@@ -29,23 +29,23 @@ def able(n):
 
 
 def test_equal_seeds_give_equal_answers_and_other_seeds_others(tmp_path):
-    made = campaign(tmp_path / "c")
+    made = campaign(tmp_path / "c", 10)
     first, again, other = (simulate(made, able(6), seed=seed) for seed in (1, 1, 2))
     assert first.judgements.equals(again.judgements)
     assert first.judgements["answer"] != other.judgements["answer"]
     assert first.drawn == first.counts.wanted == first.counts.leased == 0
     # Truths that are not known are drawn.
-    unknown = simulate(campaign(tmp_path / "d", truth=False), able(4))
-    assert (unknown.drawn, set(unknown.truth.values())) == (30, {"yes", "no"})
+    unknown = simulate(campaign(tmp_path / "d", 10, truth=False), able(4))
+    assert (unknown.drawn, set(unknown.truth.values())) == (10, {"yes", "no"})
 
 
 def test_over_http_the_same_people_give_the_same_answers(tmp_path, monkeypatch):
-    made = campaign(tmp_path / "c", 20, onboarding=4, golden_share=0.2)
-    people = crowd({"able": 0.7, "careless": 0.3}, 8, seconds=4.0)
+    made = campaign(tmp_path / "c", 12, onboarding=4, golden_share=0.2)
+    people = crowd({"able": 0.7, "careless": 0.3}, 6, seconds=4.0)
     direct = simulate(made, people)
     monkeypatch.setattr(simulation, "CampaignClient", HttpClient)
     http = simulate(made, people)
-    assert len(direct.judgements) > 60
+    assert len(direct.judgements) > 40
     assert direct.judgements.equals(http.judgements)
     assert direct.states == http.states
 
@@ -89,6 +89,6 @@ def test_chances_of_labels_hold_where_people_err_as_the_model_says(tmp_path):
 
 
 def test_people_who_guess_get_labels_no_better_than_chance(tmp_path):
-    found = annotate_simulate(campaign(tmp_path / "c", 100).folder, people=9, mix={"careless": 1.0})
+    found = annotate_simulate(campaign(tmp_path / "c", 50).folder, people=9, mix={"careless": 1.0})
     assert found.labels[0].low < 0.5 < found.labels[0].high
     assert not found.to_json()["calibrated"]["Dawid-Skene"]

@@ -12,8 +12,9 @@ from bucket_servers import copied
 from counterfoil.benchmarks.records import Image, TarSource
 from counterfoil.benchmarks.training_files import read
 from counterfoil.errors import DataError
+from counterfoil.inputs.files import Location, location
 from counterfoil.models.images import Untouched, prepared
-from counterfoil.storage import Location, location, open_place
+from counterfoil.storage import open_place
 from counterfoil.storage.files import open_file
 from refusals import refuses
 from role_values import pictures

@@ -15,7 +15,7 @@ from counterfoil.benchmarks.records import FileSource
 from counterfoil.benchmarks.video_frames import Sampling
 from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.engine.cache_keys import image_keys
-from counterfoil.engine.deduplicate import silent
+from counterfoil.engine.plan import silent
 from counterfoil.errors import DataError, MissingExtraError
 from numbered_videos import BITS, KINDS, number_of, numbered, write
 from refusals import refuses

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from counterfoil.store import digest_file
+from counterfoil.inputs.files import digest_file
 
 WORDS = ["a", "the", "dog", "cat", "cow", "runs", "sleeps", "on", "grass", "bed", "green", "brown"]
 COMMON = ("--no-counts", "--draws", 100, "--device", "cpu", "--workers", 0)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from counterfoil.engine.cache import Cache
+from counterfoil.inputs.files import digest
 from counterfoil.models.base import Identity
-from counterfoil.store import digest
 from unchanged import unchanged
 
 CLIP, VIT = Identity("open-clip:clip", weights="1"), Identity("open-clip:vit", weights="2")

@@ -24,7 +24,7 @@ from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import save_run
 from counterfoil.metrics.measures import split_direction
 from counterfoil.metrics.ranks import Qrels
-from counterfoil.report.notes import ties_line
+from counterfoil.report.results import ties_line
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from counterfoil import catalog
-from counterfoil.cli.usage import as_meant
+from counterfoil.cli.derive import as_meant
 from counterfoil.errors import InputError, ModelError, UnknownNameError
 from counterfoil.models import hub_reach
 from counterfoil.models.registry import kinds_of, scorers_called

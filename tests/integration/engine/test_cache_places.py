@@ -7,9 +7,9 @@ import pytest
 
 from counterfoil.engine.cache import Cache
 from counterfoil.engine.cache_folder import beyond, contents, remove
+from counterfoil.inputs.files import digest
 from counterfoil.models.base import Identity
 from counterfoil.storage import open_place
-from counterfoil.store import digest
 
 MODEL, OTHER = Identity("open-clip:clip", revision="1"), Identity("open-clip:vit", revision="1")
 

@@ -12,9 +12,8 @@ from bucket_servers import copied
 from counterfoil import catalog
 from counterfoil.benchmarks import Image
 from counterfoil.benchmarks.image_files import image_names
-from counterfoil.benchmarks.readers.rows import Photos
-from counterfoil.engine.run import run
-from counterfoil.engine.session import Session
+from counterfoil.benchmarks.records import Photos
+from counterfoil.engine.session import Session, run
 from counterfoil.errors import DataError
 from counterfoil.models.base import Identity
 from counterfoil.models.images import prepared
@@ -152,7 +151,9 @@ def test_the_images_of_a_table_are_listed_once(root, tmp_path, picture):
     for name in ("1.png", "2.png"):
         open_place(f"{root}/photos").write(name, picture)
     (tmp_path / "mine.csv").write_text("image,caption,foil\n1.png,a cat,a dog\n2.png,a cat,a dog\n")
-    with patch("counterfoil.benchmarks.readers.rows.image_names", side_effect=image_names) as listings:
+    with patch(
+        "counterfoil.benchmarks.readers.released_files.image_names", side_effect=image_names
+    ) as listings:
         pairs = catalog.benchmark("pairs", data=tmp_path / "mine.csv", images=f"{root}/photos")
     assert listings.call_count == 1
     assert [image.read() for image in pairs.images] == [picture] * 2

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from counterfoil.engine.cache import Cache
-from counterfoil.engine.deduplicate import shards
+from counterfoil.engine.plan import shards
 
 #: Rows in a full shard with batches of 24, as the script of the fakes runs.
 SHARD = sum(map(len, shards(range(10_000), 24)[0]))

@@ -19,13 +19,12 @@ import ray
 
 from counterfoil import catalog
 from counterfoil.engine import ray_cluster
-from counterfoil.engine.deduplicate import shards
 from counterfoil.engine.executor import RankExecutor
+from counterfoil.engine.plan import shards
 from counterfoil.engine.ray_cluster import count_workers
 from counterfoil.engine.ray_executor import RayExecutor
 from counterfoil.engine.ray_worker import Handshake, ShardWorker, sendable, versions
-from counterfoil.engine.run import run
-from counterfoil.engine.session import Session, executor_named
+from counterfoil.engine.session import Session, executor_named, run
 from counterfoil.errors import CounterfoilError, DataError, InputError, MissingExtraError, UnknownNameError
 from counterfoil.models.base import Identity, Options, source_of
 from refusals import refuses

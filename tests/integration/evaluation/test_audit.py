@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from contracts import forms
 from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, Image
 from counterfoil.benchmarks.contrasts import Contrasts
-from counterfoil.engine.run import run
+from counterfoil.engine.session import run
 from counterfoil.evaluation import audit as auditing
 from counterfoil.evaluation.audit import LONGER, artefacts
 from counterfoil.evaluation.evaluate import evaluate
@@ -17,7 +17,7 @@ from counterfoil.evaluation.intervals import one_sided
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.jobs.audit import audit
 from counterfoil.models.baselines import load_blind
-from counterfoil.stats.proportions import wilson
+from counterfoil.stats.intervals import wilson
 from counterfoil.stats.tests import holm, tarone_holm
 from counterfoil.world.sample import quads
 

@@ -16,8 +16,7 @@ import chat_server
 from chat_server import KEY, probability
 from contracts import forms
 from counterfoil import catalog
-from counterfoil.engine.run import run
-from counterfoil.engine.session import Session
+from counterfoil.engine.session import Session, run
 from counterfoil.errors import InputError, ModelError, ScoreError
 from counterfoil.inputs.fields import secret
 from counterfoil.models.base import Options

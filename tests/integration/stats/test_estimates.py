@@ -13,8 +13,16 @@ from scipy.special import stdtr, stdtrit
 
 from counterfoil.errors import InputError
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.intervals import cluster_interval, differences, macro_weights, spread, t_over_folds
-from counterfoil.stats.proportions import tango_score, wilson, wilson_score
+from counterfoil.stats.intervals import (
+    cluster_interval,
+    differences,
+    macro_weights,
+    spread,
+    t_over_folds,
+    tango_score,
+    wilson,
+    wilson_score,
+)
 from paired_columns import difference_interval
 from refusals import refuses
 

@@ -11,7 +11,7 @@ import pytest
 from bucket_servers import cutter, new_bucket, s3_at, surroundings
 from counterfoil.errors import InputError, StorageError
 from counterfoil.storage import open_place
-from counterfoil.storage.location import HEAD
+from counterfoil.storage.place import HEAD
 from refusals import refuses
 
 

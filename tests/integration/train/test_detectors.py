@@ -12,8 +12,7 @@ from counterfoil import catalog
 from counterfoil.benchmarks import Benchmark, BytesSource, Card, Image, Quad
 from counterfoil.benchmarks.records import Caption, PixelSource
 from counterfoil.benchmarks.training_rows import TrainingSet
-from counterfoil.engine.run import run
-from counterfoil.engine.session import Session
+from counterfoil.engine.session import Session, run
 from counterfoil.errors import InputError, ModelError, StorageError
 from counterfoil.metrics import detection
 from counterfoil.models import checkpoint, networks

@@ -35,10 +35,7 @@ def pairs(n, *, golden=0, onboarding=0, kinds="a"):
 
 
 def make(folder, items, *, salt="0" * 64, **recipe):
-    """The campaign of these items, the same each time: the salt says who sees which golden item when.
-
-    An empty salt is one of its own.
-    """
+    """The campaign of these items; the salt says who sees which golden item, an empty one is of its own."""
     made = CampaignRecipe(**{"form": "yes-no", "title": "Pairs", **recipe})
     return create_folder(folder, made, items, {"a.png": pixel()}, salt=salt)
 
@@ -57,9 +54,8 @@ class Worker:
     def __post_init__(self):
         link = participants.make_links(self.campaign, self.number)[-1]
         with self.db.writing() as connection:
-            self.entered = participants.enter(
-                connection, self.campaign, worker=link, platform="link", parameters={}, now=self.now
-            )
+            come = {"worker": link, "platform": "link", "parameters": {}}
+            self.entered = participants.enter(connection, self.campaign, now=self.now, **come)
             participants.consent(connection, self.person, self.now, text=self.campaign.consent_in())
 
     @property
@@ -79,13 +75,8 @@ class Worker:
         item = assignment.item
         right = item.golden.get("match", [item.truth or "yes"])[0]
         value = value or (self.judge(item) if self.judge else right)
-        sent = {
-            "lease": assignment.lease,
-            "key": f"key-{self.sent:04}",
-            "answer": {"match": ("yes", "no").index(value)},
-            "seconds": 1.5,
-            **changed,
-        }
+        sent = {"lease": assignment.lease, "key": f"key-{self.sent:04}", "seconds": 1.5}
+        sent |= {"answer": {"match": ("yes", "no").index(value)}, **changed}
         with self.db.writing() as connection:
             person = participants.person_by_id(connection, self.person.id)
             lease = find_lease(connection, person.id, sent["lease"])

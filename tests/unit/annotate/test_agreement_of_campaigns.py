@@ -19,17 +19,10 @@ from refusals import refuses
 
 def judged(answers, question="best", **columns):
     """A table of judgements by item and person."""
-    return pa.table(
-        {
-            "item": [item for item, _ in answers],
-            "person": [person for _, person in answers],
-            "question": [question] * len(answers),
-            "answer": list(answers.values()),
-            "seconds": [4.0] * len(answers),
-            "golden": pa.nulls(len(answers), pa.bool_()),
-            **columns,
-        }
-    )
+    items, people = zip(*answers, strict=True)
+    n = len(answers)
+    given = {"item": items, "person": people, "question": [question] * n, "answer": list(answers.values())}
+    return pa.table({**given, "seconds": [4.0] * n, "golden": pa.nulls(n, pa.bool_()), **columns})
 
 
 @pytest.fixture(scope="module")
@@ -84,12 +77,12 @@ def test_each_pair_of_people_has_a_kappa_in_each_direction():
         cohen = found[kind].cohen
         assert [pair[:2] for pair in cohen.each] == [("a", "b"), ("c", "d"), ("e", "f")]
         for first, second, kappa in cohen.each:
-            said = {
-                who: [r["answer"] for r in rows if r["person"] == who and r["kind"].startswith(kind)]
+            one, two = (
+                [r["answer"] for r in rows if r["person"] == who and r["kind"].startswith(kind)]
                 for who in (first, second)
-            }
-            assert kappa.n == len(said[first]) == (40 if not kind else 20 if kind == "i2t" else 10)
-            assert kappa.value == pytest.approx(metrics.cohen_kappa_score(*said.values()), abs=1e-12)
+            )
+            assert kappa.n == len(one) == (40 if not kind else 20 if kind == "i2t" else 10)
+            assert kappa.value == pytest.approx(metrics.cohen_kappa_score(one, two), abs=1e-12)
             assert -1 <= kappa.low < kappa.value < kappa.high <= 1
         assert cohen.mean == pytest.approx(np.mean([kappa.value for *_, kappa in cohen.each]), abs=1e-12)
 

@@ -258,9 +258,8 @@ def test_who_comes_with_another_assignment_gets_another_block(opened):
         parameters = {"participantId": "W1", "assignmentId": assignment}
         worker = Worker(db, campaign, 1)
         with db.writing() as connection:
-            worker.entered = participants.enter(
-                connection, campaign, worker="W1", platform="connect", parameters=parameters, now=1.0
-            )
+            by = {"worker": "W1", "platform": "connect", "parameters": parameters}
+            worker.entered = participants.enter(connection, campaign, now=1.0, **by)
             participants.consent(connection, worker.person, 1.0)
         totals = []
         state = worker.state()

@@ -6,20 +6,13 @@ from dataclasses import replace
 import pytest
 
 from annotate.small_campaigns import pixel
-from counterfoil.annotate.campaign import (
-    RECIPE,
-    SECRETS,
-    CampaignRecipe,
-    create_folder,
-    open_campaign,
-    read_recipe,
-)
+from counterfoil.annotate.campaign import RECIPE, SECRETS, create_folder, open_campaign, read_recipe
 from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.annotate.settings import CampaignRecipe
 from counterfoil.errors import InputError
 from refusals import refuses
 
 RECIPE_OF_TWO = CampaignRecipe(form="yes-no", title='Two "pairs"', overlap=2, pay_per_hour=15)
-
 
 IMAGES = {"red.png": pixel(), "blue.png": pixel("blue")}
 

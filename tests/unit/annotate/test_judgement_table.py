@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -11,7 +10,6 @@ from counterfoil.annotate.judgement_table import (
     SCHEMA,
     answer_cell,
     answer_value,
-    check_judgement_table,
     judgement_rows,
     read_judgement_table,
     write_judgement_table,
@@ -84,16 +82,6 @@ def test_columns_that_are_needed_are_named(tmp_path):
     refuses("no column 'person'", read_judgement_table, tmp_path / "judged.csv")
     refuses("unknown kind of table", write_judgement_table, tmp_path / "judged.xlsx", TABLE, error=InputError)
     assert not list(tmp_path.glob("*.xlsx"))
-
-
-def test_a_double_is_found_among_very_many_names():
-    n, keys = 100_000, ("item", "person", "question")
-    names = np.random.default_rng(5).permutation(n)
-    rows = {key: [f"{key}{k}" for k in names] for key in keys} | {"answer": ["yes"] * n}
-    assert check_judgement_table(pa.table(rows), where="here").num_rows == n
-    for key in keys:
-        rows[key][7] = rows[key][n - 1]
-    refuses(f"here, row {n}: answered before", check_judgement_table, pa.table(rows), where="here")
 
 
 SPANS = [{"start": 0, "end": 3, "label": "object"}]

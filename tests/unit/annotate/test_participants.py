@@ -18,9 +18,8 @@ def prolific(opened):
 def enter(opened, worker, platform, now=1.0, **parameters):
     db, campaign = opened
     with db.writing() as connection:
-        return participants.enter(
-            connection, campaign, worker=worker, platform=platform, parameters=parameters, now=now
-        )
+        come = {"worker": worker, "platform": platform, "parameters": parameters}
+        return participants.enter(connection, campaign, now=now, **come)
 
 
 def come(opened, worker, **more):

@@ -3,10 +3,17 @@
 import pytest
 
 from annotate.small_campaigns import Worker, pairs
-from counterfoil.annotate.adjudication import adjudicate, adjudicated, disputed_items
 from counterfoil.annotate.agreement import fields_of
 from counterfoil.annotate.answers import counts, judgement_table
-from counterfoil.annotate.review import approve, person_like, reject, reviews
+from counterfoil.annotate.review import (
+    adjudicate,
+    adjudicated,
+    approve,
+    disputed_items,
+    person_like,
+    reject,
+    reviews,
+)
 from counterfoil.annotate.tables import people, sa
 from counterfoil.errors import InputError
 from refusals import refuses

@@ -54,11 +54,8 @@ def test_without_a_known_answer_any_option_is_taken():
 @pytest.mark.parametrize("form", sorted(set(WORK_FORMS)))
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_every_form_takes_what_they_answer(form, kind):
-    made, item, rng = (
-        WORK_FORMS[form].form({}, where=""),
-        WorkItem("1", CASES[form][0]),
-        np.random.default_rng(3),
-    )
+    made, item = WORK_FORMS[form].form({}, where=""), WorkItem("1", CASES[form][0])
+    rng = np.random.default_rng(3)
     for _ in range(5):
         raw, seconds = respond(KINDS[kind], made, item, made.page(item), rng)
         assert made.main in answered(form, item.cells, raw)
@@ -67,13 +64,12 @@ def test_every_form_takes_what_they_answer(form, kind):
 
 def test_bots_take_the_same_time_each_time_and_others_do_not():
     form, item, rng = Scale(2, "nominal"), WorkItem("1", {}), np.random.default_rng(0)
-    times = {
-        kind: [respond(KINDS[kind], form, item, form.page(item), rng)[1] for _ in range(2000)]
+    bot, able = (
+        [respond(KINDS[kind], form, item, form.page(item), rng)[1] for _ in range(2000)]
         for kind in ("bot", "able")
-    }
-    assert set(times["bot"]) == {KINDS["bot"].seconds}
-    assert np.mean(times["able"]) == pytest.approx(1.0, abs=0.05)
-    assert np.std(times["able"]) == pytest.approx(0.5, abs=0.05)
+    )
+    assert set(bot) == {KINDS["bot"].seconds}
+    assert (np.mean(able), np.std(able)) == pytest.approx((1.0, 0.5), abs=0.05)
 
 
 def test_a_crowd_has_the_shares_asked_for():

@@ -13,8 +13,15 @@ from counterfoil.benchmarks import folder as benchmarks
 from counterfoil.benchmarks.image_files import image_path, outside_allowed
 from counterfoil.benchmarks.publishing.tables import image_cell
 from counterfoil.benchmarks.readers.own import read_pairs
-from counterfoil.benchmarks.readers.rows import CellSource, Photos
-from counterfoil.benchmarks.records import BytesSource, Caption, FileSource, Image, PixelSource
+from counterfoil.benchmarks.records import (
+    BytesSource,
+    Caption,
+    CellSource,
+    FileSource,
+    Image,
+    Photos,
+    PixelSource,
+)
 from counterfoil.benchmarks.training_files import read_rows as read_training
 from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.build.rows import read_rows

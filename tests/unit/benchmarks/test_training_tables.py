@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from counterfoil.benchmarks import FileSource, training_files, training_parquet
-from counterfoil.benchmarks.readers.rows import CellSource
+from counterfoil.benchmarks.records import CellSource
 from counterfoil.benchmarks.training_files import read
 from counterfoil.errors import DataError
 from refusals import refuses

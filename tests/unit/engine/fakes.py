@@ -132,8 +132,7 @@ def shards_in(folder: Path) -> dict[str, bytes]:
 
 def main(cache: str, log: str, out: str, pause: str, questions: str = "500", executor: str = "local") -> None:
     """Measure a benchmark slowly, writing every item to `log` as it is embedded and the scores to `out`."""
-    from counterfoil.engine.run import run
-    from counterfoil.engine.session import Session, executor_named
+    from counterfoil.engine.session import Session, executor_named, run
 
     def watch(kind: str, names: list[str]) -> None:
         # Opened anew, since it may be another process that embeds.

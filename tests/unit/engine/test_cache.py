@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from counterfoil.engine.cache import SCHEMA, Cache, pair_key
+from counterfoil.inputs.files import digest
 from counterfoil.models.base import Identity
-from counterfoil.store import digest
 
 
 def keys(*names):

@@ -7,7 +7,7 @@ import pytest
 from counterfoil.benchmarks import BytesSource, Caption, FileSource, Image
 from counterfoil.benchmarks.records import PixelSource
 from counterfoil.engine.cache_keys import image_keys
-from counterfoil.engine.deduplicate import check_at_hand, id_key, silent
+from counterfoil.engine.plan import check_at_hand, id_key, silent
 from refusals import refuses
 
 

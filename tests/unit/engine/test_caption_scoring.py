@@ -7,8 +7,7 @@ from counterfoil.benchmarks import Caption, Image
 from counterfoil.benchmarks.references import References
 from counterfoil.engine import caption_scoring
 from counterfoil.engine.caption_scoring import CaptionInputs, score_benchmark, score_captions
-from counterfoil.engine.run import run
-from counterfoil.engine.session import Session
+from counterfoil.engine.session import Session, run
 from counterfoil.errors import DataError, InputError
 from counterfoil.models.base import Identity
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings

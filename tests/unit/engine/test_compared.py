@@ -9,8 +9,7 @@ from numpy import ndarray
 import small_galleries
 from counterfoil.benchmarks import Benchmark, BytesSource, Caption, Card, Image
 from counterfoil.engine.gallery import rank
-from counterfoil.engine.run import run
-from counterfoil.engine.session import Session
+from counterfoil.engine.session import Session, run
 from counterfoil.engine.similarity import Blocks, CustomSimilarity, Products, unit
 from counterfoil.models.base import Embedder, Identity
 from counterfoil.models.matching_probability import MostSimilarHeads, RowSimilarity, Sampled

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, Image, Quad
-from counterfoil.engine.deduplicate import deduplicate, shards
+from counterfoil.engine.plan import deduplicate, shards
 
 
 def choice(texts, candidates, query, images):

@@ -7,8 +7,7 @@ import pytest
 
 from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, Image
 from counterfoil.engine.rank import rank_galleries
-from counterfoil.engine.run import run
-from counterfoil.engine.session import Session
+from counterfoil.engine.session import Session, run
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics import contrast
 from counterfoil.models.base import Classifier, Identity

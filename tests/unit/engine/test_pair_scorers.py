@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from counterfoil.engine.rank import rank_galleries
-from counterfoil.engine.run import run
-from counterfoil.engine.session import Session
+from counterfoil.engine.session import Session, run
 from counterfoil.errors import ScoreError
 from counterfoil.models import baselines
 from counterfoil.models.base import Ability, Options

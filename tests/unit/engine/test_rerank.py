@@ -10,7 +10,7 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
 from counterfoil.engine.rank import rank_galleries
-from counterfoil.engine.run import run
+from counterfoil.engine.session import run
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.models.base import Identity
 from counterfoil.models.precomputed import PrecomputedTable

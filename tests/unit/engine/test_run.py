@@ -8,8 +8,7 @@ import pytest
 
 from counterfoil.benchmarks import Caption, Image
 from counterfoil.engine.cache import SCHEMA
-from counterfoil.engine.run import run
-from counterfoil.engine.session import Session
+from counterfoil.engine.session import Session, run
 from counterfoil.errors import InputError, ScoreError, StorageError
 from counterfoil.models import baselines
 from refusals import refuses

@@ -5,11 +5,11 @@ from counterfoil.benchmarks import BytesSource, Image
 from counterfoil.benchmarks.videos import FrameFeatures, Video
 from counterfoil.engine.cache import Cache
 from counterfoil.engine.caption_scoring import score_benchmark
-from counterfoil.engine.deduplicate import items
+from counterfoil.engine.plan import items
 from counterfoil.engine.session import Session
 from counterfoil.errors import ScoreError
+from counterfoil.inputs.files import digest
 from counterfoil.models.captions.base import CaptionTokens
-from counterfoil.store import digest
 from engine.metric_fakes import Best, Words, frames, rated
 from refusals import refuses
 

@@ -17,8 +17,8 @@ from counterfoil.evaluation.intervals import macro_groups
 from counterfoil.evaluation.rank_correlation import rank_correlation
 from counterfoil.report.comparison_tables import main_measures as shown_measures
 from counterfoil.report.comparison_tables import ranking
-from counterfoil.report.notes import lead
 from counterfoil.report.rankings_page import ranks_table
+from counterfoil.report.results import lead
 from counterfoil.stats.bootstrap import cluster_draws
 from counterfoil.stats.intervals import macro_weights
 from counterfoil.stats.tests import holm

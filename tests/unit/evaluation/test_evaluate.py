@@ -14,10 +14,10 @@ from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.forms import Rated
 from counterfoil.benchmarks.readers import specs
 from counterfoil.engine.join_scores import join_scores
-from counterfoil.engine.run import run
-from counterfoil.engine.session import Session
+from counterfoil.engine.session import Session, run
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
-from counterfoil.evaluation.evaluate import IntervalMethod, evaluate
+from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.intervals import IntervalMethod
 from counterfoil.evaluation.lengths import correlation, length_correlations, mean_words
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.evaluation.run import load_run, save_run
@@ -26,7 +26,7 @@ from counterfoil.models import precomputed
 from counterfoil.models.base import Identity, Options, identity_of
 from counterfoil.report.comparison_tables import signature_of
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.proportions import wilson
+from counterfoil.stats.intervals import wilson
 from counterfoil.world import gallery, quads, rated, ratings
 from refusals import refuses
 

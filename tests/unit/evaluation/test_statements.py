@@ -16,8 +16,7 @@ from counterfoil.benchmarks.answers import Outcomes
 from counterfoil.benchmarks.folder import load, save
 from counterfoil.catalog import scorer as load_scorer
 from counterfoil.engine.join_scores import join_scores
-from counterfoil.engine.run import run
-from counterfoil.engine.session import Session
+from counterfoil.engine.session import Session, run
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import chance, evaluate, measured_run, per_item
@@ -28,8 +27,8 @@ from counterfoil.metrics.statements import placements
 from counterfoil.metrics.ties import Ties
 from counterfoil.models import precomputed
 from counterfoil.report.forms import report_of
-from counterfoil.report.labels import measure_label
 from counterfoil.report.page import page
+from counterfoil.report.tables import measure_label
 from counterfoil.stats.bootstrap import cluster_draws
 from counterfoil.studies import oracle
 from counterfoil.world import statements

@@ -10,7 +10,7 @@ from counterfoil.benchmarks.answers import Scores
 from counterfoil.errors import InputError
 from counterfoil.evaluation.evaluate import evaluate, main_measures, measured_run, of
 from counterfoil.metrics import correlation as pairs
-from counterfoil.report.result_tables import RESULTS
+from counterfoil.report.results import RESULTS
 from refusals import refuses
 
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterfoil.metrics.ties import Ties, all_above, any_tied
+from counterfoil.metrics.contrast import all_above, any_tied
+from counterfoil.metrics.ties import Ties
 
 #: Few distinct numbers, so that ties are common.
 SCORES = st.integers(0, 2).map(float)

@@ -12,7 +12,7 @@ from counterfoil import catalog
 from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, Image
 from counterfoil.benchmarks.contrasts import FOLDS, Contrasts
 from counterfoil.benchmarks.records import words
-from counterfoil.engine.run import run
+from counterfoil.engine.session import run
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.models import learned
 from counterfoil.models.base import Options

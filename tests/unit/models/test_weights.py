@@ -8,8 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from counterfoil.engine.run import run
-from counterfoil.engine.session import Session
+from counterfoil.engine.session import Session, run
 from counterfoil.errors import InputError
 from counterfoil.models.base import Identity, check_kept, identity_of
 from counterfoil.world import quads

@@ -10,7 +10,7 @@ from counterfoil.errors import InputError
 from counterfoil.report import figure_style, figures
 from counterfoil.report.comparison_tables import ranking
 from counterfoil.report.figure_style import RIGHT, WRONG
-from counterfoil.report.labels import short
+from counterfoil.report.tables import short
 
 
 def every(comparison):

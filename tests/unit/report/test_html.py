@@ -10,7 +10,7 @@ import counterfoil as cf
 from counterfoil.evaluation.evaluate import of
 from counterfoil.metrics.measures import split_direction
 from counterfoil.report import html
-from counterfoil.report.labels import measure_label, measure_meaning
+from counterfoil.report.tables import measure_label, measure_meaning
 from report.outlines import own_script
 from report_fixtures import gallery_benchmark
 

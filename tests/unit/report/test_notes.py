@@ -11,7 +11,7 @@ from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.forms import FORMS
-from counterfoil.report.notes import below_chance, lead, rests_on
+from counterfoil.report.results import below_chance, lead, rests_on
 from report_fixtures import quad_benchmark, run_of
 
 QUADS = FORMS["quad"]

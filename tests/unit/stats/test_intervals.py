@@ -7,7 +7,7 @@ from scipy.optimize import minimize_scalar
 
 from counterfoil.errors import InputError
 from counterfoil.stats.bootstrap import FEWEST, mean_intervals
-from counterfoil.stats.proportions import tango_score, wilson_score
+from counterfoil.stats.intervals import tango_score, wilson_score
 
 
 @pytest.mark.parametrize("n", [10, 40, 300])

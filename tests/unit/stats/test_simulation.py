@@ -11,8 +11,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from counterfoil.stats.bootstrap import cluster_draws, cluster_sums
-from counterfoil.stats.intervals import cluster_interval, spread
-from counterfoil.stats.proportions import wilson
+from counterfoil.stats.intervals import cluster_interval, spread, wilson
 from counterfoil.stats.tests import mcnemar
 from paired_columns import difference_interval
 

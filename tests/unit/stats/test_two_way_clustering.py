@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr, stdtr, stdtrit
 
 from counterfoil.stats.dependence import Shared, Sharing
-from counterfoil.stats.intervals import cluster_interval, spread
-from counterfoil.stats.proportions import wilson
+from counterfoil.stats.intervals import cluster_interval, spread, wilson
 from counterfoil.stats.two_way_clustering import inflation, linear_variance
 from paired_columns import difference_interval
 

@@ -16,8 +16,8 @@ from lightning_fabric import Fabric  # noqa: E402
 
 import thumbnails  # noqa: E402
 from contracts import forms  # noqa: E402
-from counterfoil.engine.deduplicate import silent  # noqa: E402
-from counterfoil.engine.run import run  # noqa: E402
+from counterfoil.engine.plan import silent  # noqa: E402
+from counterfoil.engine.session import run  # noqa: E402
 from counterfoil.errors import InputError, ModelError  # noqa: E402
 from counterfoil.models import small  # noqa: E402
 from counterfoil.models.networks import Encoded  # noqa: E402

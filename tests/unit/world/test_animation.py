@@ -9,7 +9,7 @@ from counterfoil.benchmarks.records import decode
 from counterfoil.benchmarks.video_frames import Sampling
 from counterfoil.benchmarks.videos import FrameStack, Video
 from counterfoil.engine.cache_keys import image_keys
-from counterfoil.engine.deduplicate import silent
+from counterfoil.engine.plan import silent
 from counterfoil.errors import UnknownNameError
 from counterfoil.world.benchmarks import gallery
 from counterfoil.world.drawings import FRAMES, MOTIONS, RATE, Animation, moving

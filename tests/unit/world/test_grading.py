@@ -9,8 +9,7 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
 from counterfoil.benchmarks.videos import Video
 from counterfoil.catalog import benchmark
-from counterfoil.engine.run import run
-from counterfoil.engine.session import Session
+from counterfoil.engine.session import Session, run
 from counterfoil.studies.oracle import load
 from counterfoil.world import ratings
 from counterfoil.world.benchmarks import clips

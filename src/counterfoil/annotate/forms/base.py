@@ -75,12 +75,11 @@ class Shown:
 class FormField:
     """One field of an answer.
 
-    Where `shuffled`, each person sees the options in an order of their own, except those that stand `last`
-    ("none of them"). Where `exchangeable`, options are not the same thing from item to item: labels and
-    agreement treat them alike; `alike_in` is how many each item has, of a field joined over items. The field
-    is open only where, for each field named in `when`, the answer has one of the values there. `level` says
-    how near two answers are. `coarser` names readings that join options, for agreement. `text` names the text
-    of spans.
+    Where `shuffled`, each person sees the options in an order of their own, except those that stand `last`.
+    `exchangeable` options are not the same thing from item to item: labels and agreement treat them alike;
+    `alike_in` is how many each item has, of a field joined over items. The field is open where, for each
+    field in `when`, the answer has one of the values there. `level` says how near two answers are. `coarser`
+    names readings that join options, for agreement. `text` names the text of spans.
     """
 
     name: str
@@ -116,8 +115,7 @@ class FormField:
         """Whether the field is to be filled in, given the fields before it."""
         for name, values in self.when.items():
             chosen = answer.get(name)
-            chosen_values = chosen if isinstance(chosen, list) else [chosen]
-            if not any(value in values for value in chosen_values):
+            if not any(value in values for value in (chosen if isinstance(chosen, list) else [chosen])):
                 return False
         return True
 
@@ -207,21 +205,17 @@ def choice_of(
     name: str, prompt: str, options: Sequence[AnswerOption], last: int = 0, **more: Any
 ) -> FormField:
     """A field of one option, these in an order of each person's own, except those that stand `last`."""
-    return FormField(
-        name, prompt, options=tuple(options), shuffled=True, exchangeable=True, last=last, **more
-    )
+    more |= {"options": tuple(options), "last": last}
+    return FormField(name, prompt, shuffled=True, exchangeable=True, **more)
 
 
 def check_answer(page: WorkPage, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """An answer with its fields checked, in the page's order; closed fields are left out.
-
-    `raw` has option values as places in the order of the page: what the browser sends, of the types of
-    `AnswerIn`.
+    """An answer with its fields checked, without closed ones; `raw` has options as places on the page, of the
+    types of `AnswerIn`.
     """
     names = {question.name for question in page.fields}
-    odd = next((name for name in raw if name not in names), None)
-    if odd is not None:
-        raise InputError("unknown field", given=odd, allowed=sorted(names))
+    if odd := [name for name in raw if name not in names]:
+        raise InputError("unknown field", given=odd[0], allowed=sorted(names))
     answer: dict[str, Any] = {}
     for question in page.fields:
         where = f"field '{question.name}'"
@@ -252,9 +246,8 @@ def _value(field: FormField, page: WorkPage, value: Any, where: str) -> Any:
     if field.kind == "text":
         if not isinstance(value, str) or len(value) > field.longest:
             given = f"{len(value):,} characters" if isinstance(value, str) else type(value).__name__
-            raise InputError(
-                "no text of this length", where=where, given=given, allowed=f"1 to {field.longest:,}"
-            )
+            allowed = f"1 to {field.longest:,}"
+            raise InputError("no text of this length", where=where, given=given, allowed=allowed)
         text = " ".join(value.split())
         if not text:
             raise InputError("no answer", where=where, hint=field.prompt)
@@ -268,9 +261,8 @@ def _value(field: FormField, page: WorkPage, value: Any, where: str) -> Any:
             raise InputError("a span has start, end and label", where=where, given=str(span))
         start, end = span["start"], span["end"]
         if not 0 <= start < end <= len(text):
-            raise InputError(
-                "no such span", where=where, given=f"{start} to {end}", allowed=f"0 to {len(text)}"
-            )
+            given, allowed = f"{start} to {end}", f"0 to {len(text)}"
+            raise InputError("no such span", where=where, given=given, allowed=allowed)
         spans.append({"start": start, "end": end, "label": _option(field, span["label"], where)})
     spans.sort(key=lambda span: (span["start"], span["end"]))
     for first, second in pairwise(spans):
@@ -281,7 +273,6 @@ def _value(field: FormField, page: WorkPage, value: Any, where: str) -> Any:
 
 def _option(field: FormField, value: Any, where: str) -> str:
     if not isinstance(value, int) or not 0 <= value < len(field.options):
-        raise InputError(
-            "no such option", where=where, given=str(value), allowed=f"0 to {len(field.options) - 1}"
-        )
+        allowed = f"0 to {len(field.options) - 1}"
+        raise InputError("no such option", where=where, given=str(value), allowed=allowed)
     return field.options[value].value

@@ -104,7 +104,6 @@ class YesNo(WorkForm):
     seconds = 4.0
 
     def page(self, item: WorkItem) -> WorkPage:
-        """The image, the caption, and the question whether they match."""
         options = labelled({"yes": "Yes", "no": "No"})
         match = FormField("match", "Does the caption match the image?", options=options)
         return WorkPage(image_and_caption(item, _CAPTION), (match,))
@@ -112,11 +111,9 @@ class YesNo(WorkForm):
 
 @dataclass(frozen=True)
 class MatchGrade(WorkForm):
-    """One image and one caption, and an answer of four; `rationale` asks for the reasons of the two in
-    between.
+    """One image and one caption, and an answer of four; `rationale` asks for the reasons of those in between.
 
-    ECCV Caption (section 3.2 and B.1) left the reasons out in its second stage, since they were of little
-    use.
+    ECCV Caption (section 3.2 and B.1) left the reasons out in its second stage: they were of little use.
     """
 
     name = "match"
@@ -129,7 +126,6 @@ class MatchGrade(WorkForm):
     rationale: bool = setting(True, "Whether people are asked what falls short.")
 
     def page(self, item: WorkItem) -> WorkPage:
-        """The image, the caption, the four answers, and the questions that some of them open."""
         partly, mostly = "Partly yes", "Mostly no"
         if self.rationale:
             partly, mostly = "Partly yes, but …", "Mostly no, because …"
@@ -148,8 +144,7 @@ class MatchGrade(WorkForm):
 class RateCaption(WorkForm):
     """One image and one caption, rated from 1 to `levels`, higher is better; no references are shown.
 
-    `labels` stand beside the steps, lowest first: one per step, or of the lowest and the highest. Such are
-    the ratings of Flickr8k-Expert and Composite (PAC-S section 4.2).
+    Such are the ratings of Flickr8k-Expert and Composite (PAC-S section 4.2).
     """
 
     name = "rating"
@@ -175,7 +170,6 @@ class RateCaption(WorkForm):
             raise InputError("labels of a scale", given=len(self.labels), allowed=allowed)
 
     def page(self, item: WorkItem) -> WorkPage:
-        """The image, the caption, and the scale, lowest first."""
         words = self.labels or (_OF_FOUR if self.levels == len(_OF_FOUR) else ("", ""))
         if len(words) < self.levels:
             words = (words[0], *[""] * (self.levels - 2), words[1])
@@ -187,10 +181,7 @@ class RateCaption(WorkForm):
 
 @dataclass(frozen=True)
 class ErrorSpans(WorkForm):
-    """One image and one caption: whether all of it is right, and if not, each wrong part with its kind.
-
-    Kinds of error default to what hard negatives change (objects, attributes, relations), counts and actions.
-    """
+    """One image and one caption: whether all of it is right, and if not, each wrong part with its kind."""
 
     name = "error-spans"
     summary = "which words of the caption are wrong, and in what way"
@@ -208,20 +199,11 @@ class ErrorSpans(WorkForm):
             raise InputError("kinds of error", given=", ".join(self.kinds), allowed="one or more, each once")
 
     def page(self, item: WorkItem) -> WorkPage:
-        """The image, the caption, whether it is right, and the spans that are not."""
-        verdict = FormField(
-            "verdict",
-            "Is all of the caption right?",
-            options=labelled({RIGHT: "Yes, no error", WRONG: "No, something is wrong"}),
-        )
-        errors = FormField(
-            "errors",
-            "Mark each part that is wrong.",
-            "spans",
-            tagged(self.kinds),
-            when={"verdict": (WRONG,)},
-            text=_CAPTION,
-        )
+        options = labelled({RIGHT: "Yes, no error", WRONG: "No, something is wrong"})
+        verdict = FormField("verdict", "Is all of the caption right?", options=options)
+        where: Any = {"when": {"verdict": (WRONG,)}, "text": _CAPTION}
+        prompt = "Mark each part that is wrong."
+        errors = FormField("errors", prompt, "spans", tagged(self.kinds), **where)
         return WorkPage(image_and_caption(item, _CAPTION), (verdict, errors))
 
 
@@ -243,10 +225,8 @@ class BestOfK(WorkForm):
     def page(self, item: WorkItem) -> WorkPage:
         """The caption, then the images in an order of each person's own, then "none"."""
         images = needed(item, "images")
-        if len(images) < 2:
-            raise InputError(
-                "a choice needs images", where=f"item '{item.id}'", given=len(images), allowed="2 or more"
-            )
+        if (n := len(images)) < 2:
+            raise InputError("a choice needs images", where=f"item '{item.id}'", given=n, allowed="2 or more")
         options = numbered(images=images)
         coarser: dict[str, dict[str, str]] = {}
         if self.none:
@@ -260,10 +240,8 @@ class BestOfK(WorkForm):
 
 @dataclass(frozen=True)
 class WhichImage(WorkForm):
-    """A caption, its own image and one made for another caption; a question stays where the own image fits.
-
-    The answer is "image" (the own one), "negative_image", "both" or, with `neither`, "neither". People do not
-    see which image is which (BiVLC section 3, step 4, and appendix H.1).
+    """A caption, its own image and one made for another caption; a question stays where the own image fits
+    (BiVLC section 3, step 4, and appendix H.1).
     """
 
     name = "which-image"
@@ -285,10 +263,8 @@ class WhichImage(WorkForm):
 
 @dataclass(frozen=True)
 class ChooseOne(WorkForm):
-    """One image with several captions, or one caption with several images; the answer is a place, from 0.
-
-    Each direction is a question of its own: `kind` says which, and items of one `instance` are given to
-    different people (BiVLC section 4 and appendix H.1).
+    """One image with several captions, or one caption with several images; the answer is a place, from 0
+    (BiVLC section 4 and appendix H.1).
     """
 
     name = "choose"
@@ -299,14 +275,11 @@ class ChooseOne(WorkForm):
     seconds = 7.0
 
     def page(self, item: WorkItem) -> WorkPage:
-        """What there is one of, then what there are several of, in an order of each person's own."""
         images, captions = needed(item, "images"), needed(item, "captions")
         if (len(images) == 1) == (len(captions) == 1):
-            raise InputError(
-                "a choice has one image with several captions, or one caption with several images",
-                where=f"item '{item.id}'",
-                given=f"{len(images)} images, {len(captions)} captions",
-            )
+            what = "a choice has one image with several captions, or one caption with several images"
+            given = f"{len(images)} images, {len(captions)} captions"
+            raise InputError(what, where=f"item '{item.id}'", given=given)
         if len(images) == 1:
             shown = Shown("image", images[0], "Image")
             best = choice_of("best", "Which description fits the image best?", numbered(texts=captions))
@@ -318,8 +291,7 @@ class ChooseOne(WorkForm):
 
 @dataclass(frozen=True)
 class PreferRanking(WorkForm):
-    """A query (`caption` or `image`, or none) and two rankings of images or captions, best first, side by
-    side.
+    """A query (`caption` or `image`, or none) and two rankings of images or captions, best first.
 
     `first` and `second` name what made them, which is not shown: votes are about these names. A ranking of
     one is a plain preference (ECCV Caption, appendix D.1).
@@ -345,28 +317,26 @@ class PreferRanking(WorkForm):
 
     def page(self, item: WorkItem) -> WorkPage:
         """The query, both rankings in an order of each person's own, then "no preference"."""
-        options = []
+        options, where = [], f"item '{item.id}'"
         for side in (FIRST, SECOND):
-            images, captions = (
-                item.cells.get(f"{side}_{several}") or () for several in ("images", "captions")
-            )
+            images, captions = (item.cells.get(f"{side}_{kind}") or () for kind in ("images", "captions"))
             if bool(images) == bool(captions):
-                raise DataError(
+                what, given = (
                     f"the {side} ranking is of images or of captions",
-                    where=f"item '{item.id}'",
-                    given="both" if images else "neither",
+                    "both" if images else "neither",
                 )
+                raise DataError(what, where=where, given=given)
             options.append(AnswerOption(side, images=tuple(images), texts=tuple(captions)))
         if bool(options[0].images) != bool(options[1].images):
-            raise DataError("both rankings are of images, or both of captions", where=f"item '{item.id}'")
+            raise DataError("both rankings are of images, or both of captions", where=where)
         first, second = needed(item, FIRST), needed(item, SECOND)
         if first == second:
-            raise DataError("a preference is between two", where=f"item '{item.id}'", given=f"{first} twice")
+            raise DataError("a preference is between two", where=where, given=f"{first} twice")
         shown = []
-        if item.cells.get("caption"):
-            shown.append(Shown("text", item.cells["caption"], "Description searched for"))
-        if item.cells.get("image"):
-            shown.append(Shown("image", item.cells["image"], "Image searched for"))
+        if caption := item.cells.get("caption"):
+            shown.append(Shown("text", caption, "Description searched for"))
+        if image := item.cells.get("image"):
+            shown.append(Shown("image", image, "Image searched for"))
         if self.same:
             options += labelled({SAME: "No preference"})
         better = choice_of("better", "Which results are better?", options, int(self.same))
@@ -377,9 +347,8 @@ class PreferRanking(WorkForm):
 class AuthorQuad(WorkForm):
     """Candidate images, a topic, or both; the author picks two of the images and writes a caption for each.
 
-    Without images these are made from the captions later. With `same_words` both captions must have the same
-    words, as often, in another order, which is Winoground's second condition; its first, that each caption
-    fits its own image better, is what `quad-validation` asks of another person (section 3).
+    With `same_words` both captions have the same words in another order, Winoground's second condition; its
+    first, that each caption fits its own image better, is asked by `quad-validation` (section 3).
     """
 
     name = "quad-authoring"
@@ -401,14 +370,11 @@ class AuthorQuad(WorkForm):
             raise InputError("tags of what is exchanged", given="none", allowed="one or more")
 
     def page(self, item: WorkItem) -> WorkPage:
-        """The topic, then the first image and its caption, the second ones, and the tags."""
-        topic, images = item.cells.get("topic"), item.cells.get("images") or ()
+        topic, images, where = item.cells.get("topic"), item.cells.get("images") or (), f"item '{item.id}'"
         if not images and not topic:
-            raise DataError("neither images nor a topic", where=f"item '{item.id}'")
+            raise DataError("neither images nor a topic", where=where)
         if len(images) == 1:
-            raise DataError(
-                "an author picks two images", where=f"item '{item.id}'", given=1, allowed="none, or 2 or more"
-            )
+            raise DataError("an author picks two images", where=where, given=1, allowed="none, or 2 or more")
         fields: list[FormField] = []
         picked: Any = {"options": numbered(images=images), "exchangeable": True}
         for which in (FIRST, SECOND):
@@ -442,10 +408,8 @@ class AuthorQuad(WorkForm):
         if first.casefold() == second.casefold():
             raise InputError("both captions are the same", given=first, hint="write two captions")
         if self.same_words and not same_words(first, second):
-            raise InputError(
-                "the captions must have the same words, as often, in another order",
-                given=f"{first} | {second}",
-            )
+            what = "the captions must have the same words, as often, in another order"
+            raise InputError(what, given=f"{first} | {second}")
 
 
 @dataclass(frozen=True)
@@ -470,21 +434,17 @@ class ValidateQuad(WorkForm):
     seconds = 15.0
 
     def page(self, item: WorkItem) -> WorkPage:
-        """Both images, and of each the question which caption fits better."""
-        options = (
-            AnswerOption(FIRST, texts=(needed(item, "first_caption"),)),
-            AnswerOption(SECOND, texts=(needed(item, "second_caption"),)),
-            AnswerOption(EQUAL, "Neither fits better"),
-        )
-        shown = (
-            Shown("image", needed(item, "first_image"), "Image A"),
-            Shown("image", needed(item, "second_image"), "Image B"),
-        )
+        options = [
+            AnswerOption(which, texts=(needed(item, f"{which}_caption"),)) for which in (FIRST, SECOND)
+        ]
+        options.append(AnswerOption(EQUAL, "Neither fits better"))
+        images = (("first_image", "A"), ("second_image", "B"))
+        shown = [Shown("image", needed(item, name), f"Image {letter}") for name, letter in images]
         fields = [
             choice_of(name, f"Which caption fits image {letter} better?", options, last=1)
-            for name, letter in (("first_image", "A"), ("second_image", "B"))
+            for name, letter in images
         ]
-        return WorkPage(shown, tuple(fields))
+        return WorkPage(tuple(shown), tuple(fields))
 
 
 #: All of them, in the order in which they are listed.

@@ -20,7 +20,6 @@ class WorkFormEntry:
 
     @property
     def kind(self) -> type[Any]:
-        """The class of the form."""
         form = resolve(self.target)
         assert isinstance(form, type)
         return form

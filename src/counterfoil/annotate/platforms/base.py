@@ -1,8 +1,7 @@
 """Contract of a platform: who enters by the parameters of an address, and where they go when they leave.
 
-A platform is a frozen dataclass whose fields are its settings, so that the recipe of a campaign can hold
-them. It opens no connection and trusts no parameter: an address can be typed by hand, so its ids name a
-person and prove nothing.
+A platform is a frozen dataclass whose fields are its settings. It trusts no parameter: an address can be
+typed by hand, so its ids name a person and prove nothing.
 """
 
 import re
@@ -34,9 +33,7 @@ class Visit:
 
 @dataclass(frozen=True)
 class Leave:
-    """Where a person goes, a page of ours without an `address`, and the `code` that they hand in on the
-    platform.
-    """
+    """Where a person goes, a page of ours without an `address`, and the `code` that they hand in."""
 
     address: str = ""
     code: str = ""
@@ -55,16 +52,9 @@ class Coded:
     failed_checks: str | None = None
     no_consent: str | None = None
 
-    @property
-    def codes(self) -> Mapping[Outcome, str]:
-        """The code of every outcome that has one of its own."""
-        named: dict[Outcome, str | None] = {outcome: getattr(self, outcome) for outcome in OUTCOMES}
-        return {outcome: code for outcome, code in named.items() if code}
-
     def code(self, outcome: Outcome) -> str:
         """The code to hand in; empty where there is none."""
-        own = self.codes.get(outcome, "")
-        return own or ("" if outcome == "no_consent" else self.completed or "")
+        return getattr(self, outcome) or ("" if outcome == "no_consent" else self.completed or "")
 
 
 @runtime_checkable
@@ -98,13 +88,11 @@ def parameter(
         raise InputError("has two values", where=where, given=", ".join(sorted(values)))
     (value,) = values
     if any(mark in value for mark in _PLACEHOLDERS):
-        raise InputError(
-            "the placeholder was not replaced by an id", where=where, given=value, hint="open the link there"
-        )
+        what, hint = "the placeholder was not replaced by an id", "open the link there"
+        raise InputError(what, where=where, given=value, hint=hint)
     if len(value) > _LONGEST or not value.isprintable() or any(c in value for c in " <>\"'\\"):
-        raise InputError(
-            "not an id", where=where, given=value, allowed=f"up to {_LONGEST} characters without blanks"
-        )
+        allowed = f"up to {_LONGEST} characters without blanks"
+        raise InputError("not an id", where=where, given=value, allowed=allowed)
     return value
 
 
@@ -120,10 +108,8 @@ def filled(template: str, values: Mapping[str, str], *, where: object) -> str:
 
     def value(placeholder: re.Match[str]) -> str:
         if placeholder[1] not in values or not placeholder[2]:
-            allowed = ", ".join(f"{{{name}}}" for name in values)
-            raise InputError(
-                "unknown placeholder", where=where, given=f"{{{placeholder[1]}}}", allowed=allowed
-            )
+            given, allowed = f"{{{placeholder[1]}}}", ", ".join(f"{{{name}}}" for name in values)
+            raise InputError("unknown placeholder", where=where, given=given, allowed=allowed)
         return quote(values[placeholder[1]], safe="")
 
     return re.sub(r"\{([^}]*)(\}?)", value, template)
@@ -131,20 +117,16 @@ def filled(template: str, values: Mapping[str, str], *, where: object) -> str:
 
 def check_address(address: str, *, where: object, https: bool = False) -> str:
     """Check the address of a page; raise `InputError` where it is none, or not over https if asked."""
-    allowed = "https://..." if https else "https://... or http://..."
+    allowed, wrong = "https://..." if https else "https://... or http://...", ""
     try:
         parts = urlsplit(address)
-        port_is_good = parts.port is None or parts.port > 0
+        odd = any(c.isspace() or c in "<>\"'\\" or not c.isprintable() for c in address)
+        if not parts.hostname or odd or parts.port == 0 or parts.username is not None:
+            wrong = "not an address"
+        elif parts.scheme not in (("https",) if https else ("https", "http")):
+            wrong = "not an address over https" if https else "not an address of a page"
     except ValueError:
-        raise InputError("not an address", where=where, given=address, allowed=allowed) from None
-    odd = any(c.isspace() or c in "<>\"'\\" or not c.isprintable() for c in address)
-    if not parts.hostname or odd or not port_is_good or parts.username is not None:
-        raise InputError("not an address", where=where, given=address, allowed=allowed)
-    if parts.scheme not in (("https",) if https else ("https", "http")):
-        raise InputError(
-            "not an address over https" if https else "not an address of a page",
-            where=where,
-            given=address,
-            allowed=allowed,
-        )
+        wrong = "not an address"
+    if wrong:
+        raise InputError(wrong, where=where, given=address, allowed=allowed)
     return address

@@ -31,9 +31,8 @@ def read_export(
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
         raise DataError("not an export of Label Studio", where=path, allowed="a list of tasks (JSON)")
     if tasks and not any("annotations" in task for task in tasks):
-        raise DataError(
-            "tasks without annotations", where=path, hint="export as JSON, not as JSON-MIN, CSV or COCO"
-        )
+        hint = "export as JSON, not as JSON-MIN, CSV or COCO"
+        raise DataError("tasks without annotations", where=path, hint=hint)
     answers: dict[tuple[str, str], tuple[dict[str, Any], float | None]] = {}
     truths: dict[str, dict[str, Any]] = {}
     people: dict[str, str] = {}
@@ -79,8 +78,7 @@ def read_export(
     ]
     if not rows:
         raise DataError("no annotations", where=path, given=f"{len(tasks):,} tasks")
-    left_out = {"cancelled": cancelled, "annotated again": repeated}
-    return judgement_rows(rows, where=path), left_out
+    return judgement_rows(rows, where=path), {"cancelled": cancelled, "annotated again": repeated}
 
 
 def _annotations(tasks: list[dict[str, Any]], path: Path) -> Iterator[tuple[str, dict[str, Any], str]]:
@@ -106,9 +104,8 @@ def _answer(result: object, where: str) -> dict[str, Any]:
     for region in result:
         name, kind, value = region.get("from_name"), region.get("type"), region.get("value")
         if not isinstance(name, str) or kind not in _TYPES or not isinstance(value, dict):
-            raise DataError(
-                "a result that is not supported", where=where, given=kind or "(no type)", allowed=_TYPES
-            )
+            given = kind or "(no type)"
+            raise DataError("a result that is not supported", where=where, given=given, allowed=_TYPES)
         answers[name] = _merged(answers.get(name), kind, value, f"{where}, control {name}")
     return answers
 

@@ -38,19 +38,13 @@ class HitLayout:
     def __post_init__(self) -> None:
         if not self.item or not self.questions:
             raise InputError("no columns", where="layout of a HIT", allowed="items and questions")
-        numbered = {_NUMBER in name for name in (*self.item, *self.questions.values())}
-        if len(numbered) > 1:
-            raise InputError(
-                "some columns are numbered and some are not",
-                where="layout of a HIT",
-                given=", ".join((*self.item, *self.questions.values())),
-                allowed=f"{_NUMBER} in all, or in none",
-            )
-        odd = sorted(self.many - set(self.questions))
-        if odd:
-            raise InputError(
-                "unknown question", where="layout of a HIT", given=odd[0], allowed=list(self.questions)
-            )
+        names = *self.item, *self.questions.values()
+        if len({_NUMBER in name for name in names}) > 1:
+            what, allowed = "some columns are numbered and some are not", f"{_NUMBER} in all, or in none"
+            raise InputError(what, where="layout of a HIT", given=", ".join(names), allowed=allowed)
+        if odd := self.many - set(self.questions):
+            known = list(self.questions)
+            raise InputError("unknown question", where="layout of a HIT", given=min(odd), allowed=known)
 
     def numbers(self, columns: Sequence[str]) -> tuple[str, ...]:
         """The numbers of the items in a HIT, as the columns write them, in order; "" where there are none."""
@@ -66,9 +60,8 @@ def read_results(
 ) -> tuple[pa.Table, dict[str, int]]:
     """The judgements in a batch's results, and what was left out.
 
-    Of an item that a worker judged in several HITs the first answer counts. Seconds are those of the
-    assignment, divided evenly among its items. Answers are cells, options with a column each
-    (`Answer.match1.yes`), or the JSON of `Answer.taskAnswers`.
+    Of an item that a worker judged again the first answer counts; its seconds are an even part of the
+    assignment's. Answers are cells, options with a column each, or the JSON of `Answer.taskAnswers`.
     """
     layout = layout or HitLayout()
     table = read_table(path)
@@ -76,9 +69,8 @@ def read_results(
     assignments, workers, _ = (_column(table, name) for name in ("AssignmentId", "WorkerId", "HITId"))
     numbers = layout.numbers(list(table.columns))
     if not numbers:
-        raise DataError(
-            f"no column '{layout.item[0]}'", where=table.source, given=", ".join(table.columns), hint=_HINT
-        )
+        given = ", ".join(table.columns)
+        raise DataError(f"no column '{layout.item[0]}'", where=table.source, given=given, hint=_HINT)
     # An option may have a column of its own, so that the question's name is the beginning of several.
     names = {*table.columns, *(".".join(name.split(".")[:2]) for name in table.columns)}
     for question, column in () if "Answer.taskAnswers" in table else layout.questions.items():
@@ -90,9 +82,8 @@ def read_results(
     main, rejected, repeated = next(iter(layout.questions)), 0, 0
     for row, status in enumerate(statuses):
         if status not in STATUSES:
-            raise DataError(
-                "unknown state", where=table.where(row, "AssignmentStatus"), given=status, allowed=STATUSES
-            )
+            where = table.where(row, "AssignmentStatus")
+            raise DataError("unknown state", where=where, given=status, allowed=STATUSES)
         if status == "Rejected":
             rejected += 1
             continue
@@ -146,12 +137,8 @@ def _item(table: DataTable, row: int, layout: HitLayout, number: str) -> str:
         return ""
     for name, cell in zip(names, cells, strict=True):
         if not cell or (len(cells) > 1 and SEPARATOR in cell):
-            raise DataError(
-                "cannot be part of an item's id",
-                where=table.where(row, name),
-                given=cell or "(empty)",
-                allowed=f"a text without {SEPARATOR}",
-            )
+            what, allowed = "cannot be part of an item's id", f"a text without {SEPARATOR}"
+            raise DataError(what, where=table.where(row, name), given=cell or "(empty)", allowed=allowed)
     return SEPARATOR.join(cells)
 
 
@@ -167,9 +154,8 @@ def _answers(table: DataTable, row: int) -> dict[str, Any]:
             tasks = parse_json(cell, where=where)
             # Of the site's own form elements: a list with an object of answers by name.
             if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
-                raise DataError(
-                    "not the answers of a task", where=where, given=cell, allowed="a list of objects"
-                )
+                what, allowed = "not the answers of a task", "a list of objects"
+                raise DataError(what, where=where, given=cell, allowed=allowed)
             answers |= {f"Answer.{question}": given for task in tasks for question, given in task.items()}
             continue
         answers[name] = cell

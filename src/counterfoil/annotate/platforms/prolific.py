@@ -1,8 +1,4 @@
-"""Prolific without requests: submissions of a study, and what they mean for the campaign that it is of.
-
-A laptop has no public address that Prolific could report to, so submissions are listed now and then and
-compared with what the campaign knows.
-"""
+"""Prolific without requests: submissions of a study, and what they mean for the campaign that it is of."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -10,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from counterfoil.annotate.campaign import RECIPE, Campaign
-from counterfoil.annotate.platforms.links import ProlificPlatform
-from counterfoil.annotate.platforms.registry import campaign_platform
+from counterfoil.annotate.platforms.registry import ProlificPlatform, campaign_platform
 from counterfoil.errors import InputError
 
 #: States in which a person has given the place back, unpaid.
@@ -39,7 +34,7 @@ class ProlificSubmission:
 
     @classmethod
     def read(cls, entry: Mapping[str, Any]) -> "ProlificSubmission":
-        """The submission in an answer; raises `InputError` where there is none."""
+        """The submission in an answer."""
         person = entry.get("participant_id") or entry.get("participant")
         if not entry.get("id") or not person or not entry.get("status"):
             given = ", ".join(sorted(entry)) or "(empty)"
@@ -51,25 +46,18 @@ class ProlificSubmission:
 
 @dataclass(frozen=True)
 class Rejection:
-    """A submission to reject; Prolific refuses messages of fewer than 100 characters, so this does before
-    anything is sent.
-    """
+    """A submission to reject; what Prolific would refuse is refused before anything is sent."""
 
     submission: str
     message: str
     category: str
 
     def __post_init__(self) -> None:
-        where = f"rejection of {self.submission}"
-        length = len(self.message.strip())
+        where, length = f"rejection of {self.submission}", len(self.message.strip())
         if length < SHORTEST:
-            raise InputError(
-                "the message is too short",
-                where=where,
-                given=f"{length} characters",
-                allowed=f"{SHORTEST} or more",
-                hint="tell the person what was wrong, with examples",
-            )
+            given, allowed = f"{length} characters", f"{SHORTEST} or more"
+            hint = "tell the person what was wrong, with examples"
+            raise InputError("the message is too short", where=where, given=given, allowed=allowed, hint=hint)
         if self.category not in CATEGORIES:
             given = self.category or "(empty)"
             raise InputError("unknown category", where=where, given=given, allowed=CATEGORIES)
@@ -79,9 +67,8 @@ class Rejection:
 class Reconciled:
     """What a list of submissions means for a campaign.
 
-    `free` are people whose place is free again; `payable`, `rejected` and `unfinished` submissions that wait
-    for review, by what their person did here; `unseen` those of people who never entered. `strangers` are
-    people of the campaign without a submission: those who typed a link.
+    `free` are people whose place is free again, `strangers` people without a submission. `payable`,
+    `rejected` and `unfinished` submissions wait for review; `unseen` ones are of people who never entered.
     """
 
     free: tuple[str, ...]
@@ -98,9 +85,8 @@ def reconcile(
     identify: Callable[[str], str] = str,
     rejected: Mapping[str, tuple[str, str]] = {},
 ) -> Reconciled:
-    """Submissions beside the people of a campaign, by the campaign's ids, with whether they are done.
-
-    A person may have several submissions: the place is free only where each of them was given back.
+    """Submissions beside the people of a campaign and whether they are done; a place is free where all
+    submissions of its person were given back.
     """
     of_person: dict[str, list[ProlificSubmission]] = {}
     for submission in submissions:
@@ -129,14 +115,12 @@ PROLIFIC = "prolific"
 
 
 def study_of(campaign: Campaign) -> str:
-    """The id of the campaign's study, which its recipe names; raises `InputError` where it names none."""
+    """The id of the campaign's study, which its recipe names."""
     recipe = campaign.recipe
     platform = campaign_platform(PROLIFIC, recipe.completion) if recipe.entry == PROLIFIC else None
     if not isinstance(platform, ProlificPlatform) or not platform.study:
-        raise InputError(
-            "no study on Prolific is named",
-            where=campaign.folder / RECIPE,
-            given=f"entry = {recipe.entry}, completion = {recipe.completion or '(empty)'}",
-            hint='write entry = "prolific" and completion = "completed=CODE, study=ID" into it',
-        )
+        given = f"entry = {recipe.entry}, completion = {recipe.completion or '(empty)'}"
+        hint = 'write entry = "prolific" and completion = "completed=CODE, study=ID" into it'
+        where = campaign.folder / RECIPE
+        raise InputError("no study on Prolific is named", where=where, given=given, hint=hint)
     return platform.study

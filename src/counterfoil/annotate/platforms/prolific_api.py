@@ -8,7 +8,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from random import Random
+from random import uniform
 from typing import Any
 
 import httpx2
@@ -35,9 +35,7 @@ _HINTS = {
 
 
 class ProlificClient:
-    """Prolific with a researcher's token, which is sent and never written or shown; `retries` are tries after
-    the first.
-    """
+    """Prolific with a researcher's token, which is sent and never written or shown."""
 
     def __init__(
         self,
@@ -48,15 +46,10 @@ class ProlificClient:
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         if not token.strip() or not token.isascii() or not token.isprintable():
-            raise InputError(
-                "no token of Prolific",
-                where="prolific",
-                given="(empty)" if not token.strip() else "a text that is no token",
-                hint="make one in Prolific's settings, and put it into the variable PROLIFIC_TOKEN",
-            )
+            given = "(empty)" if not token.strip() else "a text that is no token"
+            hint = "make one in Prolific's settings, and put it into the variable PROLIFIC_TOKEN"
+            raise InputError("no token of Prolific", where="prolific", given=given, hint=hint)
         self._token, self._address, self._retries, self._sleep = token.strip(), address, retries, sleep
-        # Jitter changes nothing but when a request is sent.
-        self._random = Random()
         self._http = httpx2.Client(
             headers={"Authorization": f"Token {self._token}"},
             timeout=_TIMEOUT,
@@ -83,12 +76,9 @@ class ProlificClient:
 
     def reject(self, rejections: Sequence[Rejection]) -> None:
         """Reject submissions, each with its message and category, all of which were checked when made."""
-        for rejection in rejections:
-            self._ask(
-                "POST",
-                f"submissions/{_id(rejection.submission)}/transition/",
-                {"action": "REJECT", "message": rejection.message, "rejection_category": rejection.category},
-            )
+        for of in rejections:
+            body = {"action": "REJECT", "message": of.message, "rejection_category": of.category}
+            self._ask("POST", f"submissions/{_id(of.submission)}/transition/", body)
 
     def _pages(self, path: str) -> Iterator[Mapping[str, Any]]:
         """The entries of a list, page by page, until there are as many as it counts, or none more."""
@@ -130,20 +120,17 @@ class ProlificClient:
             if after > _PATIENCE:
                 raise self._failed("Prolific asks for a long wait", given=f"{after:,.0f} s")
             if tries < self._retries:
-                wait = min(_LONGEST, _FIRST * 2**tries) * self._random.uniform(0.5, 1.0)
+                wait = min(_LONGEST, _FIRST * 2**tries) * uniform(0.5, 1.0)
                 self._sleep(max(after, wait))
         raise self._failed(f"no answer after {self._retries + 1} tries", given=last)
 
     def _failed(self, what: str, *, given: str, hint: str | None = None) -> InputError:
-        return InputError(what, where="prolific", given=self._shown(given), hint=hint)
-
-    def _shown(self, text: str) -> str:
-        """A server's words without the token, which some repeat."""
-        return text.replace(self._token, "(token)")
+        # Some servers repeat the token in their words.
+        return InputError(what, where="prolific", given=given.replace(self._token, "(token)"), hint=hint)
 
 
 def _id(text: str) -> str:
-    """An id that cannot leave its place in a path; raises `InputError` for any other text."""
+    """An id that cannot leave its place in a path."""
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", text):
         raise InputError("not an id of Prolific", where="prolific", given=text or "(empty)")
     return text

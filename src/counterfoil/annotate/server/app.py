@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
 from counterfoil import __version__
 from counterfoil.annotate.campaign import Campaign
@@ -56,8 +57,8 @@ def make_app(
 ) -> FastAPI:
     """The application, guarded, with every page and route of a campaign.
 
-    What headers say of a visitor's address is believed of `proxies` alone. `log` is told of each request,
-    `trouble` of a database that fails, of which visitors learn nothing else.
+    Headers about a visitor's address are believed of `proxies` alone. `log` is told of each request,
+    `trouble` of a database that fails.
     """
     if public_url is not None:
         public_url = check_public_url(public_url)
@@ -80,14 +81,8 @@ def make_app(
     if public_url is not None:
         hosts.add(host_of(public_url.partition("//")[2]))
     # The one that is added last comes first.
-    app.add_middleware(
-        Guard,
-        clock=clock,
-        hosts=frozenset(hosts),
-        public_url=public_url,
-        page=lambda request, text, status: pages.message(request, text, status=status),
-        log=log,
-    )
+    known: Any = {"hosts": frozenset(hosts), "public_url": public_url}
+    app.add_middleware(Guard, clock=clock, page=pages.message, log=log, **known)
     if proxies:
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(proxies))
     return app
@@ -114,7 +109,7 @@ def _answer_errors(app: FastAPI, pages: work_pages.WorkPages, trouble: Callable[
             status, text, headers = error.status_code, str(error.detail), error.headers
         if for_scripts(request.url.path):
             return JSONResponse({"error": text}, status, headers)
-        page = pages.message(request, text, status=status)
+        page = pages.message(request, text, status)
         page.headers.update(headers or {})
         return page
 
@@ -122,23 +117,14 @@ def _answer_errors(app: FastAPI, pages: work_pages.WorkPages, trouble: Callable[
         app.add_exception_handler(kind, answer)
 
 
-def run(
-    app: FastAPI,
-    *,
-    host: str,
-    port: int,
-    ready: Callable[[str], None] | None = None,
-) -> None:
-    """Serve until the process is stopped; requests that are under way are answered first. `ready` is called
-    with the server's own address once it listens.
-    """
+def run(app: FastAPI, *, host: str, port: int, ready: Callable[[str], None] | None = None) -> None:
+    """Serve until the process is stopped; `ready` is called with the server's address once it listens."""
     try:
         listening = _listen(host, port)
     except OSError as error:
         why = error.strerror or str(error)
-        raise InputError(
-            "cannot listen", where=f"--host {host} --port {port}", given=why, hint="choose another port"
-        ) from None
+        where, hint = f"--host {host} --port {port}", "choose another port"
+        raise InputError("cannot listen", where=where, given=why, hint=hint) from None
     config = uvicorn.Config(
         app,
         # What is kept open by those who ask nothing takes no file from the database.

@@ -1,6 +1,4 @@
-"""Group commit: all who wait to write do so together, in one transaction of one thread, since a commit costs
-the same for one answer and for twenty.
-"""
+"""Group commit: all who wait to write share one transaction, which costs the same for one and for twenty."""
 
 import asyncio
 from collections import deque

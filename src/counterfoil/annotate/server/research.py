@@ -22,13 +22,12 @@ from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, Field
 
-from counterfoil.annotate.adjudication import adjudicate
 from counterfoil.annotate.answering import Running, set_running
 from counterfoil.annotate.answers import answers_of
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.platforms.prolific import CATEGORIES, SHORTEST
-from counterfoil.annotate.review import SHORT_ID, approve, reject
+from counterfoil.annotate.review import SHORT_ID, adjudicate, approve, reject
 from counterfoil.annotate.server.security import FORM_PAGE
 from counterfoil.annotate.server.work_api import problems
 from counterfoil.annotate.server.work_pages import NOTHING_ALLOWED, environment
@@ -49,6 +48,10 @@ class ResearcherAccess:
     campaign: Campaign
     clock: Callable[[], float]
 
+    @property
+    def _token(self) -> bytes:
+        return self.campaign.secrets["token"].encode()
+
     def is_token(self, given: str) -> bool:
         """Whether this is the campaign's token; takes equally long for any other."""
         return hmac.compare_digest(given.strip().encode(), self._token)
@@ -56,15 +59,9 @@ class ResearcherAccess:
     def log_in(self, request: Request, response: Response) -> None:
         """Give the browser a cookie that it sends to this site alone."""
         ends = str(math.ceil(self.clock() + SESSION))
-        response.set_cookie(
-            COOKIE,
-            f"{ends}.{self._signed('session', ends)}",
-            max_age=int(SESSION),
-            httponly=True,
-            samesite="strict",
-            secure=request.url.scheme == "https",
-            path="/",
-        )
+        safe: Any = {"httponly": True, "samesite": "strict", "secure": request.url.scheme == "https"}
+        signed = f"{ends}.{self._signed('session', ends)}"
+        response.set_cookie(COOKIE, signed, max_age=int(SESSION), path="/", **safe)
 
     def csrf(self, request: Request) -> str:
         """What the header of a post must hold in this session."""
@@ -85,19 +82,13 @@ class ResearcherAccess:
     def deciding(self, request: Request) -> None:
         """Raise a 401 as `reading`, and a 403 for a post with a cookie that no page of ours sent."""
         self.reading(request)
-        given = request.headers.get(CSRF_HEADER, "")
-        if not self._bears_token(request) and not hmac.compare_digest(
-            given.encode(), self.csrf(request).encode()
-        ):
+        given, expected = request.headers.get(CSRF_HEADER, "").encode(), self.csrf(request).encode()
+        if not self._bears_token(request) and not hmac.compare_digest(given, expected):
             raise HTTPException(403, f"the header {CSRF_HEADER} is missing or of another session")
 
     def _bears_token(self, request: Request) -> bool:
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         return kind.lower() == "bearer" and self.is_token(token)
-
-    @property
-    def _token(self) -> bytes:
-        return self.campaign.secrets["token"].encode()
 
     def _signed(self, use: str, text: str) -> str:
         return hmac.new(self._token, f"{use}\n{text}".encode(), hashlib.sha256).hexdigest()
@@ -114,24 +105,22 @@ class OverviewCache:
     make: Callable[[], CampaignOverview]
     _latest: CampaignOverview | None = None
     _next: float = 0.0
-    #: How many decisions there were, and how many of them the latest overview knows of.
-    _decided: int = 0
-    _known: int = 0
+    _outdated: bool = False
     _making: threading.Lock = field(default_factory=threading.Lock)
 
     def latest(self) -> CampaignOverview:
         """An overview that knows of every decision."""
         with self._making:
-            if self._latest is None or time.monotonic() >= self._next or self._known < self._decided:
-                begun, known = time.monotonic(), self._decided
-                self._latest, self._known = self.make(), known
-                took = time.monotonic() - begun
-                self._next = time.monotonic() + max(_LEAST, _TIMES * took)
+            if self._latest is None or time.monotonic() >= self._next or self._outdated:
+                # A decision that comes while one is made outdates it.
+                begun, self._outdated, self._latest = time.monotonic(), False, None
+                self._latest, ended = self.make(), time.monotonic()
+                self._next = ended + max(_LEAST, _TIMES * (ended - begun))
             return self._latest
 
     def outdate(self) -> None:
         """Something was decided: the next reader gets an overview that knows of it."""
-        self._decided += 1
+        self._outdated = True
 
 
 #: Reweightings behind the intervals of agreement on the page.
@@ -264,13 +253,11 @@ class ResearcherPages:
         return response
 
     def log_out(self) -> Response:
-        """Take the cookie back."""
         response = Response(status_code=204)
         response.delete_cookie(COOKIE, path="/")
         return response
 
     def image(self, name: str) -> Response:
-        """An image of the campaign."""
         try:
             return FileResponse(self.campaign.image(name), 200, NOTHING_ALLOWED)
         except InputError as error:

@@ -1,7 +1,6 @@
 """Guard of the server: what may ask, how much may be sent, and what browsers may do with an answer.
 
-It stands around the application as a plain ASGI middleware, so that a body is counted as it arrives and no
-route is left out.
+A plain ASGI middleware counts a body as it arrives and leaves no route out.
 """
 
 import ipaddress
@@ -63,15 +62,12 @@ FORM_PAGE = {"referrer-policy": "same-origin"}
 
 @dataclass
 class Attempts:
-    """Wrong attempts by address, or by what else they have in common, within the last `window` seconds."""
+    """Wrong attempts by address, or by what else they have in common, within the last `WINDOW` seconds."""
 
-    most: int = MOST_WRONG
-    window: float = WINDOW
     _seen: dict[str, deque[float]] = field(default_factory=dict)
 
     def wrong(self, address: str, *, now: float) -> None:
-        """Count a wrong attempt."""
-        times = self._seen.pop(address, None) or deque(maxlen=self.most)
+        times = self._seen.pop(address, None) or deque(maxlen=MOST_WRONG)
         times.append(now)
         self._seen[address] = times
         if len(self._seen) > _MOST_ADDRESSES:
@@ -80,9 +76,9 @@ class Attempts:
     def wait(self, address: str, *, now: float) -> int:
         """Whole seconds that an address has to wait, 0 where it need not."""
         times = self._seen.get(address)
-        if times is None or len(times) < self.most:
+        if times is None or len(times) < MOST_WRONG:
             return 0
-        return max(0, int(times[0] + self.window - now))
+        return max(0, int(times[0] + WINDOW - now))
 
 
 def network_of(address: str) -> str:
@@ -104,10 +100,10 @@ def host_of(authority: str) -> str:
     """The host of "host:port" in lower case, without a port; empty for what is none."""
     try:
         parts = urlsplit(f"//{authority}")
-        valid = parts.port is None or parts.port >= 0
+        _ = parts.port
     except ValueError:
         return ""
-    return (parts.hostname or "") if valid and "@" not in authority and "/" not in authority else ""
+    return "" if "@" in authority or "/" in authority else parts.hostname or ""
 
 
 def is_address(host: str) -> bool:
@@ -125,14 +121,13 @@ def check_public_url(address: str) -> str:
     except ValueError:
         sound = False
     if not sound or parts.path not in ("", "/") or parts.query or parts.fragment:
-        raise InputError(
-            "not the address of a site", where="--public-url", given=address, allowed="https://study.example"
-        )
+        what, allowed = "not the address of a site", "https://study.example"
+        raise InputError(what, where="--public-url", given=address, allowed=allowed)
     return f"{parts.scheme}://{parts.netloc}"
 
 
 def check_proxy(address: str) -> str:
-    """The address or network of a proxy; raises `InputError` for what is none.
+    """The address or network of a proxy.
 
     >>> check_proxy("172.16.0.0/12")
     '172.16.0.0/12'
@@ -151,12 +146,9 @@ def for_scripts(path: str) -> bool:
 
 @dataclass
 class Guard:
-    """The application behind its guard.
-
-    Asked it may be under `public_url` and the names in `hosts`, besides addresses in numbers and localhost:
-    another name may be one that was pointed here to read answers through a visitor's browser. A proxy asks by
-    names without a dot, too. `page` shows a refusal to a person; `log` is told of each request, without
-    tokens.
+    """The application behind its guard, which answers to `public_url`, `hosts`, localhost and addresses in
+    numbers: another name may have been pointed here to read answers through a visitor's browser. A proxy asks
+    by names without a dot, too. `page` shows a refusal to a person; `log` is told of requests, no tokens.
     """
 
     app: ASGIApp
@@ -227,7 +219,6 @@ class Guard:
         return (address,) if of_researcher and path.startswith(("/research", "/api/research")) else ()
 
     def _wait(self, keys: Sequence[str]) -> int:
-        """Seconds until a wrong attempt is answered again."""
         return max((self.attempts.wait(key, now=self.clock()) for key in keys), default=0)
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send, status: int, reason: str) -> None:

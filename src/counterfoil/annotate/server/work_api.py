@@ -1,7 +1,7 @@
 """JSON of the annotators' page: views of a campaign, and the routes that send them.
 
-A view shows an item and nothing that gives its answer away: options are places in the order of the page,
-images are numbers of their own, and neither roles, kinds, ids of items nor file names are in it.
+Nothing in a view gives an answer away: options are places on the page, images are numbers, and neither roles,
+kinds, ids of items nor file names are in it.
 """
 
 import hashlib
@@ -115,7 +115,7 @@ class Views:
 
     @cached_property
     def pictures(self) -> Mapping[str, str]:
-        """File names of all images by the number that addresses have in their place."""
+        """File names of all images by their numbers."""
         return {self._keyed("picture", name): name for name in self.campaign.image_names}
 
     @cached_property
@@ -126,10 +126,6 @@ class Views:
     def _keyed(self, purpose: str, text: str) -> str:
         key = self.campaign.secrets["salt"].encode()
         return hmac.digest(key, f"{purpose}\0{text}".encode(), hashlib.sha256).hex()[:40]
-
-    def figure_number(self, name: str) -> str:
-        """The number of an image of the instructions in addresses."""
-        return self._keyed("figure", name)
 
     def signed(self, visit: Visit, token: str) -> str:
         """A visit as text that only this person can use, so that ids of a platform need not be stored."""
@@ -149,7 +145,6 @@ class Views:
         return Visit(given["person"], given["study"], given["submission"])
 
     def language(self, accepted: str) -> str:
-        """The language of a browser that accepts these (`Accept-Language`)."""
         return language_for(accepted, self.campaign.recipe.languages)
 
     def work(self, state: WorkState, visit: Visit | None, language: str) -> WorkView:
@@ -194,22 +189,13 @@ class Views:
                 for name, allowed in field.when.items()
             }
             options = [
-                replace(
-                    option,
-                    label=phrase(option.label),
-                    images=tuple(self._addresses[image] for image in option.images),
-                )
-                for option in field.options
+                replace(one, label=phrase(one.label), images=tuple(self._addresses[i] for i in one.images))
+                for one in field.options
             ]
             words = {"prompt": phrase(field.prompt), "text": phrase(field.text), "options": options}
             fields.append(FieldView.model_validate({**vars(field), **words, "when": when}))
-        return ItemView(
-            lease=assignment.lease,
-            position=assignment.position,
-            practice=assignment.role == "onboarding",
-            shown=shown,
-            fields=fields,
-        )
+        about: Any = {"lease": assignment.lease, "position": assignment.position}
+        return ItemView(**about, practice=assignment.role == "onboarding", shown=shown, fields=fields)
 
 
 Token = Annotated[str, Path(max_length=200)]

@@ -44,19 +44,13 @@ def environment() -> Any:
     """Jinja, with everything escaped that a template does not mark safe, and no name that is not given."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    return Environment(
-        loader=PackageLoader("counterfoil.annotate.server"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    blocks: Any = {"trim_blocks": True, "lstrip_blocks": True}
+    loader = PackageLoader("counterfoil.annotate.server")
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, **blocks)
 
 
 def prose(markdown: str, figures: Mapping[str, str] = {}) -> str:
-    """Markdown as HTML, in which HTML of its own is text and links open beside the page; `figures` are
-    addresses of images.
-    """
+    """Markdown as HTML, in which HTML of its own is text; `figures` are addresses of images."""
     parser, tokens = tokens_of(markdown)
     for child in inner(tokens):
         if child.type == "image":
@@ -73,23 +67,21 @@ class WorkPages(Views):
 
     @cached_property
     def figures(self) -> Mapping[str, bytes]:
-        """The images of instructions and consent, by the number that addresses have in their place."""
-        images = {}
+        """The images of instructions and consent, by their numbers in addresses."""
+        images, folder = {}, self.campaign.folder
         for name, text in self.campaign.texts.items():
             for figure in figures_in(text):
-                where = f"{self.campaign.folder / name}, image"
-                data = read_figure(self.campaign.folder / FIGURES, figure, where=where)
-                images[self.figure_number(figure)] = data
+                data = read_figure(folder / FIGURES, figure, where=f"{folder / name}, image")
+                images[self._keyed("figure", figure)] = data
         return images
 
     @cached_property
     def _figure_addresses(self) -> Mapping[str, str]:
         """The addresses of those images by the names that texts have for them."""
         names = {figure for text in self.campaign.texts.values() for figure in figures_in(text)}
-        return {name: f"/media/{self.figure_number(name)}" for name in names}
+        return {name: f"/media/{self._keyed('figure', name)}" for name in names}
 
     def work_page(self, request: Request, token: str) -> Response:
-        """The page of work."""
         language = self._language(request)
         return self._page(
             request,
@@ -100,7 +92,7 @@ class WorkPages(Views):
             instructions=prose(self.campaign.instructions_in(language), self._figure_addresses),
         )
 
-    def message(self, request: Request, text: str, *, status: int) -> Response:
+    def message(self, request: Request, text: str, status: int = 404) -> Response:
         """A page that says why there is nothing else."""
         language = self._language(request)
         values: Any = {"heading": words_of(language)["invalid_title"], "text": phrase_in(language, text)}
@@ -144,13 +136,12 @@ class Entrance:
         return self._without_link(request)
 
     async def enter_by_link(self, request: Request, link: Token) -> Response:
-        """In by a personal link."""
         try:
             return await self._admit(worker=link, platform="link")
         except DataError:
             raise
         except InputError as error:
-            return self.pages.message(request, str(error), status=404)
+            return self.pages.message(request, str(error))
 
     async def enter_from_platform(self, request: Request) -> Response:
         """In by the parameters of a platform, which name the person."""
@@ -167,7 +158,6 @@ class Entrance:
         return response
 
     def open_page(self, request: Request) -> Response:
-        """The page of the open link."""
         self._check_open()
         return self.pages.open(request)
 
@@ -212,7 +202,7 @@ class Entrance:
             raise HTTPException(404, "this campaign has no open link")
 
     def _without_link(self, request: Request) -> Response:
-        return self.pages.message(request, "Open the link that you were given.", status=404)
+        return self.pages.message(request, "Open the link that you were given.")
 
 
 def routes(commits: GroupCommit, pages: WorkPages, clock: Callable[[], float]) -> APIRouter:

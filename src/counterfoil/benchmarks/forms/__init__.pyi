@@ -1,5 +1,7 @@
 from .base import FORMS as FORMS
 from .base import Form as Form
+from .base import FormEntry as FormEntry
+from .base import Forms as Forms
 from .base import Ids as Ids
 from .base import Judged as Judged
 from .base import Listed as Listed
@@ -12,5 +14,3 @@ from .gallery import RetrievalDirection as RetrievalDirection
 from .judged import Preference as Preference
 from .judged import Rated as Rated
 from .judged import Statement as Statement
-from .registry import FormEntry as FormEntry
-from .registry import Forms as Forms

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from counterfoil.benchmarks.forms.base import CaptionCandidates, Ids, Listed, Mask, first_use
+from counterfoil.benchmarks.forms.base import CaptionCandidates, Facts, Ids, Listed, Mask, first_use
 from counterfoil.benchmarks.forms.release import (
     CONTRAST_TASKS,
     FormRelease,
@@ -17,7 +17,7 @@ from counterfoil.benchmarks.forms.release import (
     ReleaseKind,
     question_table,
 )
-from counterfoil.benchmarks.forms.tables import QUESTIONS, Facts, Positive, StoredField
+from counterfoil.benchmarks.forms.tables import QUESTIONS, Positive, StoredField
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field
 
-from counterfoil.benchmarks.forms.base import Form, Identity, Ids, check_shape
+from counterfoil.benchmarks.forms.base import Facts, Form, Identity, Ids, check_shape
 from counterfoil.benchmarks.forms.release import (
     FormRelease,
     ReleaseColumn,
@@ -24,7 +24,6 @@ from counterfoil.benchmarks.forms.tables import (
     POSITIVES,
     QUESTIONS,
     Count,
-    Facts,
     Positive,
     check_order,
     questions_schema,

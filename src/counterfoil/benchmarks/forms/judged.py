@@ -13,7 +13,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 from pydantic import Field
 
-from counterfoil.benchmarks.forms.base import CaptionCandidates, Ids, Judged, Listed, Mask, check_shape
+from counterfoil.benchmarks.forms.base import CaptionCandidates, Facts, Ids, Judged, Listed, Mask, check_shape
 from counterfoil.benchmarks.forms.release import (
     FormRelease,
     ReleaseColumn,
@@ -21,7 +21,7 @@ from counterfoil.benchmarks.forms.release import (
     question_table,
     reference_columns,
 )
-from counterfoil.benchmarks.forms.tables import CANDIDATES, QUESTIONS, Count, Facts, Positive, StoredField
+from counterfoil.benchmarks.forms.tables import CANDIDATES, QUESTIONS, Count, Positive, StoredField
 from counterfoil.benchmarks.references import References
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema

@@ -21,11 +21,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field
 
-from counterfoil.benchmarks.forms.registry import FormName
 from counterfoil.benchmarks.references import References, bounds
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema
-from counterfoil.inputs.files import Stored
 
 QUESTIONS, REFERENCES = "questions.parquet", "references.parquet"
 MEMBERS, POSITIVES, CANDIDATES = "members.parquet", "positives.parquet", "candidates.parquet"
@@ -40,13 +38,6 @@ Count = Annotated[int, Field(ge=0)]
 
 POSITION = ColumnSchema("whole", low=0)
 REFERENCES_SCHEMA = Schema({"row": POSITION, "caption": POSITION})
-
-
-class Facts(Stored):
-    """What a manifest says of the questions; each form adds facts of its own."""
-
-    form: FormName
-    groupings: list[str]
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from pydantic import BaseModel, BeforeValidator, Field, StrictInt
 from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.publishing.licences import Licence
 from counterfoil.errors import DataError, InputError
-from counterfoil.inputs.files import check_model
-from counterfoil.store import digest_value
+from counterfoil.inputs.files import check_model, digest_value
 
 #: The date of a data set of which none is known: the Croissant format asks for one.
 UNKNOWN_DATE = "1970-01-01"

@@ -25,8 +25,9 @@ from counterfoil.benchmarks.publishing.dataset_card import dataset_card, describ
 from counterfoil.benchmarks.publishing.facts import MADE, Publication
 from counterfoil.benchmarks.publishing.tables import WrittenFile, write_tables
 from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.files import sha256_file
 from counterfoil.stats.dependence import Sharing
-from counterfoil.store import sha256_file, storage_error, write_json, write_text
+from counterfoil.store import storage_error, write_json, write_text
 
 README, CROISSANT, CHECKSUMS = "README.md", "croissant.json", "checksums.sha256"
 #: A published folder is one output: every file in it is written, or goes.

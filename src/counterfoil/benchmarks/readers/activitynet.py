@@ -24,7 +24,7 @@ from counterfoil.benchmarks.readers.questions import (
     noted,
     numbered,
 )
-from counterfoil.benchmarks.readers.rows import released_set
+from counterfoil.benchmarks.readers.released_files import released_set
 from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.references import References
 from counterfoil.benchmarks.tables import shown

@@ -30,7 +30,7 @@ from counterfoil.benchmarks.readers.released_captions import (
     read_positives,
     said,
 )
-from counterfoil.benchmarks.readers.rows import no_data
+from counterfoil.benchmarks.readers.released_files import no_data
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Qrels

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.benchmarks.readers.questions import search
-from counterfoil.benchmarks.readers.rows import Photos, image_folder, list_of, released_file
-from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.readers.released_files import list_of, released_file
+from counterfoil.benchmarks.records import Caption, Image, Photos, image_folder
 from counterfoil.benchmarks.tables import shown
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import read_json

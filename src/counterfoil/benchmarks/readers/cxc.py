@@ -22,7 +22,7 @@ from counterfoil.benchmarks.readers.released_captions import (
     read_karpathy,
     said,
 )
-from counterfoil.benchmarks.readers.rows import no_data
+from counterfoil.benchmarks.readers.released_files import no_data
 from counterfoil.benchmarks.references import collapsed
 from counterfoil.benchmarks.tables import DataTable, check_numbers, floats, labels, read_table, shown, texts
 from counterfoil.errors import DataError, MissingExtraError

@@ -32,7 +32,7 @@ from counterfoil.benchmarks.readers.released_captions import (
     read_split,
     read_tokens,
 )
-from counterfoil.benchmarks.readers.rows import list_of, object_tables, released_file, released_set
+from counterfoil.benchmarks.readers.released_files import list_of, object_tables, released_file, released_set
 from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.references import collapsed, nearest
 from counterfoil.benchmarks.tables import DataTable, TablePart, check_cells, integers, labels, shown, texts

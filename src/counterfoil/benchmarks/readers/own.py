@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Ids
+from counterfoil.benchmarks.image_files import image_path
 from counterfoil.benchmarks.readers.questions import (
     choices,
     clean_caption,
@@ -31,8 +32,8 @@ from counterfoil.benchmarks.readers.questions import (
     statements,
     truths,
 )
-from counterfoil.benchmarks.readers.rows import Photos, cell_source, looked_for, no_data, open_rows
-from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.readers.released_files import no_data
+from counterfoil.benchmarks.records import Caption, FileSource, Image, Photos, Source, held_source, looked_for
 from counterfoil.benchmarks.tables import (
     DataTable,
     check_cells,
@@ -41,11 +42,12 @@ from counterfoil.benchmarks.tables import (
     integers,
     labels,
     names,
+    open_rows,
     shown,
     texts,
 )
 from counterfoil.errors import DataError
-from counterfoil.storage import is_distant
+from counterfoil.inputs.files import is_distant
 
 #: What a column may be called, by its name here.
 ALIASES: Mapping[str, tuple[str, ...]] = {
@@ -387,3 +389,23 @@ def read_statements(card: Card, data: Path | DataTable | None, images: Path | No
         source=table.source,
         path=path,
     )
+
+
+def cell_source(table: DataTable, column: str, row: int, folder: Path | Photos | None) -> Source | None:
+    """The image of one cell: bytes, `{"bytes", "path"}`, a picture, or a path in `folder`, or by the table.
+
+    None where the image is not at hand: the cell names a file that is not there, or is how a released result
+    table prints an image it does not carry ("<PIL...>").
+    """
+    where = table.where(row, column)
+    cell = held_source(table[column][row], where)
+    if not isinstance(cell, str):
+        return cell
+    if cell.startswith("<PIL."):
+        return None
+    if isinstance(folder, Photos):
+        return folder.source(cell, where=where)
+    if folder is None:
+        place = Path(table.source)
+        folder = place if place.is_dir() else place.parent
+    return FileSource(image_path(cell, folder, where=where)) if (folder / cell).is_file() else None

@@ -20,8 +20,8 @@ from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Ids, RetrievalDirection
 from counterfoil.benchmarks.image_files import is_image_folder
 from counterfoil.benchmarks.readers.questions import IdPositions, gallery
-from counterfoil.benchmarks.readers.rows import Photos, list_of, object_tables
-from counterfoil.benchmarks.records import Caption, FileSource, Image
+from counterfoil.benchmarks.readers.released_files import list_of, object_tables
+from counterfoil.benchmarks.records import Caption, FileSource, Image, Photos
 from counterfoil.benchmarks.references import collapsed
 from counterfoil.benchmarks.tables import (
     DataTable,
@@ -35,8 +35,7 @@ from counterfoil.benchmarks.tables import (
 )
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.inputs.arrays import read_npy
-from counterfoil.inputs.files import parse_json, read_text
-from counterfoil.storage import located
+from counterfoil.inputs.files import located, parse_json, read_text
 
 
 @dataclass(frozen=True, eq=False)

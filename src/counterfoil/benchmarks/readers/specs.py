@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Tag
 
 from counterfoil.benchmarks.benchmark import BENCHMARKS, SPEC_READER, Benchmark, Card, catalog
 from counterfoil.benchmarks.forms import Paraphrase
+from counterfoil.benchmarks.readers.own import cell_source
 from counterfoil.benchmarks.readers.questions import (
     choices,
     gallery_of_own,
@@ -36,11 +37,9 @@ from counterfoil.benchmarks.readers.questions import (
     unique_ids,
 )
 from counterfoil.benchmarks.readers.released_captions import photographs
-from counterfoil.benchmarks.readers.rows import (
-    cell_source,
+from counterfoil.benchmarks.readers.released_files import (
     listed_rows,
     no_data,
-    open_rows,
     pictures_of,
     released_file,
     released_set,
@@ -54,6 +53,7 @@ from counterfoil.benchmarks.tables import (
     integers,
     labels,
     names,
+    open_rows,
     read_table,
     row_numbers,
     shown,

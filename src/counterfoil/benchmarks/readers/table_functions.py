@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from counterfoil.benchmarks.benchmark import Card
-from counterfoil.benchmarks.readers.rows import list_of, released_file, released_set
+from counterfoil.benchmarks.readers.released_files import list_of, released_file, released_set
 from counterfoil.benchmarks.records import words
 from counterfoil.benchmarks.tables import (
     ROW,

@@ -16,7 +16,7 @@ from counterfoil.benchmarks.caption_files import read_image_names, read_texts
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.rating import numbers_of
 from counterfoil.build.step import BuiltStep, Output, StepContext, codes_of, order_by, split_rows
-from counterfoil.engine.deduplicate import Progress, silent
+from counterfoil.engine.plan import Progress, silent
 from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.evaluation.duplicates import image_stem, normal
 from counterfoil.inputs.fields import setting

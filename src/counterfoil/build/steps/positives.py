@@ -15,7 +15,7 @@ from counterfoil.build.pooling import Judge, PoolingState, table_judge
 from counterfoil.build.rating import settings_by_scorer
 from counterfoil.build.step import REASON, BuiltStep, Output, StepContext
 from counterfoil.build.steps.assemble import pair_gallery
-from counterfoil.engine.run import run
+from counterfoil.engine.session import run
 from counterfoil.engine.topk import of_rankings
 from counterfoil.errors import DataError
 from counterfoil.evaluation.pooling import PoolRound

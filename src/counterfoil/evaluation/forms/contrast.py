@@ -12,7 +12,7 @@ from counterfoil.benchmarks.answers import Answers, Outcomes, Scores
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import ScoreError
 from counterfoil.evaluation import intervals
-from counterfoil.evaluation.forms.base import (
+from counterfoil.evaluation.evaluate import (
     EvaluationSettings,
     FormEvaluation,
     PairedRuns,

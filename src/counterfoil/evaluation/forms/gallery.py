@@ -17,7 +17,7 @@ from counterfoil.benchmarks.answers import Answers, DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Gallery, GallerySide, RetrievalDirection
 from counterfoil.errors import DataError, InputError, ScoreError, UnknownNameError
-from counterfoil.evaluation.forms.base import (
+from counterfoil.evaluation.evaluate import (
     EvaluationSettings,
     FormEvaluation,
     PairedRuns,
@@ -36,7 +36,7 @@ from counterfoil.metrics.ranks import Qrels, Ranks, from_places
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats import intervals
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.proportions import wilson
+from counterfoil.stats.intervals import wilson
 
 
 def base_names(benchmark: Benchmark) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from counterfoil.benchmarks.answers import Answers, Scores
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Rated
 from counterfoil.errors import ScoreError
-from counterfoil.evaluation.forms.base import (
+from counterfoil.evaluation.evaluate import (
     EvaluationSettings,
     JointEvaluation,
     Prepared,
@@ -36,7 +36,7 @@ from counterfoil.metrics.ties import Ties
 from counterfoil.metrics.weighted_correlation import MEASURES as MEASURES
 from counterfoil.metrics.weighted_correlation import WeightedCorrelation, influences
 from counterfoil.stats.bootstrap import cluster_draws, percentiles
-from counterfoil.stats.proportions import Spread
+from counterfoil.stats.intervals import Spread
 from counterfoil.stats.two_way_clustering import inflation, linear_variance
 
 

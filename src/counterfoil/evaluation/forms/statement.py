@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.answers import Answers, Scores
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.evaluation.forms.base import (
+from counterfoil.evaluation.evaluate import (
     EvaluationSettings,
     JointEvaluation,
     Prepared,
@@ -34,7 +34,7 @@ from counterfoil.metrics.agreement import fleiss_kappa
 from counterfoil.metrics.statements import HALF, WeightedStatements
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.proportions import Spread
+from counterfoil.stats.intervals import Spread
 from counterfoil.stats.two_way_clustering import linear_variance
 
 #: The measures in the order of reports.

@@ -10,12 +10,11 @@ from typing import Any, cast
 import numpy as np
 
 from counterfoil.errors import DataError
-from counterfoil.inputs.files import read_json
+from counterfoil.inputs.files import digest_file, read_json
 from counterfoil.metrics.captions.token_match import Frequencies, TokenizedCaption
 from counterfoil.models.base import Identity
 from counterfoil.models.captions.base import CaptionTokens, Documents, LocalEmbedder, TokenGroups
 from counterfoil.models.captions.registry import Settings
-from counterfoil.store import digest_file
 
 #: Longer sentences of a corpus in ActivityNet's layout are left out, as EMScore's code does it.
 LONGEST_SENTENCE = 66

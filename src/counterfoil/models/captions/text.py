@@ -12,12 +12,12 @@ from jaxtyping import Float, Int64
 from numpy import ndarray
 
 from counterfoil.errors import InputError
+from counterfoil.inputs.files import digest_file
 from counterfoil.metrics.captions import cider, ngrams, ptb
 from counterfoil.models.base import Identity, Options, reject_unused_options
 from counterfoil.models.captions import java
 from counterfoil.models.captions.corpora import documents
 from counterfoil.models.captions.registry import entry, read
-from counterfoil.store import digest_file
 
 #: Candidates, and the references of each, in words with blanks between them.
 Texts = tuple[str, ...]

@@ -15,11 +15,11 @@ import numpy as np
 from counterfoil.benchmarks.records import Image, PixelSource
 from counterfoil.benchmarks.videos import Video
 from counterfoil.errors import CounterfoilError, InputError
-from counterfoil.inputs.files import decoded, parse_json
+from counterfoil.inputs.files import decoded, digest, digest_value, parse_json
 from counterfoil.models.chat.http_client import Client, ClientSettings
 from counterfoil.models.chat.protocols import Parts, after_thinking
 from counterfoil.storage import open_place
-from counterfoil.store import digest, digest_value, json_bytes
+from counterfoil.store import json_bytes
 
 #: The folder of answers within the folder of finished work.
 FOLDER = "chat"

@@ -18,8 +18,8 @@ import numpy as np
 
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import InputError
+from counterfoil.inputs.files import digest_value
 from counterfoil.models.base import Picks, QuestionItems, check_template, filled, text_of
-from counterfoil.store import digest_value
 
 #: The texts of a prompt, and its images, in order.
 Parts = tuple[str | Image, ...]

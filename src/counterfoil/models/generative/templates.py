@@ -14,10 +14,10 @@ import PIL.Image
 from numpy import ndarray
 
 from counterfoil.errors import ModelError
+from counterfoil.inputs.files import digest_value
 from counterfoil.models.generative.prefixes import Seen
 from counterfoil.models.hf_loading import library_of, quiet
 from counterfoil.models.runtime import model_errors
-from counterfoil.store import digest_value
 
 #: Texts whose first letters differ, so that what is common to their prompts belongs to the template.
 PROBES = ("a red cat on the mat", "Two dogs", "3 horses in the grass", '"No", he wrote')

@@ -18,12 +18,10 @@ from counterfoil.evaluation.evaluate import of
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.measures import averaged
 from counterfoil.report import comparison_tables, figure_style, figures
-from counterfoil.report import labels as label_of
+from counterfoil.report import tables as label_of
 from counterfoil.report.html import Drawing, Grouping, Section, drawn
-from counterfoil.report.labels import measure_label, measure_meaning
-from counterfoil.report.notes import Note, intervals, lead
-from counterfoil.report.result_tables import ResultTable
-from counterfoil.report.tables import Column, Table
+from counterfoil.report.results import Note, ResultTable, intervals, lead
+from counterfoil.report.tables import Column, Table, measure_label, measure_meaning
 from counterfoil.report.thumbnails import Thumbnails, richest
 
 #: A grouping of more groups than this gets a table of its own kind, a row per group.

@@ -12,9 +12,8 @@ from counterfoil.evaluation.result import Run
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import figures
 from counterfoil.report.forms import SINGLE, WORST, BrowserSource, FormReport, NoteWriters
-from counterfoil.report.labels import amount, listed
-from counterfoil.report.notes import Note, below_chance, outcomes, tied, undefined
-from counterfoil.report.result_tables import threshold_range
+from counterfoil.report.results import Note, below_chance, outcomes, threshold_range, tied, undefined
+from counterfoil.report.tables import amount, listed
 from counterfoil.report.thumbnails import grouping, shown_scores, spread
 
 

@@ -27,9 +27,8 @@ from counterfoil.report.comparison_tables import main_measures, ranking
 from counterfoil.report.figure_style import INK, MUTED, RIGHT, WRONG, extent, name_ends, panels, plain
 from counterfoil.report.forms import READING, WORST, BrowserSource, FormReport, NoteWriters, dots
 from counterfoil.report.html import Drawing, Section, drawn
-from counterfoil.report.labels import amount, measure_label, measure_meaning, short
-from counterfoil.report.notes import below_chance, of_galleries, tied
-from counterfoil.report.tables import Column, Table
+from counterfoil.report.results import below_chance, of_galleries, tied
+from counterfoil.report.tables import Column, Table, amount, measure_label, measure_meaning, short
 from counterfoil.report.thumbnails import turns
 
 #: How many of a scorer's first items a query shows.

@@ -15,8 +15,8 @@ from counterfoil.evaluation.result import Run
 from counterfoil.report.figure_style import MUTED, RIGHT, panels, plain
 from counterfoil.report.forms import WORST, BrowserSource, FormReport, NoteWriters, small_figures
 from counterfoil.report.html import Drawing, Section
-from counterfoil.report.labels import amount, listed, short
-from counterfoil.report.notes import NOTABLE, Note, below_chance, fitted_ties, percent, tied, undefined
+from counterfoil.report.results import NOTABLE, Note, below_chance, fitted_ties, percent, tied, undefined
+from counterfoil.report.tables import amount, listed, short
 from counterfoil.report.thumbnails import grouping, shown_scores, spread
 
 #: How far from its place among all questions by rating one may stand by score, as a share of all, to agree.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from counterfoil.engine.deduplicate import Note, Progress, silent, warn
+from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.report.reproduction.paper import (
     Basis,
     Entry,

@@ -19,8 +19,8 @@ from counterfoil.benchmarks.forms import RetrievalDirection
 from counterfoil.benchmarks.readers.specs import caption_words, from_table
 from counterfoil.benchmarks.tables import floats, read_table, summary_keys
 from counterfoil.engine.caption_scoring import score_benchmark
-from counterfoil.engine.deduplicate import Note, warn
 from counterfoil.engine.join_scores import join_scores
+from counterfoil.engine.plan import Note, warn
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
 from counterfoil.evaluation.evaluate import per_item

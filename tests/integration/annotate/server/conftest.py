@@ -68,10 +68,8 @@ def site_of(tmp_path):
             log, clock = [], [1_800_000_000.0]
             settings = {"public_url": "https://study.example", "clock": lambda: clock[0], "log": log.append}
             app = make_app(campaign, database, **settings)
-            client = TestClient(
-                app, base_url="http://127.0.0.1", follow_redirects=False, raise_server_exceptions=False
-            )
-            return Site(campaign, database, client, log, clock)
+            more = {"follow_redirects": False, "raise_server_exceptions": False}
+            return Site(campaign, database, TestClient(app, "http://127.0.0.1", **more), log, clock)
 
         yield make
 

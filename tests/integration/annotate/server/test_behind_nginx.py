@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from annotate.server.test_strangers import ADDRESSES
+from annotate.server.test_attacks import ADDRESSES
 from counterfoil.annotate.server.security import MOST_WRONG
 from served_campaign import campaign_of, serving
 
@@ -29,10 +29,8 @@ def nginx(folder, location, upstream):
     folder.mkdir()
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    temporary = "".join(
-        f"{each}_temp_path {folder}/{each};\n"
-        for each in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    temporary = "".join(f"{each}_temp_path {folder}/{each};\n" for each in kinds)
     (folder / "nginx.conf").write_text(
         f"daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log;\n"
         f"events {{}}\nhttp {{\naccess_log off;\n{temporary}"

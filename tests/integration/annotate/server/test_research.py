@@ -5,13 +5,14 @@ import re
 import pytest
 
 from annotate.small_campaigns import Worker
-from counterfoil.annotate.adjudication import adjudicated
 from counterfoil.annotate.answering import running
 from counterfoil.annotate.answers import counts
-from counterfoil.annotate.review import reviews
+from counterfoil.annotate.review import adjudicated, reviews
 from counterfoil.annotate.server.research import BY, COOKIE, CSRF_HEADER, SESSION, OverviewCache
 from counterfoil.annotate.status import read_overview
 from refusals import refuses
+
+pytestmark = pytest.mark.usefixtures("few_draws")
 
 
 @pytest.fixture

@@ -3,9 +3,8 @@
 import pytest
 
 from annotate.small_campaigns import Worker
-from counterfoil.annotate.adjudication import adjudicated
 from counterfoil.annotate.answering import running
-from counterfoil.annotate.review import reviews
+from counterfoil.annotate.review import adjudicated, reviews
 from served_campaign import campaign_of, serving
 
 pytestmark = pytest.mark.browser

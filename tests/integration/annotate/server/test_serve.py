@@ -39,19 +39,9 @@ def test_a_process_serves_says_where_and_stops(tmp_path):
     assert not campaign.folder.joinpath(f"{DATABASE}-wal").exists()
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"public_url": "study.example"}, "not the address of a site"),
-    ],
-)
-def test_what_cannot_be_served_is_refused(tmp_path, settings, message):
-    with pytest.raises(InputError, match=message):
-        serve_campaign(campaign_of(tmp_path / "campaign", "yes-no").folder, port=0, **settings)
-
-
-def test_a_port_that_is_taken_is_refused(tmp_path):
+def test_addresses_that_cannot_be_served_are_refused(tmp_path):
     folder = campaign_of(tmp_path / "campaign", "yes-no").folder
+    refuses("not the address of a site", serve_campaign, folder, public_url="study.example", error=InputError)
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(InputError, match="another port"):
         serve_campaign(folder, port=taken.getsockname()[1])
 

@@ -1,4 +1,4 @@
-"""The routes of the annotators' page: what they show, take and hide."""
+"""The routes of the annotators' page: what they show, take and hide, and their schema."""
 
 import hashlib
 import html
@@ -8,7 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 from unittest.mock import Mock
 
+import hypothesis
 import pytest
+from hypothesis import strategies
 from starlette.testclient import TestClient
 
 from counterfoil.annotate import answering, participants
@@ -87,10 +89,8 @@ def test_what_cannot_be_stored_is_not_acknowledged(site, monkeypatch, what, stat
 
 @pytest.mark.parametrize("error", [StorageError, DataError])
 def test_people_learn_nothing_of_the_database_and_the_researcher_does(site, monkeypatch, error):
-    fail = Mock(
-        side_effect=error("the database cannot be used: no route to db.example", where="/srv/database.sqlite")
-    )
-    seen = []
+    what = "the database cannot be used: no route to db.example"
+    fail, seen = Mock(side_effect=error(what, where="/srv/database.sqlite")), []
     app = make_app(site.campaign, site.database, trouble=seen.append)
     client = TestClient(app, "http://127.0.0.1", follow_redirects=False, raise_server_exceptions=False)
     token = site.token()
@@ -210,3 +210,39 @@ def test_consent_and_instructions_are_shown_in_one_language_alone(site_of):
         found = connection.execute(noted).scalars().all()
     texts = [site.campaign.consent_in(language) for language in ("de", "")]
     assert found == [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_example_breaks_the_server_or_its_schema(site):
+    """By examples that schemathesis draws."""
+    schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
+    names = ("not_a_server_error", "response_schema_conformance", "content_type_conformance")
+    checks = [getattr(schemathesis.checks, name) for name in (*names, "status_code_conformance")]
+    token = site.token()
+    schema = schemathesis.openapi.from_asgi("/openapi.json", site.client.app, headers={"host": "localhost"})
+    seen = {}
+    for result in schema.get_all_operations():
+        operation = result.ok()
+
+        checked = list(hypothesis.HealthCheck)
+
+        @hypothesis.settings(max_examples=10, deadline=None, database=None, suppress_health_check=checked)
+        @hypothesis.seed(0)
+        @hypothesis.given(operation.as_strategy(), strategies.booleans())
+        def holds(case, known):
+            if known and "token" in (case.path_parameters or {}):
+                case.path_parameters["token"] = token
+            # So many wrong tokens would be slowed down, which is another test's subject.
+            site.clock[0] += 10
+            case.headers = {**(case.headers or {}), "host": "localhost"}
+            if known and case.operation.path.startswith("/api/research"):
+                case.headers |= site.bearer
+            reply = case.call()
+            seen.setdefault(case.operation.label, set()).add(reply.status_code)
+            case.validate_response(reply, checks=checks)
+
+        holds()
+    assert len(seen) == 8
+    assert {401, 422} <= seen["POST /api/research/reviews"]
+    assert {200, 404} <= seen["GET /api/work/{token}"]
+    assert {404, 422} <= seen["POST /api/work/{token}/answers"]

@@ -48,9 +48,8 @@ _SETTLED = 600
 def serve(tmp_path):
     """Serves a campaign of a form until the test ends."""
     with ExitStack() as stack:
-        yield lambda form, **recipe: stack.enter_context(
-            serving(campaign_of(tmp_path / form, form, **recipe))
-        )
+        enter = stack.enter_context
+        yield lambda form, **recipe: enter(serving(campaign_of(tmp_path / form, form, **recipe)))
 
 
 @pytest.fixture
@@ -102,7 +101,7 @@ def fits(page):
 
 
 #: Forms whose fields are of kinds that the other forms have, too.
-_ALIKE = ("which-image", "choose", "preference", "rating", "quad-validation")
+_ALIKE = ("best-of-k", "which-image", "choose", "preference", "rating", "quad-validation")
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from counterfoil.benchmarks.answers import Outcomes
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import cola
 from counterfoil.benchmarks.readers.specs import read
-from counterfoil.engine.run import question_items, run
-from counterfoil.engine.session import Session
+from counterfoil.engine.outcomes import question_items
+from counterfoil.engine.session import Session, run
 from counterfoil.evaluation.evaluate import chance, evaluate
 from counterfoil.models.baselines import load_blind
 from counterfoil.models.chat.protocols import Prompts, picked, turns

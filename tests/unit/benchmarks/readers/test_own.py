@@ -13,7 +13,7 @@ from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import own
 from counterfoil.benchmarks.records import FileSource
-from counterfoil.engine.deduplicate import check_at_hand
+from counterfoil.engine.plan import check_at_hand
 from counterfoil.errors import CounterfoilError, DataError
 from counterfoil.jobs.evaluation_inputs import whole_benchmark
 from judged_rows import judged_rows

@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from counterfoil.benchmarks.benchmark import card
-from counterfoil.benchmarks.readers.rows import CellSource, open_rows, rows_of_files
 from counterfoil.benchmarks.readers.specs import read
+from counterfoil.benchmarks.records import CellSource
+from counterfoil.benchmarks.tables import open_rows, rows_of_files
 from counterfoil.errors import DataError
 from processes import python
 from refusals import refuses
@@ -32,7 +33,7 @@ def test_in_other_processes(tmp_path, jpeg, hub_parquet):
 
 
 def test_several_threads_read_one_file(tmp_path):
-    # In a process of its own: without the lock in `_cell`, Arrow ends it by signal 11.
+    # In a process of its own: without the lock `one_reader`, Arrow ends it by signal 11.
     script = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -41,7 +42,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from counterfoil.benchmarks.readers.rows import CellSource
+from counterfoil.benchmarks.records import CellSource
 
 for turn in range(12):
     file = Path(sys.argv[1]) / f"{turn}.parquet"

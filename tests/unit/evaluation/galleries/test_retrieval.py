@@ -8,8 +8,9 @@ import pytest
 
 from counterfoil.benchmarks.answers import Rankings, Scores
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
-from counterfoil.evaluation.evaluate import IntervalMethod, evaluate, main_measures, of, per_item
+from counterfoil.evaluation.evaluate import evaluate, main_measures, of, per_item
 from counterfoil.evaluation.forms.gallery import base_names, chance, constant, expand, mean, tied
+from counterfoil.evaluation.intervals import IntervalMethod
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
 from refusals import refuses

@@ -34,8 +34,8 @@ from counterfoil.report.forms.gallery import (
     right_answers,
     sample,
 )
-from counterfoil.report.notes import lead
 from counterfoil.report.page import page
+from counterfoil.report.results import lead
 from counterfoil.report.tables import written
 from counterfoil.report.thumbnails import Thumbnails, to_json
 from report.test_page import island

@@ -28,8 +28,8 @@ from counterfoil.report.forms.rated import (
     score_spread,
     standing,
 )
-from counterfoil.report.notes import lead
 from counterfoil.report.page import page
+from counterfoil.report.results import lead
 from counterfoil.report.tables import to_markdown, written
 from counterfoil.report.thumbnails import FRAMES, Thumbnails, strip, to_json
 from report.judgements import preference_benchmark, rated_benchmark

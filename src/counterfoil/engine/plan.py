@@ -1,9 +1,14 @@
-"""The plan of an evaluation: which ability of a scorer answers, and the distinct items and pairs it needs."""
+"""The plan of an evaluation: the ability that answers, the distinct items and pairs, and their shards.
+
+Shards are cut the same everywhere and found in the cache when done. So any process with the scorer can
+compute any of them, executors can be mixed, and any process may be killed.
+"""
 
 import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -12,9 +17,26 @@ from numpy import ndarray
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import FORMS
 from counterfoil.benchmarks.records import Caption, FileSource, Image
-from counterfoil.errors import DataError, InputError
-from counterfoil.models.base import Ability, abilities
-from counterfoil.store import digest
+from counterfoil.engine.cache import Cache, NamedRows, Parts, StreamedParts, Vectors, shard_name
+from counterfoil.errors import DataError, InputError, ScoreError
+from counterfoil.inputs.files import digest
+from counterfoil.models.base import (
+    Ability,
+    CaptionBatches,
+    Classifier,
+    Embedder,
+    ImageBatches,
+    PairBatches,
+    PairScorer,
+    Scorer,
+    TextEmbedder,
+    abilities,
+    stream_pairs,
+)
+
+if TYPE_CHECKING:
+    from counterfoil.engine.shard_leases import Leases
+    from counterfoil.models.captions.base import LocalEmbedder
 
 #: Called with (stage, done, total) when a stage starts and after every batch. `done` does not start at zero
 #: where the cache knew a part already.
@@ -207,3 +229,123 @@ def at_hand(source: Any) -> bool:
 
 def few(names: Sequence[str], quote: str = "'") -> str:
     return ", ".join(f"{quote}{name}{quote}" for name in names[:3]) + (", ..." if len(names) > 3 else "")
+
+
+#: Called with a number of items whose values are there now.
+Advance = Callable[[int], None]
+#: (scorer, batches, processes that decode images) -> the values of each batch, as a stream.
+Compute = Callable[[Any, Sequence[Sequence[Any]], int], Iterator[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class ShardWork:
+    """Items whose values `compute` gets from a scorer; `cut` holds their rows, by shard and batch.
+
+    All of it but the scorer travels to other processes by pickle, so `compute` is a function of a module.
+    """
+
+    stage: str
+    scorer: Any
+    compute: Compute
+    values: Vectors | NamedRows | StreamedParts
+    cache: Cache
+    items: Sequence[Any]
+    cut: Sequence[Sequence[Sequence[int]]]
+    workers: int = 0
+
+    def __len__(self) -> int:
+        return len(self.cut)
+
+    def rows(self, shard: int) -> list[int]:
+        return [row for batch in self.cut[shard] for row in batch]
+
+    def size(self, shard: int) -> int:
+        return sum(map(len, self.cut[shard]))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What each shard is called in the cache: equal keys in equal order, equal names."""
+        return tuple(shard_name([self.values.keys[row] for row in self.rows(n)]) for n in range(len(self)))
+
+    def finished(self) -> set[str]:
+        """The names of all shards that are in the cache now, whatever process computed them."""
+        return self.cache.shards(self.values.kind)
+
+    def leases(self) -> "Leases":
+        from counterfoil.engine.shard_leases import Leases
+        from counterfoil.storage import open_place
+
+        assert self.cache.folder is not None
+        place = open_place(self.cache.folder)
+        return Leases(place, f"{self.cache.identity.key} {self.values.kind}")
+
+    def run(self, shards: Sequence[int], advance: Advance) -> Iterator[int]:
+        """Compute shards in one stream of batches; each is yielded when its values are taken and kept."""
+        batches = [[self.items[row] for row in batch] for shard in shards for batch in self.cut[shard]]
+        stream = self.compute(self.scorer, batches, self.workers)
+        try:
+            for shard in shards:
+                parts = []
+                for batch in self.cut[shard]:
+                    where = partial(self._place, batch)
+                    values = next(stream, None)
+                    if values is None:
+                        raise ScoreError("the scorer stopped before all batches were done", where=where(0))
+                    self.values.put(batch, values, where)
+                    parts.append(values)
+                    advance(len(batch))
+                self.values.write(self.cache, self.rows(shard), parts)
+                yield shard
+        finally:
+            # A generator that is closed stops the scorer's workers at once where something fails.
+            getattr(stream, "close", lambda: None)()
+
+    def _place(self, batch: Sequence[int], at: int) -> str:
+        match item := self.items[batch[at]]:
+            case (Image() as image, Caption() as caption):
+                words = f"image '{image.id}' with caption {caption.text!r}"
+            case Caption():
+                words = f"caption {item.text!r}"
+            case Image():
+                # A video is named alone.
+                words = f"image '{item.id}'" if type(item) is Image else f"'{item.id}'"
+            case _:
+                row = getattr(item, "row", None)
+                words = "an item" if row is None else f"row '{row}'"
+        return f"{self.stage}, {words}"
+
+
+def image_vectors(scorer: Embedder, batches: ImageBatches, workers: int) -> Iterator[ndarray]:
+    return scorer.embed_images(batches, workers=workers)
+
+
+def caption_vectors(scorer: TextEmbedder, batches: CaptionBatches, workers: int) -> Iterator[ndarray]:
+    return scorer.embed_captions(batches)
+
+
+def image_probabilities(scorer: Classifier, batches: ImageBatches, workers: int) -> Iterator[ndarray]:
+    return map(_column, scorer.image_probabilities(batches, workers=workers))
+
+
+def caption_probabilities(scorer: Classifier, batches: CaptionBatches, workers: int) -> Iterator[ndarray]:
+    return map(_column, scorer.caption_probabilities(batches))
+
+
+def pair_scores(scorer: PairScorer | Scorer, batches: PairBatches, workers: int) -> Iterator[ndarray]:
+    for part in stream_pairs(scorer, batches, workers=workers):
+        values = np.asarray(part, dtype=np.float64)
+        yield _column(values) if values.ndim == 1 else values
+
+
+def frame_parts(scorer: "LocalEmbedder", batches: ImageBatches, workers: int) -> Iterator[list[Parts]]:
+    for batch in scorer.embed_frames(batches, workers=workers):
+        yield [{"vectors": vectors} for vectors in batch]
+
+
+def token_parts(scorer: "LocalEmbedder", batches: CaptionBatches, workers: int) -> Iterator[list[Parts]]:
+    for batch in scorer.embed_tokens(batches):
+        yield [{"ids": t.ids, "used": t.used, "vectors": t.vectors, "whole": t.whole} for t in batch]
+
+
+def _column(values: Any) -> ndarray:
+    return np.asarray(values)[:, None]

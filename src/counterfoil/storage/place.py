@@ -1,47 +1,15 @@
-"""Paths and URLs, which of the two a text is, and the protocol of a place."""
+"""The protocol of a place, and the folders of the user."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from io import BufferedIOBase
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from counterfoil.errors import URL
+from counterfoil.inputs.files import location
 
 #: The schemes of places that can be read, with the extra of each.
 SCHEMES = {"s3": "s3", "gcs": "gcs", "memory": ""}
-
-
-@dataclass(frozen=True)
-class Location:
-    """A URL: the name of its scheme as fsspec has it, and what follows, without slashes at its ends."""
-
-    scheme: str
-    path: str
-
-    def __str__(self) -> str:
-        return f"{self.scheme}://{self.path}"
-
-
-def location(text: str | Path) -> Location | Path:
-    """What a text names: a `Location` at a distance, or a path.
-
-    A `Path` that was made of a URL is that URL still. A folder called "s3:" is named by its absolute path.
-
-    >>> location("s3://bucket/a/"), location(Path("s3://bucket/a")), location("data/a:/b")
-    (Location(scheme='s3', path='bucket/a'), Location(scheme='s3', path='bucket/a'), PosixPath('data/a:/b'))
-    """
-    url = URL.fullmatch(str(text))
-    if url is None:
-        return Path(text)
-    scheme = url[1].lower()
-    return Location("gcs" if scheme == "gs" else scheme, url[3].strip("/"))
-
-
-def is_distant(text: str | Path) -> bool:
-    """Whether a text or a path names something behind a URL, which no file of this machine is."""
-    return isinstance(location(text), Location)
 
 
 def user_cache() -> Path:
@@ -62,11 +30,6 @@ def local_folder(cache: str | Path) -> Path:
     """The folder for notes on local files: the cache where it is a folder, else the user's own."""
     where = location(cache)
     return where if isinstance(where, Path) else user_cache()
-
-
-def located(text: str | Path) -> str:
-    """A path or URL as it is shown: with both slashes where pathlib took one."""
-    return str(location(text))
 
 
 class PlaceEntry(NamedTuple):

@@ -1,65 +1,39 @@
-"""Usage of commands: their help, mistyped options in one line, files that are read and written, --quiet."""
+"""The program: groups of commands and their help, what was typed and removed, and how a command ends.
 
+Exit codes: 0 on success; 2 on input that cannot be used, or a disk or machine that fails (a name too long, no
+room, no memory left), which is one line; 70 on a fault of the program (`EX_SOFTWARE` of sysexits.h), which is
+one line for the user and a file with the traceback for the developers; 130 on Ctrl-C.
+"""
+
+import io
 import os
+import platform
 import re
+import shlex
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
+from inspect import cleandoc
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from types import CodeType
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from counterfoil.errors import InputError
-from counterfoil.inputs.options import REQUIRED, Argument, Option
+from counterfoil import __version__
+from counterfoil.errors import CounterfoilError, InputError, doing_what, expected_error
+from counterfoil.inputs.options import REQUIRED, Argument
 
 if TYPE_CHECKING:
-    from counterfoil.outputs import Folder
-
-#: What people type for an option, and for its values, as other tools call them.
-_OPTION_SYNONYMS = {
-    "-o": "--out",
-    "--output": "--out",
-    "--dtype": "--precision",
-    "--num-workers": "--workers",
-}
-_VALUE_SYNONYMS = {"float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16"}
-
-
-def as_meant(args: Iterable[str], options: Collection[str], lists: Collection[str] = ()) -> list[str]:
-    """Arguments with the names of a command's `options`: underscores are hyphens, and synonyms their option.
-
-    All words after one of `lists` are its values, before each of which Click wants its name.
-
-    >>> as_meant(["--batch_size=3", "--dtype", "float16", "-o"], ["--batch-size", "--precision", "--out"])
-    ['--batch-size=3', '--precision', 'fp16', '--out']
-    >>> as_meant(["--scores", "a.csv", "b.csv"], ["--scores"], ["--scores"])
-    ['--scores', 'a.csv', '--scores', 'b.csv']
-    """
-    words: list[str] = []
-    rest = iter(args)
-    current, values = "", 0
-    for word in rest:
-        if word == "--":
-            return [*words, word, *rest]
-        name, equals, value = word.partition("=")
-        if name.startswith("-") and name not in options:
-            plain = name.replace("_", "-")
-            plain = _OPTION_SYNONYMS.get(plain, plain)
-            name = plain if plain in options else name
-        elif not equals and words and words[-1] == "--precision":
-            name = _VALUE_SYNONYMS.get(name, name)
-        if name == "--precision":
-            value = _VALUE_SYNONYMS.get(value, value)
-        if word.startswith("-"):
-            current, values = (name if name in lists else ""), len(equals)
-        elif current:
-            words += [current] * (values > 0)
-            values += 1
-        words.append(f"{name}{equals}{value}")
-    return words
+    pass
 
 
 _ON_PROLIFIC = "on the study's page at app.prolific.com"
@@ -278,78 +252,220 @@ def _paragraphs(text: str, width: int) -> Iterator[str]:
         yield "\n".join(lines)
 
 
-#: Options of every command, and of those with a folder of images.
-LEVELS = {
-    "quiet": Option("Print no notes and no progress.", False),
-    "verbose": Option("Print a line of progress every few seconds where there is no bar.", False),
-    "allow_outside": Option("Accept images outside the image folder, also through links.", False),
-}
-#: Options that name a folder of images.
-IMAGES = {"images", "guard_images"}
-#: Options that have a letter.
-LETTERS = {"--quiet": ("-q",), "--yes": ("-y",)}
-
-
-#: Options that name what is written; all other arguments that name a file or a folder are read.
-WRITTEN = frozenset(
-    {"out", "to", "json", "html", "markdown", "latex", "csv", "plot", "save", "cache", "dropped", "keep"}
-)
-
-
-def check_outputs(*, folders: Sequence["Folder"] = (), **files: str | Path | None) -> None:
-    """Declare the outputs of options by name; "-" is standard output."""
-    from counterfoil.outputs import Outputs, active_outputs
-    from counterfoil.store import check_writable
-
-    outputs = active_outputs() or Outputs("")
-    for option, target in files.items():
-        if target is None or target == "-":
-            continue
-        path = Path(target)
-        check_writable(path)
-        if option == "plot":
-            from counterfoil.report.figure_style import kind_of
-
-            kind_of(path)
-        outputs.file(path)
-    for folder in folders:
-        check_writable(folder.path, folder=True)
-        outputs.folder(folder)
-
-
-def not_read(*names: str) -> None:
-    """Take arguments away that name something else than the file or folder of the same name."""
-    from counterfoil.outputs import active_outputs
-
-    outputs = active_outputs()
-    if outputs is not None:
-        outputs.reads[:] = [path for path in outputs.reads if str(path) not in names]
-
-
 def main_process() -> bool:
     """Whether this process is the one that prints: of several that torchrun or Fabric started, the first."""
     return all(os.environ.get(name, "0") == "0" for name in ("RANK", "LOCAL_RANK"))
 
 
-@contextmanager
-def running(command: str, arguments: Mapping[str, Any], *, private: bool) -> Iterator[None]:
-    """The run of a command: its levels hold, its arguments are guarded, `private` outputs are the owner's."""
-    from counterfoil import terminal
-    from counterfoil.benchmarks.image_files import outside_allowed
-    from counterfoil.outputs import Outputs, existing_paths, guarding
-    from counterfoil.storage.location import data_folder
-    from counterfoil.store import owner_only
+#: The exit code of a fault of the program.
+SOFTWARE = 70
+#: The exit code of a process that Ctrl-C stopped.
+INTERRUPTED = 130
 
-    quiet, verbose = (bool(arguments.get(name)) for name in ("quiet", "verbose"))
-    outside = outside_allowed() if arguments.get("allow_outside") else nullcontext()
-    read = {name: value for name, value in arguments.items() if name not in WRITTEN}
-    if "data" in read and not read["data"]:
-        # The folder of benchmark files, where no argument names one.
-        read["data"] = data_folder()
-    # A path or a text, or what an argument lists of these.
-    lists = (value if isinstance(value, list | tuple) else (value,) for value in read.values())
-    inputs = existing_paths(text for texts in lists for text in texts if isinstance(text, str | Path))
-    outputs = Outputs(command, overwrite=bool(arguments.get("overwrite")), reads=inputs)
-    owner = owner_only() if private else nullcontext()
-    with terminal.levels(quiet=quiet, verbose=verbose), guarding(outputs), outside, owner:
-        yield
+
+def debugging(arguments: Sequence[str]) -> tuple[bool, list[str]]:
+    """Whether `--debug` is among the arguments, and the others; those after a lone `--` are kept."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    others = [word for word in arguments[:end] if word != "--debug"]
+    return len(others) < end, [*others, *arguments[end:]]
+
+
+def unforeseen(error: BaseException, arguments: Sequence[str]) -> str:
+    """The line about a fault of the program; writes the report that it names."""
+    message = " ".join(str(error).split())
+    what = type(error).__name__ + (f": {message[:200]}" if message else "")
+    try:
+        report = f"the report is in {_write_report(error, arguments)}"
+    except (OSError, CounterfoilError):
+        report = "no report could be written (--debug prints it)"
+    command = next((word for word in arguments if not word.startswith("-")), "")
+    where = doing_what(error) or (f" in '{command}'" if command else "")
+    return f"a fault of counterfoil{where}: {what}; {report}"
+
+
+def _write_report(error: BaseException, arguments: Sequence[str]) -> Path:
+    from counterfoil.benchmarks.answers import versions
+    from counterfoil.store import write_text
+
+    now = datetime.now(UTC)
+    name = f"fault-{now:%Y%m%d-%H%M%S}-{os.getpid()}.txt"
+    text = "\n".join(
+        [
+            f"counterfoil {now.isoformat(timespec='seconds')}",
+            f"command: {shlex.join(['counterfoil', *arguments])}",
+            f"system: {platform.platform()}",
+            *(f"{library}: {version}" for library, version in versions().items()),
+            "",
+            *traceback.format_exception(error),
+        ]
+    )
+    # A text of lone surrogates has no bytes in UTF-8, and the report must be written whatever it holds.
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    logs = Path(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"), "counterfoil")
+    write_text(logs / name, text)
+    return logs / name
+
+
+def complain(text: str) -> None:
+    """One line about what went wrong, on stderr."""
+    from counterfoil.terminal import clean
+
+    print(f"counterfoil: {' '.join(clean(text).split())}", file=sys.stderr)
+
+
+#: Seconds that a process waits for the first of several to report an error.
+_OTHERS_FIRST = 3.0
+
+
+class CommandGroup(Documented, click.Group):
+    """Commands that are imported when they are asked for.
+
+    `rows` has by name "jobs.module:function" or "module:function" of `cli`, perhaps followed by what shows
+    its result; or a group, itself or as "module:app". What a `private` group writes is its owner's alone.
+    """
+
+    def __init__(
+        self, rows: Mapping[str, "str | CommandGroup"], *, private: bool = False, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self.rows, self.private = rows, private
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names in the order of the table; "compare rankings" is beside "compare" and not listed."""
+        return [name for name in self.rows if " " not in name]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> click.Command | None:
+        """The command of a name, made once; None for an unknown name."""
+        if cmd_name in self.commands or cmd_name not in self.rows:
+            return self.commands.get(cmd_name)
+        command: Any = self.rows[cmd_name]
+        show = ""
+        if isinstance(command, str):
+            source, _, show = command.partition(" ")
+            command = imported(source)
+        if not isinstance(command, CommandGroup):
+            job = imported("jobs.job:job_of")(command)
+            below = [f"counterfoil {name}" for name in self.rows if name.startswith(f"{cmd_name} ")]
+            epilog = job.examples + (f"\n\nSee also: {', '.join(below)}" if below else "")
+            command = imported("derive:Command")(cmd_name, job, show, private=self.private, epilog=epilog)
+        self.commands[cmd_name] = command
+        return self.commands[cmd_name]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As Click does it; without arguments the help is shown."""
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help())
+            ctx.exit(2)
+        return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """The command that is asked for; of one that was removed or moved what to use instead."""
+        check_former(ctx, args[:1])
+        words = " ".join(args[:2])
+        name, rest = (words, args[2:]) if words in self.rows else (args[0], args[1:])
+        command = self.get_command(ctx, name)
+        if command is None and not ctx.resilient_parsing:
+            near = get_close_matches(name, {**dict.fromkeys(self.list_commands(ctx)), **self.rows})
+            hint = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
+            raise click.UsageError(f"No such command {name!r}{hint}", ctx)
+        return name, command, rest
+
+    def listed(self) -> Sections:
+        """Names and summaries of its commands by heading."""
+        return {"Commands": [(name, self._summary(name)) for name in self.rows if " " not in name]}
+
+    def sections(self, ctx: click.Context) -> Sections:
+        """Its options, and its commands."""
+        return {**super().sections(ctx), **self.listed()}
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Its commands that begin as what was typed, or its options."""
+        from click.shell_completion import CompletionItem
+
+        rows = [row for rows in self.listed().values() for row in rows if row[0].startswith(incomplete)]
+        items = [CompletionItem(name, help=summary) for name, summary in rows]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def _summary(self, name: str) -> str:
+        """The first paragraph of a command's help; of a job from the compiled module, which stays unread."""
+        row = self.rows[name]
+        if isinstance(row, str):
+            module, function = place(row.partition(" ")[0])
+            spec: Any = find_spec(module)
+            code = spec.loader.get_code(spec.name)
+            docs = {one.co_name: one.co_consts[0] for one in code.co_consts if isinstance(one, CodeType)}
+            text = docs.get(function) or self.get_command(None, name).help  # type: ignore[union-attr]
+        else:
+            text = row.help
+        return cleandoc(text or "").partition("\n\n")[0]
+
+
+#: The variable by which a shell asks for completions.
+_COMPLETE = "_COUNTERFOIL_COMPLETE"
+
+
+def print_and_leave(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    """What an option prints in place of running a command."""
+    if not wanted or param.name == "debug":
+        return
+    if param.name == "version":
+        print(f"counterfoil {__version__}")
+    else:
+        from counterfoil.cli.completion import shell_script
+
+        print(shell_script(ctx.command, _COMPLETE, install=param.name == "install_completion"))
+    ctx.exit()
+
+
+def run(app: click.Command) -> NoReturn:
+    """Run the command line; whatever goes wrong is one line on stderr."""
+    for name in ("stdout", "stderr"):
+        # One that was closed before the start takes all and keeps nothing.
+        stream = getattr(sys, name) or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        setattr(sys, name, stream)
+        # What the terminal's encoding lacks is written as an escape, not a reason to stop.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    debug, arguments = debugging(sys.argv[1:])
+    try:
+        with warnings.catch_warnings():
+            # Numbers that overflow are an error; what else libraries warn of is for those who develop.
+            warnings.filterwarnings("error", "(overflow|invalid value|divide by zero)", RuntimeWarning)
+            if not debug:
+                warnings.filterwarnings("ignore", append=True)
+            if (asked_for := os.environ.get(_COMPLETE)) is not None:
+                from click.shell_completion import shell_complete
+
+                sys.exit(shell_complete(app, {}, "counterfoil", _COMPLETE, asked_for))
+            with app.make_context("counterfoil", arguments) as context:
+                app.invoke(context)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except BrokenPipeError:
+        # The reader of our output (head, less) left: not an error, but Python would print one at exit.
+        from counterfoil.terminal import drop_output
+
+        drop_output()
+        sys.exit(0)
+    except KeyboardInterrupt:
+        complain("stopped; finished work is kept and will not be repeated")
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # Python notes when Ctrl-C hits code that `exec` runs (every dataclass being imported) and would
+        # then end by the signal in spite of sys.exit. All our cleanup is done by now.
+        os._exit(INTERRUPTED)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        if not main_process():
+            # Of several processes that find the same fault one reports it: the launcher ends the others
+            # when the first one ends. A process that is still alive has found a fault of its own.
+            time.sleep(_OTHERS_FIRST)
+        if debug:
+            traceback.print_exception(error)
+        expected = expected_error(error)
+        if isinstance(error, click.UsageError):
+            expected = in_one_line(error)
+        complain(unforeseen(error, arguments) if expected is None else str(expected))
+        sys.exit(SOFTWARE if expected is None else 2)
+    sys.exit(0)

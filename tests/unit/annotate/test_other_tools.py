@@ -1,10 +1,11 @@
-"""Results of Mechanical Turk's requester site."""
+"""Results of Mechanical Turk's requester site, and exports of Label Studio."""
 
 import json
 
 import pytest
 
 from annotate.mturk_batches import PAIRS, hit, written
+from counterfoil.annotate.platforms.label_studio import read_export
 from counterfoil.annotate.platforms.mturk_files import HitLayout, read_results
 from counterfoil.errors import InputError
 from refusals import refuses
@@ -27,9 +28,8 @@ def read(tmp_path):
 
 def test_a_batch_of_hits_with_twenty_pairs(read):
     approved, rejected = ({"AssignmentStatus": state} for state in ("Approved", "Rejected"))
-    judgements, left_out = read(
-        hit(1, "A1"), hit(1, "A2"), hit(2, "A1", **approved), hit(2, "A3", **rejected)
-    )
+    batch = hit(1, "A1"), hit(1, "A2"), hit(2, "A1", **approved), hit(2, "A3", **rejected)
+    judgements, left_out = read(*batch)
     assert left_out == {"rejected assignments": 1, "judged again": 0}
     table = judgements.to_pylist()
     match = [row for row in table if row["question"] == "match"]
@@ -44,9 +44,8 @@ def test_a_batch_of_hits_with_twenty_pairs(read):
 
 
 def test_golden_answers_may_be_one_of_several(read):
-    judgements, _ = read(
-        hit(1, "A1", **{"Answer.match19": "Partially YES, but", "Answer.match20": "100% NO"})
-    )
+    answers = {"Answer.match19": "Partially YES, but", "Answer.match20": "100% NO"}
+    judgements, _ = read(hit(1, "A1", **answers))
     golden = {row["item"]: row["golden"] for row in judgements.to_pylist() if row["golden"] is not None}
     assert golden == {"i1-19|c1-19": True, "i1-20|c1-20": True}
 
@@ -103,7 +102,7 @@ def test_answers_are_written_in_several_ways(read, answers, many, cell):
         ({"Answer.taskAnswers": '[{"match1": {"a": 3}}]'}, "not an answer that is known"),
     ],
 )
-def test_results_that_do_not_fit(read, tmp_path, change, message):
+def test_results_of_mechanical_turk_that_do_not_fit(read, tmp_path, change, message):
     words = refuses(message, read, hit(1, "A1", **change))
     assert words.startswith(f"{tmp_path / 'batch.csv'}, row 1")
 
@@ -138,3 +137,123 @@ def test_columns_that_are_not_there(read, layout, status, message):
 )
 def test_layouts_that_cannot_be(layout, message):
     refuses(message, HitLayout, error=InputError, **layout)
+
+
+MANY = {"why"}
+
+
+def annotation(number, person, *regions, **more):
+    return {"id": number, "completed_by": person, "result": list(regions), "lead_time": 2.5, **more}
+
+
+def region(name, kind, **value):
+    return {"from_name": name, "to_name": "image", "type": kind, "value": value}
+
+
+def choice(*names, control="match"):
+    return region(control, "choices", choices=list(names))
+
+
+@pytest.fixture
+def export(tmp_path):
+    """Writes a task with these annotations."""
+
+    def write(*annotations, **task):
+        tasks = [{"id": 17, "data": {"image": "x"}, "annotations": list(annotations), **task}]
+        (tmp_path / "export.json").write_text(json.dumps(tasks))
+        return tmp_path / "export.json"
+
+    return write
+
+
+def test_an_export_of_label_studio(export):
+    path = export(
+        annotation(1, {"id": 7, "email": "ann@example.org"}, choice("no"), updated_at="2026-01-02"),
+        annotation(2, 7, choice("yes"), updated_at="2026-01-01"),
+        annotation(3, 8, choice("yes"), choice("colour", control="why")),
+        annotation(4, 9, was_cancelled=True),
+        annotation(5, 1, choice("no"), ground_truth=True),
+        annotation(6, 10, choice("no"), choice("colour", "size", control="why")),
+        predictions=[{"result": [choice("yes")]}],
+    )
+    judgements, left_out = read_export(path)
+    assert left_out == {"cancelled": 1, "annotated again": 1}
+    rows = {(row["person"], row["question"]): row for row in judgements.to_pylist()}
+    assert {key: row["answer"] for key, row in rows.items()} == {
+        ("7", "match"): "no",  # The later one of two.
+        ("8", "match"): "yes",
+        ("8", "why"): '["colour"]',
+        ("10", "match"): "no",
+        ("10", "why"): '["colour", "size"]',
+    }
+    golden = {key: row["golden"] for key, row in rows.items() if row["golden"] is not None}
+    assert golden == {("7", "match"): True, ("8", "match"): False, ("10", "match"): True}
+    assert {row["item"] for row in rows.values()} == {"17"}
+    assert "example.org" not in json.dumps(judgements.to_pylist())
+
+
+def test_answers_of_every_kind_of_control(export):
+    regions = (
+        choice("yes"),
+        choice("colour", control="why"),
+        region("stars", "rating", rating=3),
+        region("better", "pairwise", selected="left"),
+        region("note", "textarea", text=["two", "lines, <b>ü</b>"]),
+        region("errors", "labels", start=8, end=9, labels=["other"]),
+        region("errors", "labels", start=2, end=5, labels=["object"]),
+    )
+    path = export(annotation(1, 7, *regions), data={"item": "a"})
+    rows = read_export(path, MANY)[0].to_pylist()
+    assert {(row["item"], row["person"], row["seconds"]) for row in rows} == {("a", "7", 2.5)}
+    assert {row["question"]: row["answer"] for row in rows} == {
+        "match": "yes",
+        "why": '["colour"]',
+        "stars": "3",
+        "better": "left",
+        "note": "two\nlines, <b>ü</b>",
+        "errors": '[{"start": 2, "end": 5, "label": "object"}, {"start": 8, "end": 9, "label": "other"}]',
+    }
+
+
+@pytest.mark.parametrize(
+    ("region", "message"),
+    [
+        ({"type": "rectanglelabels"}, "is not supported; given: rectanglelabels; allowed: choices"),
+        ({**choice("yes"), "type": "relation"}, "not supported; given: relation"),
+        (region("match", "choices", choices="yes"), "control match: not a list of choices; given: yes"),
+        (region("errors", "labels", start=5, end=2, labels=["object"]), "not a span of a text"),
+        (region("errors", "labels", start="0", end=2, labels=["object"]), "not a span of a text"),
+        (region("better", "pairwise", selected="both"), "not an answer of this control; given: both"),
+        (region("stars", "rating", rating=True), "not an answer of this control"),
+        (region("note", "textarea"), "not an answer of this control"),
+    ],
+)
+def test_results_of_label_studio_that_do_not_fit(export, region, message):
+    path = export(annotation(5, 7, region))
+    words = refuses(message, read_export, path)
+    assert words.startswith(f"{path}, task 17, annotation 5")
+
+
+def test_questions_of_several_choices_are_there_and_controls_have_one_result(export):
+    path = export(annotation(5, 7, choice("yes")))
+    refuses("no such question; given: why; allowed: match", read_export, path, MANY)
+    path = export(annotation(5, 7, choice("yes"), choice("no")))
+    refuses("control match: two results of one control", read_export, path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{}", "not an export of Label Studio"),
+        ('[{"image": "x", "match": "yes"}]', "export as JSON, not as JSON-MIN"),
+        ('[{"annotations": []}]', "neither 'item' in its data nor an id"),
+        ('[{"id": 1, "annotations": {}}]', "annotations are no list of objects"),
+        ('[{"id": 1, "annotations": []}]', "no annotations; given: 1 tasks"),
+        ('[{"id": 1, "annotations": [{"result": []}]}]', "no person in 'completed_by'"),
+        ('[{"id": 1, "annotations": [{"result": {}, "completed_by": 1}]}]', "its result is no list"),
+        ('[{"id": 1, "annotations": [{"result": [], "completed_by": 1, "lead_time": -1}]}]', "no time in"),
+    ],
+)
+def test_files_that_are_no_export(tmp_path, content, message):
+    (tmp_path / "export.json").write_text(content)
+    refuses(message, read_export, tmp_path / "export.json")
