@@ -117,12 +117,7 @@ def gallery_benchmark(n=N_GALLERY, *, parts=False, **card):
             if caption >= 0:
                 of_captions[caption].append(i)
                 worth[caption].append(value)
-    facts = {
-        "name": "drawn-gallery",
-        "title": "Drawn gallery",
-        "measures": ("map_at_r", "recall_at_1"),
-        **card,
-    }
+    facts = {"name": "drawn-gallery", "title": "Drawn gallery", "measures": ("map_at_r", "recall_at_1")}
     return forms.gallery_of(
         images,
         captions,

@@ -47,13 +47,12 @@ FEWEST_PEOPLE = 5
 _PULL = 0.3
 #: Reweightings are worked on together, as many as fit this many numbers.
 _AT_ONCE = 1 << 21
+_UNDEFINED = Estimate(float("nan"), float("nan"), float("nan"), 0, None)
 
 
 @dataclass(frozen=True)
 class PeopleAgreement(Plain):
-    """Agreement of the answers about items that two or more people judged; `cohen` is there for exactly two
-    people. `over_people` says whether intervals hold for other people too, or only for other items.
-    """
+    """Agreement about items that two or more people judged; `cohen` is None for three people or more."""
 
     scale: Scale
     raw: Estimate
@@ -80,19 +79,12 @@ def people_agreement(
     seed: int = 0,
 ) -> PeopleAgreement:
     """Agreement with intervals over items and people, from one row per answer; NaN where it is undefined.
-    `alike` is of each answer how many exchangeable options its item has, 0 for none (`metrics.agreement`).
 
-    >>> rng = np.random.default_rng(0)
-    >>> truth, items = np.repeat(rng.integers(0, 2, 200), 3), np.repeat(np.arange(200), 3)
-    >>> people = np.argsort(rng.random((200, 12)), axis=1)[:, :3].ravel()
-    >>> said = np.where(rng.random(600) < 0.9, truth, 1 - truth)
-    >>> found = people_agreement(items, people, said)
-    >>> found.raw.low < 0.9**2 + 0.1**2 < found.raw.high, found.alpha.low < 0.64 < found.alpha.high
-    (True, True)
+    `alike` is of each answer how many exchangeable options its item has, 0 for none (`metrics.agreement`).
     """
     data = _paired(items, people, values, alike)
     if data is None:
-        none = _undefined()
+        none = _UNDEFINED
         return PeopleAgreement(scale, none, none, none, None, 0, 0, 0, False, draws, seed)
 
     def statistics(**weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -105,14 +97,9 @@ def people_agreement(
     n, n_people, answers = data.n_items, data.n_people, len(data.item)
     parts = [(_variance(lambda w: statistics(items=w), n, answers, draws, seed, 0), n)]
     if n_people >= FEWEST_PEOPLE:
-
-        def of_people(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-            return statistics(answers=weights[data.person])
-
-        parts += [
-            (_variance(of_people, n_people, answers, draws, seed, 1), n_people),
-            (_variance(lambda w: statistics(answers=w), answers, answers, draws, seed, 2), answers),
-        ]
+        of_people = _variance(lambda w: statistics(answers=w[data.person]), n_people, answers, draws, seed, 1)
+        of_answers = _variance(lambda w: statistics(answers=w), answers, answers, draws, seed, 2)
+        parts += [(of_people, n_people), (of_answers, answers)]
     raw, fleiss, alpha = _estimates(data, statistics()[:, 0], room, parts, (None, 0.0, 0.0))
     cohen = _cohen(data, draws, seed) if n_people == 2 else None
     counts = n, n_people, answers
@@ -129,15 +116,13 @@ def pair_agreements(
     draws: int = 1000,
     seed: int = 0,
 ) -> tuple[Estimate, ...]:
-    """Cohen's kappa of each pair of people over the items that both judged, with an interval over items; NaN
-    where they share none, or put all into one category.
-    """
+    """Cohen's kappa of each pair of people over what both judged, with interval; NaN where undefined."""
     kappas = []
     for pair in pairs:
         rows = np.isin(people, pair)
         of_pair = None if alike is None else alike[rows]
         data = _paired(items[rows], people[rows], values[rows], of_pair) if rows.any() else None
-        kappas.append(_undefined() if data is None else _cohen(data, draws, seed))
+        kappas.append(_UNDEFINED if data is None else _cohen(data, draws, seed))
     return tuple(kappas)
 
 
@@ -158,23 +143,14 @@ def _paired(
     return ReliabilityData.of(every.item[back], every.person[back], values, every.alike[back])
 
 
-def _undefined() -> Estimate:
-    return Estimate(float("nan"), float("nan"), float("nan"), 0, None)
-
-
 def _cohen(data: ReliabilityData, draws: int, seed: int) -> Estimate:
     """Of two people who judged all items of `data`, which is in their order."""
     order = np.lexsort((data.person, data.item))
     first, second = data.category[order].reshape(-1, 2).T
-    alike = data.alike[order].reshape(-1, 2).T
-
-    def drawn(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        return cohen_kappa_draws(first, second, weights, alike)[0][None]
-
-    n = data.n_items
+    alike, n = data.alike[order].reshape(-1, 2).T, data.n_items
     kappa, room = cohen_kappa_draws(first, second, np.ones((n, 1)), alike)
-    parts = [(_variance(drawn, n, n, draws, seed, 0), n)]
-    return _estimates(data, kappa, room, parts, (0.0,))[0]
+    variance = _variance(lambda w: cohen_kappa_draws(first, second, w, alike)[0][None], n, n, draws, seed, 0)
+    return _estimates(data, kappa, room, [(variance, n)], (0.0,))[0]
 
 
 def _variance(

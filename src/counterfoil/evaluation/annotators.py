@@ -6,7 +6,7 @@ counts 0 (`zero`): then a model's R@1 on its own benchmark is exactly that on al
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,12 +32,6 @@ _MOVED = 50
 
 #: The biases of a set of annotators: what they are called, and of which of `metrics.annotators.Bias`.
 KINDS = {"bias": "total", "self-bias": "own", "non-self-bias": "others"}
-
-
-def curves(biases: Bias, annotators: NDArray[np.bool_]) -> dict[str, dict[int, float]]:
-    """Mean bias by number of annotators, all of them left out: there it is 0 by definition."""
-    some = ~annotators.all(axis=1)
-    return {name: by_size(getattr(biases, field)[some], annotators[some]) for name, field in KINDS.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +72,9 @@ class AnnotatorBias:
 
     def curves(self) -> dict[str, dict[int, float]]:
         """Mean bias by number of annotators, all of them left out: there it is 0 by definition."""
-        return curves(self.bias, self.annotators)
+        some = ~self.annotators.all(axis=1)
+        biases = {name: getattr(self.bias, field)[some] for name, field in KINDS.items()}
+        return {name: by_size(values, self.annotators[some]) for name, values in biases.items()}
 
 
 def to_json(study: AnnotatorBias) -> dict[str, Any]:
@@ -145,11 +141,7 @@ def study(
     draws: int = 2000,
     seed: int = 0,
 ) -> tuple[AnnotatorBias, ...]:
-    """Bias of all sets of annotators under each measure; raises `InputError` for lists too short for
-    R-Precision.
-
-    Source: ECCV Caption appendix E, equation E.5.
-    """
+    """Bias of all sets of annotators under each measure (ECCV Caption appendix E, equation E.5)."""
     for measure in measures:
         if measure not in MEASURES:
             raise InputError("not a measure of bias", given=measure or "(empty)", allowed=MEASURES)
@@ -189,11 +181,9 @@ def study(
             inside = np.clip(np.nan_to_num(values[:, some]), 0.0, 1.0)
             low[some], high[some] = spread(inside, verified.sharing, groups=groups).wilson(0.95)
         ends = Bounds(low.reshape(n + 1, n), high.reshape(n + 1, n))
-        by_number = _by_number(verified, annotators, biases, measure, undefined, seed)
         named = verified.direction, measure, verified.models
-        studies.append(
-            AnnotatorBias(*named, annotators, performance, queries, biases, single, ends, by_number)
-        )
+        one = AnnotatorBias(*named, annotators, performance, queries, biases, single, ends, {})
+        studies.append(replace(one, by_number=_by_number(verified, one, undefined, seed)))
     return tuple(studies)
 
 
@@ -211,26 +201,16 @@ def _moves(values: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[n
 
 
 def _kinds(of_models: NDArray[np.float64], members: NDArray[np.bool_]) -> dict[str, NDArray[np.float64]]:
-    rest = of_models[..., ~members]
+    chosen = {"total": of_models, "own": of_models[..., members], "others": of_models[..., ~members]}
     nothing = np.full(of_models.shape[:-1], np.nan)
-    return {
-        "total": of_models.mean(axis=-1),
-        "own": of_models[..., members].mean(axis=-1),
-        "others": rest.mean(axis=-1) if rest.shape[-1] else nothing,
-    }
+    return {name: of.mean(axis=-1) if of.shape[-1] else nothing for name, of in chosen.items()}
 
 
 def _by_number(
-    verified: JudgedPairs,
-    annotators: NDArray[np.bool_],
-    biases: Bias,
-    measure: str,
-    undefined: str,
-    seed: int,
+    verified: JudgedPairs, of: AnnotatorBias, undefined: str, seed: int
 ) -> dict[str, dict[int, tuple[float, float]]]:
-    rng = np.random.default_rng(seed)
-    means = curves(biases, annotators)
-    whole = per_query(verified, np.ones(len(verified.models), dtype=bool), measure, undefined=undefined)
+    rng, means, annotators = np.random.default_rng(seed), of.curves(), of.annotators
+    whole = per_query(verified, annotators[-1], of.measure, undefined=undefined)
     ends: dict[str, dict[int, tuple[float, float]]] = {name: {} for name in KINDS}
     sizes = annotators.sum(axis=1)
     for size in sorted(set(sizes[~annotators.all(axis=1)].tolist())):
@@ -238,7 +218,7 @@ def _by_number(
         rows = rows if len(rows) <= _MOVED else rng.choice(rows, _MOVED, replace=False)
         moved = np.zeros((verified.n_queries, 3))
         for members in annotators[rows]:
-            moves = _moves(per_query(verified, members, measure, undefined=undefined), whole)
+            moves = _moves(per_query(verified, members, of.measure, undefined=undefined), whole)
             moved += np.stack(list(_kinds(moves, members).values()), axis=1) / len(rows)
         variance, freedom = linear_variance(verified.sharing, moved)
         reach = stdtrit(freedom, (1 + 0.95) / 2) * np.sqrt(variance)

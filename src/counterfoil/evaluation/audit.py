@@ -91,9 +91,7 @@ def artefacts(contrasts: Contrasts) -> tuple[Artefact, ...]:
 
 @dataclass(frozen=True)
 class Opinions:
-    """How far people agree who judged the same thing: shares of pairs that agree, of unanimous questions, of
-    undecided preferences and of votes for the majority's answer (`ceiling`); Krippendorff's `alpha`.
-    """
+    """How far people agree who judged the same thing; `ceiling` is the share of votes with the majority."""
 
     kind: str
     questions: int
@@ -107,9 +105,7 @@ class Opinions:
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkAudit:
-    """What an audit found: results of `blind` scorers, how often each puts the right caption first where
-    that answers no question (`apart`), and all words that were tested, by p.
-    """
+    """What an audit found; `apart` says how often blind scorers put the right caption first."""
 
     benchmark: Benchmark
     blind: tuple[Result, ...]
@@ -138,6 +134,7 @@ class BenchmarkAudit:
         words = [{**asdict(artefact), "precision": artefact.precision} for artefact in self.named]
         for word in words:
             word["examples"] = [ids[at] for at in word["examples"]]
+        leakage = map(asdict, self.leakage)
         return {
             "benchmark": self.benchmark.name,
             "questions": len(self.benchmark),
@@ -148,10 +145,7 @@ class BenchmarkAudit:
             "words": {"level": self.level, "tested": len(self.artefacts), "artefacts": words},
             "same_words": self.same_words,
             "duplicates": [asdict(repeated) for repeated in self.repeated],
-            "leakage": [
-                {("with" if name == "with_" else name): value for name, value in asdict(leak).items()}
-                for leak in self.leakage
-            ],
+            "leakage": [{name.rstrip("_"): value for name, value in leak.items()} for leak in leakage],
             "opinions": None if self.opinions is None else asdict(self.opinions),
             "notes": list(self.notes),
         }
@@ -218,9 +212,9 @@ _LEARN = ("blind:bag-of-words", "blind:learned")
 
 
 def above_chance(results: Sequence[Result], *measures: str) -> list[tuple[str, str]]:
-    """The scorers and measures that are above chance, farthest first, by one-sided tests with Holm's
-    correction. Answers of scorers that learn are not independent of each other, and count as less
-    (`OF_FOLDS`).
+    """The scorers and measures above chance, farthest first, by one-sided tests with Holm's correction.
+
+    Answers of scorers that learn are not independent of each other, and count as less (`OF_FOLDS`).
     """
     pairs = [(result, name) for name in measures for result in results if name in result]
     p = []

@@ -64,10 +64,7 @@ class Comparison:
 
 
 def compare(
-    runs: Sequence[Run],
-    *,
-    baseline: str | None = None,
-    interval: IntervalMethod | str = IntervalMethod.AUTO,
+    runs: Sequence[Run], *, baseline: str | None = None, interval: IntervalMethod | str = IntervalMethod.AUTO
 ) -> tuple[Comparison, ...]:
     """One comparison per benchmark that the runs are on, every pair of scorers on the main measures. Holm's
     correction runs over the pairs with the baseline (the others form a second family), else over all pairs
@@ -85,9 +82,8 @@ def compare(
         named = baseline if baseline in {run.name for run in of_benchmark} else None
         # The baseline last, so that every pair with it reads "scorer minus baseline".
         order = sorted(range(len(group)), key=lambda i: named is not None and group[i].name == named)
-        differences = _differences(
-            of_benchmark, list(combinations(order, 2)), named, IntervalMethod(interval)
-        )
+        pairs = list(combinations(order, 2))
+        differences = _differences(of_benchmark, pairs, named, IntervalMethod(interval))
         comparisons.append(Comparison(benchmark, of_benchmark, named, differences))
     return tuple(comparisons)
 
@@ -114,11 +110,9 @@ def _differences(
     with_baseline = [baseline is None or runs[b].name == baseline for _, b in of_scorers]
     first_family = np.asarray(with_baseline).repeat(len(main))
     tested = form.test(PairedRuns(runs, main, of_scorers, interval))
-    p_holm = np.ones(len(first_family))
-    defined = ~np.isnan(tested.p)
+    p_holm, defined = np.ones(len(first_family)), ~np.isnan(tested.p)
     for family in (first_family & defined, ~first_family & defined):
-        if family.any():
-            p_holm[family] = holm(tested.p[family])
+        p_holm[family] = holm(tested.p[family])
     names = [(runs[a], runs[b], measure) for a, b in of_scorers for measure in main]
     numbers = np.stack([tested.value, tested.low, tested.high, tested.p, p_holm], axis=1).tolist()
     rows = zip(names, numbers, tested.mcnemar, strict=True)
@@ -183,9 +177,7 @@ def over_shared(
     draws: int = 10_000,
     seed: int = 0,
 ) -> tuple[Run, ...]:
-    """The runs over the questions that all runs on their benchmark answer; those with more are measured
-    anew. Raises `InputError` where no question is left, and for rankings, which have no parts.
-    """
+    """The runs over the questions that all runs on their benchmark answer, measured anew; not of rankings."""
     shared: dict[str, set[str]] = {}
     for run in runs:
         ids = set(run.benchmark.questions.ids)
@@ -205,12 +197,8 @@ def over_shared(
             raise InputError("these answers cannot be cut to some questions", where=f"{run.name} on {name}")
         note(f"{name}: '{run.name}' is measured on the {len(rows):,} of its questions that all runs answer")
         title = f"{run.benchmark.title} ({len(rows):,} of its {len(run.benchmark):,})"
-        part = replace(
-            run,
-            benchmark=run.benchmark.part(rows, title),
-            answers=take(rows),
-            items={measure: values[rows] for measure, values in run.items.items()},
-        )
+        items = {measure: values[rows] for measure, values in run.items.items()}
+        part = replace(run, benchmark=run.benchmark.part(rows, title), answers=take(rows), items=items)
         measured.append(remeasured(part, interval, draws=draws, seed=seed))
     return tuple(measured)
 
@@ -227,10 +215,9 @@ def aligned(benchmark: str, runs: Sequence[Run]) -> tuple[Run, ...]:
                 given=f"'{first.name}' {len(first.benchmark):,} and '{run.name}' {len(run.benchmark):,}",
                 hint="evaluate both on the same data, or compare where all answer with --shared",
             )
-        form, other = of(first.benchmark), of(run.benchmark)
-        conflict = (
-            form.conflict(first.benchmark, run.benchmark) if form is other else "other ratings or votes"
-        )
+        form, conflict = of(first.benchmark), "other ratings or votes"
+        if form is of(run.benchmark):
+            conflict = form.conflict(first.benchmark, run.benchmark)
         if conflict:
             raise InputError(
                 f"runs on {benchmark} have {conflict}, so they cannot be paired",

@@ -1,5 +1,6 @@
 """Duplicates and near-duplicates of captions and images, in a benchmark and between caption sets."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -34,18 +35,13 @@ def shingles(text: str) -> frozenset[str]:
 
 
 def near_pairs(texts: Sequence[str], *, threshold: float = NEAR, first: int = 0) -> list[tuple[int, int]]:
-    """The pairs (i, j), i < j, of normal texts whose shingles have a Jaccard similarity of `threshold` or
-    more. With `first`, only pairs of one of the first so many texts with another. All are found: two sets of
-    similarity t share one of the |x| - ceil(t |x|) + 1 rarest shingles of each.
+    """The pairs (i, j), i < j, of normal texts whose shingles have a Jaccard similarity of `threshold` on.
 
-    >>> near_pairs(["a red cat on a mat", "a red cat on the mat", "two dogs"], threshold=0.5)
-    [(0, 1)]
+    With `first`, only pairs of one of the first so many texts with another. All are found: two sets of
+    similarity t share one of the |x| - ceil(t |x|) + 1 rarest shingles of each.
     """
     sets = [shingles(text) for text in texts]
-    often: dict[str, int] = {}
-    for shingle_set in sets:
-        for shingle in shingle_set:
-            often[shingle] = often.get(shingle, 0) + 1
+    often = Counter(shingle for shingle_set in sets for shingle in shingle_set)
     holders: dict[str, list[int]] = {}
     pairs = []
     for j, tokens in enumerate(sets):
@@ -79,9 +75,7 @@ class Repeated:
 
 
 def caption_duplicates(benchmark: Benchmark) -> list[Repeated]:
-    """Questions that come twice, contradict each other or have no answer, and near-duplicates across
-    clusters. Within a question captions are alike by design. Empty where captions are not at hand.
-    """
+    """Questions that come twice, contradict or have no answer, and near captions across clusters."""
     candidates = benchmark.questions.caption_candidates()
     if candidates is None or not benchmark.captions_at_hand:
         return []
@@ -138,8 +132,7 @@ def _counted(kind: str, meaning: str, cases: Sequence[tuple[str, ...]], count: i
 def difference_hash(picture: PIL.Image.Image) -> int:
     """64 bits of a picture: whether each of 8 x 8 grey cells is darker than its right neighbour."""
     grey = np.asarray(picture.convert("L").resize((9, 8), PIL.Image.Resampling.BOX), dtype=np.int64)
-    bits = (grey[:, :-1] < grey[:, 1:]).reshape(-1)
-    return int("".join("1" if bit else "0" for bit in bits), 2)
+    return int.from_bytes(np.packbits(grey[:, :-1] < grey[:, 1:]).tobytes(), "big")
 
 
 def image_duplicates(images: Mapping[str, tuple[str, int]]) -> list[Repeated]:

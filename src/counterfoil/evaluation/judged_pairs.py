@@ -22,9 +22,7 @@ from counterfoil.stats.intervals import cluster_interval
 
 @dataclass(frozen=True, eq=False)
 class JudgedPairs:
-    """The judged pairs of one direction, by query, and their `place` in each model's lists, 0 where not in
-    its `depth`. `proposed` says which model put which pair forward.
-    """
+    """Judged pairs of one direction, their `place` in models' lists (0: beyond `depth`) and proposers."""
 
     direction: str
     models: tuple[str, ...]
@@ -50,8 +48,7 @@ class JudgedPairs:
 def places(
     query: NDArray[np.int64], item: NDArray[np.int64], tops: Sequence[NDArray[np.int64]]
 ) -> NDArray[np.int64]:
-    """(pairs, models) places of a pair's item in each model's list of the query, from 1; 0 where it is not
-    there.
+    """(pairs, models) places of a pair's item in each model's list of the query, from 1; 0 if not there.
 
     >>> places(np.array([0, 1]), np.array([7, 7]), [np.array([[4, 7], [5, -1]])]).tolist()
     [[2], [0]]
@@ -142,9 +139,7 @@ def _listed(benchmark: Benchmark, search: RetrievalDirection) -> Qrels:
 
 
 def asked_about(
-    benchmark: Benchmark | None,
-    direction: Literal["i2t", "t2i"],
-    queries: Sequence[str],
+    benchmark: Benchmark | None, direction: Literal["i2t", "t2i"], queries: Sequence[str]
 ) -> Sharing:
     """What queries share: captions the image they were written for, and their text, as the benchmark says."""
     n = len(queries)
@@ -183,9 +178,7 @@ JUDGED = "judgements"
 
 @dataclass(frozen=True, eq=False)
 class Coverage:
-    """A set of right answers against the judgements (ECCV Caption Table 2), with intervals over `queries`;
-    `left_out` queries have no right answer of the set among their judged pairs.
-    """
+    """A set of right answers against the judgements, with intervals over `queries` (ECCV Caption Table 2)."""
 
     name: str
     direction: str
@@ -196,12 +189,10 @@ class Coverage:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
-        precision, recall = (
-            dict(zip(("value", "low", "high"), map(or_none, ends), strict=True))
-            for ends in (self.precision, self.recall)
-        )
-        counts = {"queries": self.queries, "left_out": self.left_out}
-        return {"precision": precision, "recall": recall, **counts}
+        named = {"precision": self.precision, "recall": self.recall}
+        ends = ("value", "low", "high")
+        shares = {name: dict(zip(ends, map(or_none, of), strict=True)) for name, of in named.items()}
+        return {**shares, "queries": self.queries, "left_out": self.left_out}
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,23 +220,14 @@ class Multiplicity:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
-        return {
-            "total": self.total,
-            "mean": self.mean,
-            "median": self.median,
-            "histogram": {str(number): queries for number, queries in self.histogram.items()},
-        }
+        histogram = {str(number): queries for number, queries in self.histogram.items()}
+        return {"total": self.total, "mean": self.mean, "median": self.median, "histogram": histogram}
 
 
 def against(
-    judged: Judgements,
-    benchmarks: Sequence[Benchmark],
-    *,
-    sharing: Sharing,
+    judged: Judgements, benchmarks: Sequence[Benchmark], *, sharing: Sharing
 ) -> tuple[list[Coverage], list[Multiplicity]]:
-    """Right answers of benchmarks against the judgements of one direction: coverage of each, and right
-    answers per query in each and, last, in the judgements (`JUDGED`).
-    """
+    """Coverage of benchmarks by judgements, and right answers per query of each and, last, of `JUDGED`."""
     way, accepted = judged.direction, judged.gain > 0
     counts, coverages = [], []
     for benchmark in benchmarks:
@@ -259,12 +241,9 @@ def against(
                 hint="choose positives over the gallery that was judged",
             )
         named = are_right(benchmark, way, judged.queries, judged.items, judged.query, judged.item)
-        coverages += [
-            coverage(name, way, query=judged.query, right=right, accepted=accepted, sharing=sharing)
-            for name, right in named.items()
-        ]
-        search = benchmark.gallery.i2t if way == "i2t" else benchmark.gallery.t2i
-        if not isinstance(search.positives, Plausible):
+        of: dict[str, Any] = {"query": judged.query, "accepted": accepted, "sharing": sharing}
+        coverages += [coverage(name, way, right=right, **of) for name, right in named.items()]
+        if not isinstance(_sides(benchmark, way)[0].positives, Plausible):
             counts.append(count(benchmark.name, way, how_many(benchmark, way, judged.queries)))
     mine = np.bincount(judged.query[accepted], minlength=len(judged.queries))
     return coverages, [*counts, count(JUDGED, way, mine)]
@@ -279,9 +258,7 @@ def coverage(
     accepted: NDArray[np.bool_],
     sharing: Sharing,
 ) -> Coverage:
-    """How many of a set's right answers people confirm, and how many of theirs the set has. Queries without
-    a judged pair in the set are left out, as in ECCV Caption section 3.3.
-    """
+    """How many of a set's right answers people confirm, and how many of theirs it has (ECCV Caption 3.3)."""
     n = len(sharing)
     item = np.arange(len(query))
     sets = []

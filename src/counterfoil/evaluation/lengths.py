@@ -1,6 +1,4 @@
-"""Correlation of accuracy with the length of the captions (Winoground, Table 6), from influences of
-questions; the interval is made on Fisher's scale, where it is nearly symmetric.
-"""
+"""Correlation of measures with the length of captions (Winoground, Table 6), with intervals."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,14 +47,11 @@ def length_correlations(
     columns = {name: run.items[name] for name in main if name in run.items}
     if not of(benchmark).values_per_item:
         columns = {"score": run.answers.scores}
-    of_all = len(benchmark), float(lengths.mean())
-    return tuple(
-        LengthCorrelation(
-            *(run.name, benchmark.name, measure, *of_all),
-            *correlation(lengths, values, benchmark.sharing),
-        )
-        for measure, values in columns.items()
-    )
+    rows = []
+    for measure, values in columns.items():
+        about = run.name, benchmark.name, measure, len(benchmark), float(lengths.mean())
+        rows.append(LengthCorrelation(*about, *correlation(lengths, values, benchmark.sharing)))
+    return tuple(rows)
 
 
 def mean_words(benchmark: Benchmark, data: Path | None = None) -> Float[ndarray, "n"]:
@@ -80,13 +75,9 @@ def mean_words(benchmark: Benchmark, data: Path | None = None) -> Float[ndarray,
 def correlation(
     lengths: Float[ndarray, "n"], values: Float[ndarray, "n"], sharing: Sharing
 ) -> tuple[float, float, float, float]:
-    """(r, low, high, p) of two columns of questions that share as `sharing` says; NaN where a column does
-    not vary or there are fewer than four questions.
+    """(r, low, high, p) of two columns of questions, from influences, on Fisher's scale.
 
-    >>> sharing = Sharing(np.arange(6)[:, None], np.arange(6)[:, None])
-    >>> found = correlation(np.arange(6.0), np.array([0.0, 0, 1, 0, 1, 1]), sharing)
-    >>> [round(each, 2) for each in found[:3]]
-    [0.68, -0.18, 0.95]
+    NaN where a column does not vary or there are fewer than four questions.
     """
     nothing = (float("nan"),) * 4
     n = len(values)

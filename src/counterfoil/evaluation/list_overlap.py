@@ -27,9 +27,9 @@ _AT_ONCE = 1 << 17
 
 @dataclass(frozen=True, eq=False)
 class Diversity:
-    """How the first `k` items of models differ, each (models, models). `tau` and `common` are means; `place`
-    is the mean place in the column's list of the row's first choice, in [1, k + 1], and `beyond` how often
-    it is not there.
+    """How the first `k` items of models differ, each (models, models); `tau` and `common` are means.
+
+    `place` is the mean place in the column's list of the row's first choice, `beyond` how often it has none.
     """
 
     benchmark: str
@@ -62,35 +62,21 @@ def diversity(runs: Sequence[Run], *, k: int = 25) -> tuple[Diversity, ...]:
     """
     if k < 2:
         raise InputError("lists are too short to have an order", given=f"k {k}", allowed="2 or more")
-    listing = [
-        run
-        for run in runs
-        if run.answers.has_rankings
-        and any(side.top.shape[1] for side in (run.answers.rankings.i2t, run.answers.rankings.t2i))
-    ]
+    ranked = [(run, run.answers.rankings) for run in runs if run.answers.has_rankings]
+    listing = [run for run, both in ranked if both.i2t.top.shape[1] or both.t2i.top.shape[1]]
     groups = [aligned(name, group) for name, group in by_benchmark(listing).items() if len(group) > 1]
-    distinct = [
-        group
-        for i, group in enumerate(groups)
-        if not any(_covers(other, group, earlier=j < i) for j, other in enumerate(groups) if j != i)
-    ]
-    return tuple(
-        _diversity(group, side, k)
-        for group in distinct
-        for side in group[0].benchmark.gallery.sides
-        if len(side.search)
-    )
+    lists = []
+    for i, group in enumerate(groups):
+        if not any(_covers(other, group, earlier=j < i) for j, other in enumerate(groups) if j != i):
+            sides = group[0].benchmark.gallery.sides
+            lists += [_diversity(group, side, k) for side in sides if len(side.search)]
+    return tuple(lists)
 
 
 def list_tau(
     first: Int[ndarray, "queries k"], second: Int[ndarray, "queries k"]
 ) -> Float[ndarray, "queries"]:
-    """Kendall's tau-b of two lists per query over the items of either, -1 filling short ones; NaN for an
-    empty list and for one and the same item alone.
-
-    >>> list_tau(np.array([[4, 2, 7], [1, 2, 3]]), np.array([[4, 2, 7], [4, 5, 6]]))
-    array([ 1. , -0.75])
-    """
+    """Kendall's tau-b of two lists per query over the items of either; NaN for an empty list or one item."""
     taus = np.empty(len(first))
     step = max(1, _AT_ONCE // max(first.shape[1], 1))
     for lo in range(0, len(first), step):
@@ -101,11 +87,7 @@ def list_tau(
 def common_share(
     first: Int[ndarray, "queries k"], second: Int[ndarray, "queries k"]
 ) -> Float[ndarray, "queries"]:
-    """Twice the common items over all of both lists, in [0, 1]; NaN where both are empty.
-
-    >>> common_share(np.array([[4, 2], [1, 2]]), np.array([[2, 4], [4, 1]]))
-    array([1. , 0.5])
-    """
+    """Twice the common items over all of both lists, in [0, 1]; NaN where both are empty."""
     other = np.ascontiguousarray(second.T)
     common = np.zeros(len(first), dtype=np.int64)
     for items in np.ascontiguousarray(first.T):
@@ -117,12 +99,7 @@ def common_share(
 def place_of_first(
     first: Int[ndarray, "queries k"], second: Int[ndarray, "queries k"]
 ) -> Float[ndarray, "queries"]:
-    """The place in the second list of the first's first item, k + 1 where it is not in it; NaN for an empty
-    list.
-
-    >>> place_of_first(np.array([[4, 2], [1, 2]]), np.array([[2, 4], [4, 5]]))
-    array([2., 3.])
-    """
+    """The place in the second list of the first's first item, k + 1 where it is not there; NaN if empty."""
     hits = second == first[:, :1]
     places = np.where(hits.any(axis=1), hits.argmax(axis=1) + 1.0, first.shape[1] + 1.0)
     return np.where(first[:, 0] >= 0, places, np.nan)

@@ -8,11 +8,12 @@ finds overlap as if each had been judged alone (`counterfoil.stats.capture_recap
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.benchmarks.judgements import Direction
 from counterfoil.metrics.annotators import Pool, pool_yield
 from counterfoil.stats.capture_recapture import Population
 
@@ -27,19 +28,16 @@ class Tasks:
     price: float = 1.4
 
     def of(self, pairs: int) -> int:
-        """How many tasks so many pairs make.
-
-        >>> Tasks().of(38_880), Tasks().of(46_424), Tasks(answers=3).of(19)
-        (2160, 2580, 6)
-        """
+        """How many tasks so many pairs make."""
         return -(-pairs // self.per_task) * self.answers
 
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """A pool in numbers; `rows` are pairs by direction, `pairs` those of image and caption. `proposed`,
-    `alone` and `new` are rows per model: all, those of it alone, those of no model before it. `curve[m - 1,
-    j - 1]` are the mean rows of m models that hand in j items each.
+    """A pool in numbers; `rows` are pairs by direction, `pairs` those of image and caption.
+
+    `proposed`, `alone` and `new` count rows per model; `curve[m - 1, j - 1]` are the mean rows of m
+    models that hand in j items each.
     """
 
     models: tuple[str, ...]
@@ -119,12 +117,7 @@ class Summary:
 
 
 def without(pooled: Pool, known: NDArray[np.int64]) -> Pool:
-    """The pool without some pairs, given as (pairs, 2) rows of query and item.
-
-    >>> pool = Pool(np.array([0, 0]), np.array([4, 7]), np.array([[1], [2]]))
-    >>> without(pool, np.array([[0, 7], [1, 4]])).item
-    array([4])
-    """
+    """The pool without some pairs, given as (pairs, 2) rows of query and item."""
     if not len(known):
         return pooled
     width = 1 + max(int(pooled.item.max(initial=0)), int(known[:, 1].max()))
@@ -133,12 +126,11 @@ def without(pooled: Pool, known: NDArray[np.int64]) -> Pool:
 
 
 def summary(
-    pools: Mapping[Literal["i2t", "t2i"], Pool],
-    *,
+    pools: Mapping[Direction, Pool],
     k: int,
     models: Sequence[str],
-    queries: Mapping[Literal["i2t", "t2i"], int],
-    pair_of: Mapping[Literal["i2t", "t2i"], NDArray[np.int64]],
+    queries: Mapping[Direction, int],
+    pair_of: Mapping[Direction, NDArray[np.int64]],
     tasks: Tasks,
     excluded: int = 0,
 ) -> Summary:
@@ -166,11 +158,8 @@ def unjudged(
     tops: Sequence[NDArray[np.int64]], judged: NDArray[np.int64], k: int, width: int
 ) -> tuple[Pool, list[NDArray[np.int64]]]:
     """The pool of each model's first k unjudged items per query, and the (queries,) depth each list reached.
-    `tops` are (queries, depth) items, -1 behind the end; `judged` are codes query * width + item.
 
-    >>> pool, depths = unjudged([np.array([[4, 7, 2]]), np.array([[7, 4, 9]])], np.array([4]), 1, 10)
-    >>> pool.item.tolist(), pool.place.tolist(), [each.tolist() for each in depths]
-    ([7], [[2, 1]], [[2], [1]])
+    `tops` are (queries, depth) items, -1 behind the end; `judged` are codes query * width + item.
     """
     codes, places, depths = [], [], []
     for top in tops:
@@ -196,11 +185,7 @@ def found_by(
     query: NDArray[np.int64],
     item: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
-    """(pairs, models) which pairs stand in a model's list no lower than `depths` of their query.
-
-    >>> found_by([np.array([[4, 7]])], [np.array([1])], np.array([0, 0]), np.array([4, 7])).tolist()
-    [[True], [False]]
-    """
+    """(pairs, models) which pairs stand in a model's list no lower than `depths` of their query."""
     finds = np.zeros((len(query), len(tops)), dtype=bool)
     for model, (top, depth) in enumerate(zip(tops, depths, strict=True)):
         shown = np.arange(1, top.shape[1] + 1) <= depth[:, None]
@@ -210,10 +195,7 @@ def found_by(
 
 @dataclass(frozen=True)
 class PoolRound:
-    """One round: pairs `proposed`, `judged`, and `right` among them, also of each model and of all rounds so
-    far. `at_least` is a lower bound of all right pairs, None for one model; `total` their number where it is
-    known.
-    """
+    """One round and all so far; `at_least` bounds all right pairs from below, `total` is their number."""
 
     number: int
     proposed: int

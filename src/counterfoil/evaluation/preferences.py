@@ -25,9 +25,7 @@ _AT_ONCE = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Preferences:
-    """Strengths (summing to 100) and chances p_i / (p_i + p_j) of being preferred, with intervals.
-    `separated` of the `draws` resamples needed half votes (see the module).
-    """
+    """Strengths (sum 100) and chances p_i / (p_i + p_j) of being preferred, with intervals."""
 
     names: tuple[str, ...]
     strength: NDArray[np.float64]
@@ -106,11 +104,8 @@ class Preferences:
 
 def preferences(votes: Votes, *, draws: int = 10_000, seed: int = 0) -> Preferences:
     """Bradley-Terry strengths of what was voted on, with percentile intervals (ECCV Caption appendix D.1).
-    Raises `InputError` where strengths are not finite, for one name alone, and for a single judge.
 
-    >>> found = preferences(Votes(("a", "b"), np.array([[0, 30], [10, 0]])), draws=200)
-    >>> found.written_order, found.strength.round(3).tolist(), bool(found.low[0] < 75 < found.high[0])
-    ('a > b', [75.0, 25.0], True)
+    Raises `InputError` where strengths are not finite, for one name alone, and for a single judge.
     """
     if len(votes.names) > 1 and (apart := one_sided(votes.wins)):
         some = ", ".join(votes.names[i] for i in apart[:5]) + (", …" if len(apart) > 5 else "")
@@ -135,21 +130,9 @@ def preferences(votes: Votes, *, draws: int = 10_000, seed: int = 0) -> Preferen
     # Monotone in the ratio of the strengths, so its percentiles are those of the log ratio.
     between = [percentiles(one[:, None] / (one[:, None] + strengths)) for one in strengths.T]
     chance_low, chance_high = np.stack(between, axis=1)
-    return Preferences(
-        names=votes.names,
-        strength=strength,
-        low=low,
-        high=high,
-        chance=strength[:, None] / (strength[:, None] + strength[None, :]),
-        chance_low=chance_low,
-        chance_high=chance_high,
-        votes=votes.total,
-        judges=judges,
-        draws=draws,
-        seed=seed,
-        separated=separated,
-        own=votes.own,
-    )
+    chance = strength[:, None] / (strength[:, None] + strength[None, :])
+    numbers = strength, low, high, chance, chance_low, chance_high
+    return Preferences(votes.names, *numbers, votes.total, judges, draws, seed, separated, votes.own)
 
 
 def _resamples(votes: Votes, draws: int, seed: int) -> Iterator[NDArray[np.float64]]:

@@ -61,15 +61,12 @@ def choose(groups: Mapping[str, tuple[Run, ...]], wanted: Sequence[str]) -> dict
         name: tuple(dict.fromkeys(m for run in runs for m in of(run.benchmark).measures_of(run)))
         for name, runs in groups.items()
     }
-    if not wanted:
-        default = {}
-        for name, runs in groups.items():
-            # The main measures, and in a gallery the means of those its authors report (of all, if none).
-            first = runs[0].benchmark
-            names = [*main_measures(first), *of(first).overall(first, known[name])]
-            default[name] = tuple(measure for measure in dict.fromkeys(names) if measure in known[name])
-        return default
-    chosen: dict[str, list[str]] = {name: [] for name in groups}
+    chosen: dict[str, dict[str, None]] = {name: {} for name in groups}
+    for name, runs in groups.items() if not wanted else ():
+        # The main measures, and in a gallery the means of those its authors report (of all, if none).
+        first = runs[0].benchmark
+        names = [*main_measures(first), *of(first).overall(first, known[name])]
+        chosen[name] = dict.fromkeys(measure for measure in names if measure in known[name])
     for pattern in wanted:
         benchmark, _, measure = pattern.rpartition(":")
         hits = [
@@ -83,12 +80,10 @@ def choose(groups: Mapping[str, tuple[Run, ...]], wanted: Sequence[str]) -> dict
             matching = [name for name in groups if fnmatchcase(name, benchmark or "*")]
             if not matching:
                 raise UnknownNameError("benchmark", benchmark, groups, where=f"measure '{pattern}'")
-            raise UnknownNameError(
-                "measure", measure, {one for name in matching for one in known[name]}, where=benchmark or None
-            )
+            present = {one for name in matching for one in known[name]}
+            raise UnknownNameError("measure", measure, present, where=benchmark or None)
         for name, one in hits:
-            if one not in chosen[name]:
-                chosen[name].append(one)
+            chosen[name][one] = None
     return {name: tuple(one) for name, one in chosen.items()}
 
 
@@ -123,6 +118,7 @@ def _families(
     groups: Mapping[str, tuple[Run, ...]], shared: Mapping[str, Sharing]
 ) -> list[tuple[int, ndarray, int]]:
     """For each benchmark the number of its family, the cluster of each question, and the family's clusters.
+
     Galleries with an image in common are a family, whose clusters are the images.
     """
     keys: dict[str, list[str]] = {}
@@ -169,10 +165,7 @@ class Agreement:
 
 @dataclass(frozen=True, eq=False)
 class RankCorrelation:
-    """Models by columns, and how far each pair of columns agrees on their order. `values` is NaN where a
-    model was not run; pairs of fewer than three common models are absent; `few` names columns left out for
-    that reason.
-    """
+    """Models by columns, NaN where not run, and how far pairs of columns agree; `few` have too few models."""
 
     models: tuple[str, ...]
     columns: tuple[RankColumn, ...]
@@ -198,6 +191,7 @@ class RankCorrelation:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, None for what is undefined."""
+        method = "models and clusters of queries drawn anew, percentiles"
         return {
             "models": list(self.models),
             "columns": [asdict(column) for column in self.columns],
@@ -205,12 +199,7 @@ class RankCorrelation:
             "ranks": or_none(self.ranks.tolist()),
             "pairs": [or_none(asdict(pair)) for pair in self.pairs],
             "left_out": list(self.few),
-            "interval": {
-                "method": "models and clusters of queries drawn anew, percentiles",
-                "level": self.level,
-                "draws": self.draws,
-                "seed": self.seed,
-            },
+            "interval": {"method": method, "level": self.level, "draws": self.draws, "seed": self.seed},
         }
 
 
@@ -236,11 +225,8 @@ def rank_correlation(
             hint="of two, 'counterfoil compare' says by how much they differ",
         )
     sheets, few = sheets_of(groups, measures)
-    columns = tuple(
-        RankColumn(sheet.benchmark.name, measure, sheet.benchmark.title)
-        for sheet in sheets
-        for measure in sheet.draws.measures
-    )
+    named = ((sheet.benchmark, measure) for sheet in sheets for measure in sheet.draws.measures)
+    columns = tuple(RankColumn(of_.name, measure, of_.title) for of_, measure in named)
     if len(columns) < 2:
         raise InputError(
             "nothing to correlate: fewer than two columns that three models share",
@@ -327,11 +313,9 @@ def _correlations(values: ndarray, copies: ndarray) -> tuple[ndarray, ndarray]:
 
 
 def perfect(models: int) -> float:
-    """The least low end of the interval of tau where all pairs of so many models agree. One order in m!
-    agrees by luck, as do log2(m!) tosses of a fair coin; p ** log2(m!) is the tail and tau 2 p - 1.
+    """The least low end of the interval of tau where all pairs of so many models agree.
 
-    >>> [round(perfect(m), 2) for m in (3, 4, 5, 10, 25)]
-    [-0.52, -0.11, 0.17, 0.69, 0.91]
+    One order in m! agrees by luck, as log2(m!) tosses of a coin do: p ** log2(m!) is the tail, tau 2 p - 1.
     """
     tosses = lgamma(models + 1) / log(2)
     return 2 * ((1 - 0.95) / 2) ** (1 / tosses) - 1

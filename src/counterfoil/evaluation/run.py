@@ -106,14 +106,10 @@ def save_run(
     groupings = benchmark.questions.groupings.items()
     about = {"cluster": pa.array(benchmark.clusters, pa.int64()), **form.item_columns(benchmark)}
     about |= {f"group:{name}": pa.array(labels, pa.string()) for name, labels in groupings}
-    measures = {
-        f"measure:{name}": pa.array(values, pa.float64(), mask=form.without(benchmark, name))
-        for name, values in run.items.items()
-    }
-    tables |= {
-        ANSWERS: pa.table(ids | form.answer_columns(benchmark, answers)),
-        ITEMS: pa.table(ids | about | measures),
-    }
+    for name, values in run.items.items():
+        about[f"measure:{name}"] = pa.array(values, pa.float64(), mask=form.without(benchmark, name))
+    tables[ANSWERS] = pa.table(ids | form.answer_columns(benchmark, answers))
+    tables[ITEMS] = pa.table(ids | about)
     # Without its manifest an older run in this folder is no run, so a stop in between leaves no mixture.
     check_writable(folder, folder=True)
     begin(folder, f"run of {(manifest or {}).get('asked', result.scorer)}")
@@ -152,10 +148,8 @@ def load_run(folder: str | Path) -> Run:
 
     folder = Path(folder)
     manifest, manifest_model = _verified(folder)
-    result = _result(folder)
-    benchmark = read_tables(
-        folder, manifest_model.questions, where=f"{folder / 'manifest.json'}, field 'questions'"
-    )
+    result, where = _result(folder), f"{folder / 'manifest.json'}, field 'questions'"
+    benchmark = read_tables(folder, manifest_model.questions, where=where)
     about = manifest_model.benchmark
     benchmark = replace(benchmark, source=about.source, path=Path(about.path) if about.path else None)
     form, table = FORMS[benchmark.questions.form], read_parquet(folder / ANSWERS)
@@ -181,17 +175,11 @@ def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:
     from counterfoil.benchmarks.folder import files_of, is_benchmark_folder
 
     if not (folder / "manifest.json").is_file():
-        raise DataError(
-            "not a run folder: it has no manifest.json",
-            where=folder,
-            hint="give a folder written by 'counterfoil evaluate ... --out'",
-        )
+        hint = "give a folder written by 'counterfoil evaluate ... --out'"
+        raise DataError("not a run folder: it has no manifest.json", where=folder, hint=hint)
     if is_benchmark_folder(folder):
-        raise DataError(
-            "a benchmark, not a run: it holds no answers",
-            where=folder,
-            hint="evaluate a scorer on it with 'counterfoil evaluate ... --out', and give that folder",
-        )
+        hint = "evaluate a scorer on it with 'counterfoil evaluate ... --out', and give that folder"
+        raise DataError("a benchmark, not a run: it holds no answers", where=folder, hint=hint)
     path = folder / "manifest.json"
     manifest = read_json(path)
     checked = check_model(manifest, RunManifest, where=path)
@@ -210,16 +198,16 @@ def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:
         if not file.is_file():
             raise DataError("the run is not whole: a file is missing", where=file, hint="evaluate again")
         if digest_file(file) != digest:
-            raise DataError(
-                "the file is not the one the run wrote", where=file, hint="evaluate again to replace it"
-            )
+            what = "the file is not the one the run wrote"
+            raise DataError(what, where=file, hint="evaluate again to replace it")
     return manifest, checked
 
 
 def find_runs(paths: Sequence[str | Path], *, note: Callable[[str], None] = lambda text: None) -> list[Run]:
-    """The runs in `paths`: run folders, or folders of run folders. A run without a given name is named after
-    the folder above the benchmark's, with more folders where names would be equal; equal given names get
-    their folders in brackets, with a `note`.
+    """The runs in `paths`: run folders, or folders of run folders.
+
+    A run without a given name is named after the folders that tell it apart; equal given names get their
+    folders in brackets, with a `note`.
     """
     folders: list[Path] = []
     for path in map(Path, paths):

@@ -59,8 +59,7 @@ class AuditRows(shared.Sources, shared.Device, shared.Work, total=False):
     ]
     settings: Annotated[shared.Settings, shared.SETTINGS]
     against: Annotated[
-        str | Path | Sequence[str | Path],
-        option((), metavar="TABLE|BENCHMARK", complete="benchmarks"),
+        str | Path | Sequence[str | Path], option((), metavar="TABLE|BENCHMARK", complete="benchmarks")
     ]
     limit: Annotated[int | None, shared.LIMIT]
     counts: Annotated[bool, shared.COUNTS]
@@ -114,17 +113,10 @@ class Audit(Tabular):
     def notes(self) -> tuple[str, ...]:
         """What matters most of each benchmark, and what was left out."""
         leads = [f"{audited.benchmark.name}: {audit_page.lead(audited)}" for audited in self.audits]
-        return (
-            *leads,
-            *(note for audited in self.audits for note in audited.notes),
-            *self.remarks,
-        )
+        return (*leads, *(note for audited in self.audits for note in audited.notes), *self.remarks)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "benchmarks": [audited.to_json() for audited in self.audits],
-            "notes": list(self.remarks),
-        }
+        return {"benchmarks": [audited.to_json() for audited in self.audits], "notes": list(self.remarks)}
 
     def to_html(
         self,
@@ -200,9 +192,8 @@ def _loaded(scorer: Any, inputs: JobInputs) -> list[tuple[str, Any]]:
     plain = DEFAULT if scorer in BLIND else inputs.options
     options_of = {scorer: plain}
     if scorer.startswith("lm:") and "score" not in plain.settings:
-        options_of[f"{scorer} (mean per token)"] = replace(
-            plain, settings={**plain.settings, "score": "mean"}
-        )
+        per_token = replace(plain, settings={**plain.settings, "score": "mean"})
+        options_of[f"{scorer} (mean per token)"] = per_token
     return [(name, _blind(name, inputs.load(scorer, loading, name))) for name, loading in options_of.items()]
 
 
@@ -226,15 +217,10 @@ def _other(named: str | Path, inputs: JobInputs) -> tuple[str, list[str], list[s
         return (other.name, *_captions(other))
     path = Path(named)
     if not path.exists():
-        raise DataError(
-            "no such file or benchmark",
-            where=named,
-            hint="a table of captions, or a name of 'list benchmarks'",
-        )
+        hint = "a table of captions, or a name of 'list benchmarks'"
+        raise DataError("no such file or benchmark", where=named, hint=hint)
     with inputs.feedback.busy(f"reading {path.name}"):
-        texts = list(read_texts(path))
-        images = list(read_image_names(path))
-    return path.name, texts, images
+        return path.name, list(read_texts(path)), list(read_image_names(path))
 
 
 def _captions(benchmark: Benchmark) -> tuple[list[str], list[str]]:
@@ -304,9 +290,8 @@ def _audited(
 
 def _images(benchmark: Benchmark, progress: Any, notes: list[str]) -> list[duplicates.Repeated]:
     """Duplicates among the images that are at hand."""
-    shown = [
-        image for image in benchmark.images if image.source is not None and benchmark.card.shows == "image"
-    ]
+    shown = [image for image in benchmark.images if image.source is not None]
+    shown = shown if benchmark.card.shows == "image" else []
     facts: dict[str, tuple[str, int]] = {}
     broken = 0
     for at, image in enumerate(shown):
@@ -330,11 +315,7 @@ def _leakages(
     benchmark: Benchmark, others: Sequence[tuple[str, list[str], list[str]]], progress: Any
 ) -> list[duplicates.Leakage]:
     """What the benchmark shares with other sets, and its splits with each other."""
-    leakages = [
-        duplicates.leakage(benchmark, name, texts, images)
-        for name, texts, images in others
-        if name != benchmark.name
-    ]
+    leakages = [duplicates.leakage(benchmark, *other) for other in others if other[0] != benchmark.name]
     labels = np.array(benchmark.questions.groupings.get(_SPLIT, ()), dtype=object)
     names = [name for name in dict.fromkeys(labels.tolist()) if name]
     for at, name in enumerate(names):

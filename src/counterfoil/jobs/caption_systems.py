@@ -16,8 +16,13 @@ from counterfoil.benchmarks.tables import first_double, floats, read_table
 from counterfoil.engine.caption_scoring import CaptionInputs
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
-from counterfoil.evaluation.system_scores import NumberOf, SystemScores, together
-from counterfoil.evaluation.systems import SystemCorrelations, system_correlations
+from counterfoil.evaluation.systems import (
+    NumberOf,
+    SystemCorrelations,
+    SystemScores,
+    system_correlations,
+    together,
+)
 from counterfoil.jobs import captions
 from counterfoil.jobs.captions import MetricRequest, MetricRows, Value, same_items
 from counterfoil.jobs.job import feedback_of, job, option
@@ -52,11 +57,8 @@ class People:
 
     def table(self) -> dict[str, dict[str, float]]:
         """{system: {score: number}}."""
-        systems = next(iter(self.scores.values())).systems
-        return {
-            system: {name: float(of.fixed[row]) for name, of in self.scores.items()}
-            for row, system in enumerate(systems)
-        }
+        systems = enumerate(next(iter(self.scores.values())).systems)
+        return {name: {m: float(of.fixed[row]) for m, of in self.scores.items()} for row, name in systems}
 
 
 @dataclass(frozen=True)
@@ -95,8 +97,7 @@ class SystemRatings:
         if double is not None:
             given = ", ".join(filter(None, double))
             raise DataError("a system occurs twice", where=path, given=given, hint=_LONG)
-        missing = [name for name in systems if name not in called]
-        if missing:
+        if missing := [name for name in systems if name not in called]:
             raise DataError(
                 "systems that people gave nothing",
                 where=path,
@@ -126,12 +127,10 @@ class SystemRatings:
             tables = {name: np.full((len(systems), len(place)), np.nan) for name in names}
             for row in rows:
                 tables[self.judge[row]][row_of[self.system[row]], place[self.image[row]]] = numbers[row]
-            judges[score] = {
-                name: SystemScores.means(systems, of)
-                if self.of_images
-                else SystemScores(tuple(systems), of[:, 0])
-                for name, of in tables.items()
-            }
+            if self.of_images:
+                judges[score] = {name: SystemScores.means(systems, of) for name, of in tables.items()}
+            else:
+                judges[score] = {n: SystemScores(tuple(systems), of[:, 0]) for n, of in tables.items()}
         return People({score: together(votes) for score, votes in judges.items()}, judges)
 
 
@@ -145,15 +144,10 @@ class SystemValues:
 
     @classmethod
     def of(
-        cls,
-        inputs: CaptionInputs,
-        metrics: Mapping[str, CaptionMetric],
-        images: Sequence[str],
-        *,
-        session: Session,
+        cls, inputs: CaptionInputs, metrics: Mapping[str, CaptionMetric], images: Sequence[str], work: Session
     ) -> "SystemValues":
         """What metrics say of a system's captions, in the order of `images`."""
-        values, scores = captions.values(inputs, metrics, session=session)
+        values, scores = captions.values(inputs, metrics, session=work)
         row = {name: number for number, name in enumerate(images_of(inputs))}
         order = [row[name] for name in images]
         sums = {}
@@ -218,11 +212,8 @@ class SystemComparison(TextTables, SavedTable):
                 given = self.people.table()
                 table |= {name: [given[system][name] for system in values] for name in self.people.scores}
             return pa.table(table)
-        return [
-            ({"system": system, "metric": name}, value)
-            for system, one in self.by_system.items()
-            for name, value in one.values.items()
-        ]
+        own = ((system, *item) for system, one in self.by_system.items() for item in one.values.items())
+        return [({"system": system, "metric": name}, value) for system, name, value in own]
 
     @property
     def systems(self) -> Table:
@@ -238,10 +229,7 @@ class SystemComparison(TextTables, SavedTable):
             given = [] if people is None else [Cell(f"{score:g}") for score in people[system].values()]
             rows.append(Row(system, (*cells, *given)))
         scores = () if people is None else _columns(people)
-        heads = (
-            *(Column(name, style="score") for name in best),
-            *(Column(name) for name in scores),
-        )
+        heads = (*(Column(name, style="score") for name in best), *(Column(name) for name in scores))
         title = f"{amount(len(self.by_system), 'system')} on {amount(self.captions, 'image')}"
         return Table(title, heads, tuple(rows), "system")
 
@@ -353,7 +341,7 @@ def compare_systems(
         for name, inputs_of in zip(called, inputs, strict=True):
             with feedback.progress() as report:
                 session = replace(request.session, cache=cache, progress=report)
-                systems[name] = SystemValues.of(inputs_of, metrics_by_name, pictures, session=session)
+                systems[name] = SystemValues.of(inputs_of, metrics_by_name, pictures, session)
     agreed = None
     if people is not None:
         with feedback.busy("drawing images and systems anew"):

@@ -23,7 +23,7 @@ from counterfoil.engine.caption_scoring import score_captions as scores_of_rows
 from counterfoil.engine.plan import Note
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
-from counterfoil.evaluation.system_scores import NumberOf, ratio
+from counterfoil.evaluation.systems import NumberOf, ratio
 from counterfoil.inputs.files import located
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
@@ -111,13 +111,12 @@ class MediaFolder:
         names = _matched(candidates, Named(stems), folder, "a video")
         sources = find(folder, names)
         _say_left_out(len(stems) - len(set(names)), "video", folder, note)
+        videos = []
         for name, stem in zip(candidates.captions, names, strict=True):
             if stem not in sources:
                 raise DataError("the folder holds no frames", where=folder / stem, given=f"of video '{name}'")
-        return tuple(
-            Video(name, sources[stem], sampling=self.sampling)
-            for name, stem in zip(candidates.captions, names, strict=True)
-        )
+            videos.append(Video(name, sources[stem], sampling=self.sampling))
+        return tuple(videos)
 
 
 def _without_themselves(
@@ -160,21 +159,16 @@ def _matched(candidates: Written, there: Named, place: Path, kind: str) -> list[
             image = there.find(candidates.files[name])
         several = there.several(name)
         if image is None and len(several) > 1:
-            raise DataError(
-                f"'{name}' may be several of what is there",
-                where=place,
-                given=", ".join(several[:3]),
-                hint="write the whole name",
-            )
+            what, given = f"'{name}' may be several of what is there", ", ".join(several[:3])
+            raise DataError(what, where=place, given=given, hint="write the whole name")
         if image is None:
             missing.append(name)
         else:
             names_there.append(image)
     double = first_double(names_there)
     if double is not None and not missing:
-        names = [
-            name for name, image in zip(candidates.captions, names_there, strict=True) if image == double
-        ]
+        both = zip(candidates.captions, names_there, strict=True)
+        names = [name for name, image in both if image == double]
         raise DataError(
             f"one image under two names, '{double}'",
             where=candidates.path,
@@ -333,14 +327,11 @@ def no_intervals(rows: Mapping[str, Mapping[str, Value]]) -> list[str]:
         for name, value in own.items():
             if value.no_interval is not None:
                 by_reason.setdefault(value.no_interval, {}).setdefault(name, []).append(system)
-    return [
-        ", ".join(
-            name if len(systems) == len(rows) else f"{name} of {', '.join(systems)}"
-            for name, systems in metrics.items()
-        )
-        + f": {why}"
-        for why, metrics in by_reason.items()
-    ]
+    lines = []
+    for why, metrics in by_reason.items():
+        named = (m if len(of) == len(rows) else f"{m} of {', '.join(of)}" for m, of in metrics.items())
+        lines.append(f"{', '.join(named)}: {why}")
+    return lines
 
 
 def to_json(values: Mapping[str, Value]) -> dict[str, Any]:
@@ -396,13 +387,8 @@ class MetricRequest:
                 hint="leave --backbone out",
             )
         _settings_of(names, options.settings)
-        return cls(
-            names,
-            options,
-            MediaFolder.of(rows),
-            rows["references_contain"],
-            session_of(rows, feedback),
-        )
+        policy, session = rows["references_contain"], session_of(rows, feedback)
+        return cls(names, options, MediaFolder.of(rows), policy, session)
 
     def read(
         self,
@@ -456,12 +442,8 @@ class MetricRequest:
             captions += chain.from_iterable(own)
         double = first_double(caption.id for caption in captions) if embedded else None
         if double is not None:
-            raise DataError(
-                "two captions of one name",
-                where=candidates,
-                given=f"'{double}'",
-                hint="call the images otherwise",
-            )
+            what, hint = "two captions of one name", "call the images otherwise"
+            raise DataError(what, where=candidates, given=f"'{double}'", hint=hint)
         together = CaptionInputs(
             images=tuple(map(Image, written.captions)) if images is None else images,
             captions=tuple(captions),
@@ -499,13 +481,12 @@ class MetricRequest:
 
     def load(self, inputs: CaptionInputs, cache: Path | None, feedback: Feedback) -> dict[str, CaptionMetric]:
         """The metrics by name, as they are asked of these; those with a model share the one behind them."""
+        options, settings = (
+            replace(self.options, settings={}),
+            _settings_of(self.names, self.options.settings),
+        )
         with feedback.busy("loading metrics"):
-            metrics = catalog.caption_metrics(
-                self.names,
-                replace(self.options, settings={}),
-                memory=cache,
-                settings=_settings_of(self.names, self.options.settings),
-            )
+            metrics = catalog.caption_metrics(self.names, options, memory=cache, settings=settings)
         return {name: metric_for(metric, inputs.images) for name, metric in metrics.items()}
 
 
@@ -648,9 +629,8 @@ def _settings_of(names: Sequence[str], given: Mapping[str, str]) -> dict[str, di
         meant = SEVERAL.get(metric, (metric,)) if dot else names
         chosen = [name for name in names if name in meant]
         if not chosen:
-            raise InputError(
-                "a setting of a metric that is not asked for", given=f"--set {key}", allowed=names
-            )
+            what = "a setting of a metric that is not asked for"
+            raise InputError(what, given=f"--set {key}", allowed=names)
         for name in chosen:
             settings[name][setting if dot else key] = value
     return settings

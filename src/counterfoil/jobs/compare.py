@@ -100,10 +100,9 @@ class RunComparison(TextTables):
         """
         shown = self
         if pictures != "never":
+            places = {"data": data, "images": images}
             required = pictures == "always" and data is not None
-            shown = self.with_images(
-                data=data, images=images, required=required, feedback=terminal_feedback()
-            )
+            shown = self.with_images(**places, required=required, feedback=terminal_feedback())
         write_page(
             shown.comparisons, path, title=title, pictures=pictures, private=private, overwrite=overwrite
         )
@@ -166,10 +165,7 @@ class RunComparison(TextTables):
     @property
     def _tested(self) -> list[Comparison]:
         """The comparisons with those of their differences that are tested."""
-        return [
-            replace(one, differences=one.against_baseline()) if one.baseline else one
-            for one in self.comparisons
-        ]
+        return [replace(c, differences=c.against_baseline()) if c.baseline else c for c in self.comparisons]
 
     def _of_differences(self) -> list[Table]:
         """A table of the tested differences per measure that has any."""
@@ -182,9 +178,7 @@ class RunComparison(TextTables):
     @property
     def text_tables(self) -> list[Table]:
         """The tables of a page of text: a gallery's by itself, with what its authors report."""
-        galleries = [
-            comparison for comparison in self.comparisons if comparison.runs[0].benchmark.questions.directed
-        ]
+        galleries = [of for of in self.comparisons if of.runs[0].benchmark.questions.directed]
         others = [comparison for comparison in self.comparisons if comparison not in galleries]
         overviews = [overview(*others)] if others else []
         overviews += [overview(comparison, measures=headline(comparison) or None) for comparison in galleries]
@@ -334,10 +328,7 @@ class ModelRankings(Tabular):
         return [f"left out, since fewer than three models have them: {', '.join(few)}"] if few else []
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            **self.correlation.to_json(),
-            "lists": [diversity_of.to_json() for diversity_of in self.lists],
-        }
+        return {**self.correlation.to_json(), "lists": [of_lists.to_json() for of_lists in self.lists]}
 
     def to_html(
         self,

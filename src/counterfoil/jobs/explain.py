@@ -94,9 +94,8 @@ class Explanation(Tabular):
         for question in self.questions:
             rows = []
             for (caption, image), pair in question.pairs.items():
-                words = sorted(
-                    zip(pair.words, pair.drops.tolist(), strict=True), key=lambda word_drop: -word_drop[1]
-                )
+                by_word = zip(pair.words, pair.drops.tolist(), strict=True)
+                words = sorted(by_word, key=lambda word_drop: -word_drop[1])
                 largest = ", ".join(f"{word} {drop:+.4f}" for word, drop in words[:3] if drop)
                 name = f"{self.benchmark.images[image].id} with {self.benchmark.captions[caption].id}"
                 rows.append(Row(name, (Cell(pair.score), Cell(largest.replace("-", "−") or "none"))))
@@ -107,53 +106,43 @@ class Explanation(Tabular):
     def _rows(self, by: str) -> Iterator[dict[str, Any]]:
         for question in self.questions:
             for (caption, image), pair in question.pairs.items():
-                about = {
-                    "question": question.id,
-                    "caption": self.benchmark.captions[caption].id,
-                    "image": self.benchmark.images[image].id,
-                }
+                named = self.benchmark.captions[caption].id, self.benchmark.images[image].id
+                about = {"question": question.id, "caption": named[0], "image": named[1]}
                 words = pair.words
                 if by == "word":
                     drops = zip(words, pair.drops.tolist(), strict=True)
                     yield from ({**about, "word": w, "score": pair.score, "drop": d} for w, d in drops)
                 for heat in pair.heats if by == "cell" else ():
                     for word, grid in zip(["", *words], [heat.whole, *heat.parts], strict=True):
-                        named = {**about, "method": heat.method, "word": word}
+                        cell = {**about, "method": heat.method, "word": word}
                         for (row, column), value in np.ndenumerate(grid):
-                            yield {**named, "row": row, "column": column, "heat": float(value)}
+                            yield {**cell, "row": row, "column": column, "heat": float(value)}
 
     def to_json(self) -> dict[str, Any]:
         captions, images = self.benchmark.captions, self.benchmark.images
+        questions: list[dict[str, Any]] = []
+        for question in self.questions:
+            questions.append({"id": question.id, "pairs": []})
+            for (caption, image), pair in question.pairs.items():
+                facts: dict[str, Any] = {
+                    "caption": captions[caption].id,
+                    "text": captions[caption].text,
+                    "image": images[image].id,
+                    "score": pair.score,
+                    "words": pair.words,
+                    "drops": pair.drops.tolist(),
+                    "heatmaps": {},
+                }
+                for heat in pair.heats:
+                    parts = {"caption": heat.whole.tolist(), "words": heat.parts.tolist()}
+                    facts["heatmaps"][heat.method] = {"box": list(heat.box), **parts}
+                questions[-1]["pairs"].append(facts)
         return {
             "scorer": self.scorer,
             "benchmark": self.benchmark.name,
             "left_out": self.left_out,
             "methods": {name: METHODS[name].unit for name in self.methods},
-            "questions": [
-                {
-                    "id": question.id,
-                    "pairs": [
-                        {
-                            "caption": captions[caption].id,
-                            "text": captions[caption].text,
-                            "image": images[image].id,
-                            "score": pair.score,
-                            "words": pair.words,
-                            "drops": pair.drops.tolist(),
-                            "heatmaps": {
-                                heat.method: {
-                                    "box": list(heat.box),
-                                    "caption": heat.whole.tolist(),
-                                    "words": heat.parts.tolist(),
-                                }
-                                for heat in pair.heats
-                            },
-                        }
-                        for (caption, image), pair in question.pairs.items()
-                    ],
-                }
-                for question in self.questions
-            ],
+            "questions": questions,
             "notes": list(self.notes),
         }
 
@@ -173,15 +162,8 @@ class Explanation(Tabular):
         """
         from counterfoil.report.saliency_page import page
 
-        html = page(
-            self.scorer,
-            self.benchmark,
-            self.questions,
-            notes=self.notes,
-            title=title,
-            pictures=pictures,
-            private=private,
-        )
+        how: dict[str, Any] = {"title": title, "pictures": pictures, "private": private}
+        html = page(self.scorer, self.benchmark, self.questions, notes=self.notes, **how)
         write(path, html, command="explain", overwrite=overwrite)
 
 
@@ -233,10 +215,8 @@ def explain(
         for i, name in enumerate(part.questions.ids)
     ]
     places = list(dict.fromkeys((c, i) for _, its, shown in questions for i in shown for c in its))
-    pairs = [
-        PairToExplain(part.images[i], part.captions[c], words_of(part.captions[c].text or ""))
-        for c, i in places
-    ]
+    texts = part.captions
+    pairs = [PairToExplain(part.images[i], texts[c], words_of(texts[c].text or "")) for c, i in places]
     occlusion = Occlusion(options["grid"], options["fill"])
     if "scores_pairs" in abilities(scorer):
         # A large model takes its time for each, an endpoint its price. Equal ones are asked for once.
@@ -244,36 +224,23 @@ def explain(
         most_scores = sum(pictures * (1 + len(pair.spans)) for pair in pairs)
         inputs.feedback.note(f"at most {most_scores:,} scores are asked for")
     mask = options["mask"]
+    how: dict[str, Any] = {"methods": methods, "occlusion": occlusion, "mask": mask}
     with inputs.feedback.progress() as progress:
-        explained = explain_pairs(
-            scorer,
-            pairs,
-            methods=methods,
-            occlusion=occlusion,
-            mask=mask,
-            session=replace(inputs.session, progress=progress),
-        )
+        session = replace(inputs.session, progress=progress)
+        explained = explain_pairs(scorer, pairs, session=session, **how)
     by_place = dict(zip(places, explained, strict=True))
     fill = "the mean colour" if occlusion.fill == "mean" else "a blur"
-    covered = (
-        f"occlusion covers each of {occlusion.cells} x {occlusion.cells} cells with {fill} of the picture"
+    cells = f"{occlusion.cells} x {occlusion.cells} cells"
+    remarks = lines(
+        not methods and "the scorer sees no image: there is no heatmap",
+        "occlusion" in methods and f"occlusion covers each of {cells} with {fill} of the picture",
     )
-    return Explanation(
-        scorer=title_of(scorer),
-        benchmark=part,
-        questions=tuple(
-            ExplainedQuestion(name, {(c, i): by_place[c, i] for i in shown for c in its})
-            for name, its, shown in questions
-        ),
-        methods=methods,
-        left_out="by deletion" if mask is None else f"by the mask token {mask!r}",
-        remarks=tuple(
-            lines(
-                not methods and "the scorer sees no image: there is no heatmap",
-                "occlusion" in methods and covered,
-            )
-        ),
+    left_out = "by deletion" if mask is None else f"by the mask token {mask!r}"
+    of_questions = tuple(
+        ExplainedQuestion(name, {(c, i): by_place[c, i] for i in shown for c in its})
+        for name, its, shown in questions
     )
+    return Explanation(title_of(scorer), part, of_questions, methods, left_out, tuple(remarks))
 
 
 def _questions(inputs: JobInputs, names: Sequence[str], limit: int) -> Benchmark:

@@ -16,7 +16,7 @@ _ALLOWED = "a checkpoint's folder, open-clip:ARCH/WEIGHTS, hf:NAME"
 @job(
     examples="""Examples:
   counterfoil train mix open-clip:ViT-B-32-quickgelu/openai ckpt/ --alpha 0.5 --out ckpt/mixed
-  counterfoil train mix hf:./my-clip ckpt/ --alpha 0.3 --out mixed""",
+  counterfoil train mix hf:./my-clip ckpt/ --alpha 0.3 --out mixed"""
 )
 def mix(
     start: str,

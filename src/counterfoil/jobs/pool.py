@@ -123,11 +123,8 @@ def _file(path: Path, ids: Path | None) -> topk.ModelLists:
 
 
 def _no_ids(path: Path) -> DataError:
-    return DataError(
-        "rows have no image or caption ids",
-        where=path,
-        hint="name an npz file with image_ids and caption_ids with --ids",
-    )
+    hint = "name an npz file with image_ids and caption_ids with --ids"
+    return DataError("rows have no image or caption ids", where=path, hint=hint)
 
 
 def chosen_queries(
@@ -137,10 +134,7 @@ def chosen_queries(
 ) -> dict[Direction, tuple[str, ...]]:
     """The ids of the queries by direction: those in a file or a list, else all that every model answers."""
     ways: Sequence[Direction] = ("i2t", "t2i") if direction == "both" else (direction,)
-    if named is None:
-        queries = {way: topk.common(models, way) for way in ways}
-    else:
-        queries = _named(models, named, ways)
+    queries = {w: topk.common(models, w) for w in ways} if named is None else _named(models, named, ways)
     queries = {way: names for way, names in queries.items() if names}
     if not queries:
         raise InputError("the models answer no query in common", hint="give runs of one benchmark")
@@ -226,14 +220,13 @@ class CandidatePool(SavedTable):
     @cached_property
     def pairs(self) -> pa.Table:
         """The table that people fill in."""
-        reference = self._models[0]
         texts = next((m.texts for m in self._models if m.texts is not None and None not in m.texts), None)
         return pool_table(
             self._pools,
             models=[m.name for m in self._models],
             queries=self._queries,
-            images=reference.image_ids,
-            captions=reference.caption_ids,
+            images=self._models[0].image_ids,
+            captions=self._models[0].caption_ids,
             texts=texts,
         )
 
@@ -251,19 +244,11 @@ class CandidatePool(SavedTable):
             (f"{m + 1} model{'s' if m else ''}", *(f"{row[j - 1]:,.0f}" for j in ks))
             for m, row in enumerate(self.summary.curve)
         ]
-        return (
-            *self.table(
-                self.summary.heading,
-                {
-                    "model": "{model}",
-                    "proposes": "{proposes:,}",
-                    "alone": "{alone:,}",
-                    "new in order": "{new:,}",
-                },
-                by="model",
-            ),
-            Table.of("", "pairs by k", [Column(str(j)) for j in ks], curve),
-        )
+        heads = ("model", "proposes", "alone", "new in order")
+        values = ("{model}", "{proposes:,}", "{alone:,}", "{new:,}")
+        cells: dict[str | Column, Any] = dict(zip(heads, values, strict=True))
+        by_k = Table.of("", "pairs by k", [Column(str(j)) for j in ks], curve)
+        return *self.table(self.summary.heading, cells, by="model"), by_k
 
     @property
     def notes(self) -> list[str]:
@@ -341,9 +326,8 @@ def pool(
             before = len(pooled.query)
             benchmarks = [m.benchmark for m in models if m.benchmark is not None]
             if not benchmarks:
-                raise InputError(
-                    "--exclude-known needs a run", hint="embeddings and similarities know no benchmark"
-                )
+                hint = "embeddings and similarities know no benchmark"
+                raise InputError("--exclude-known needs a run", hint=hint)
             items = models[0].ids(way)[1]
             pairs = np.concatenate([right_pairs(benchmark, way, names, items) for benchmark in benchmarks])
             pooled = without(pooled, pairs)
@@ -354,13 +338,7 @@ def pool(
         query_of = np.array([place[name] for name in names], dtype=np.int64)[pooled.query]
         image, caption = (query_of, pooled.item) if way == "i2t" else (pooled.item, query_of)
         pair_numbers[way] = image * len(models[0].caption_ids) + caption
-    numbers = summary(
-        pools,
-        k=k,
-        models=[m.name for m in models],
-        queries={way: len(names) for way, names in chosen.items()},
-        pair_of=pair_numbers,
-        tasks=Tasks(per_task, golden, answers, price),
-        excluded=excluded,
-    )
+    counts = {way: len(names) for way, names in chosen.items()}
+    tasks, names_of = Tasks(per_task, golden, answers, price), [m.name for m in models]
+    numbers = summary(pools, k, names_of, counts, pair_numbers, tasks, excluded)
     return CandidatePool(numbers, pools, chosen, models)

@@ -187,11 +187,8 @@ def publish(
             )
         against = conflicts(named, source.card)
         if against and not anyway:
-            raise InputError(
-                f"may not be published: {against[0]}",
-                where=source.name,
-                hint="with --anyway it is, and its card says so",
-            )
+            hint = "with --anyway it is, and its card says so"
+            raise InputError(f"may not be published: {against[0]}", where=source.name, hint=hint)
         stated_facts = about(licence=named, overridden=tuple(against))
         remarks = _remarks(source, stated_facts, against)
         with feedback.progress() as progress:
@@ -231,8 +228,9 @@ def _provenance(given: str | Path | Mapping[str, Any] | None, benchmark: shared.
         if not isinstance(facts["rows"], str):
             raise DataError("no name of a table", where=f"{given}, rows", given=facts["rows"])
         table = read_table(given.parent / facts["rows"])
-        cells = {
-            name: [None if cell is None else str(cell) for cell in table[name]] for name in table.columns
-        }
-        facts = {**facts, "rows": pa.table({name: pa.array(c, pa.string()) for name, c in cells.items()})}
+        columns = {}
+        for name in table.columns:
+            cells = [None if cell is None else str(cell) for cell in table[name]]
+            columns[name] = pa.array(cells, pa.string())
+        facts = {**facts, "rows": pa.table(columns)}
     return Provenance.of({**built, **facts}, where=given)

@@ -57,12 +57,8 @@ class Ledger(Tabular):
 
     def only(self, verdict: str | None = None, basis: str | None = None) -> "Ledger":
         """The numbers of one verdict ("same", "differs", "no data"), of one basis ("data", "derived")."""
-        entries = tuple(
-            entry
-            for entry in self.entries
-            if verdict in (None, entry.verdict) and basis in (None, entry.basis)
-        )
-        return replace(self, entries=entries)
+        wanted = (e for e in self.entries if verdict in (None, e.verdict) and basis in (None, e.basis))
+        return replace(self, entries=tuple(wanted))
 
     def to_json(self) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = self.to_arrow(by="file" if self.files else "number").to_pylist()

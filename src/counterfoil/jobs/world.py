@@ -13,7 +13,7 @@ from counterfoil.inputs.options import Option, rows_of, with_default
 from counterfoil.jobs.job import documented, feedback_of, job, option
 from counterfoil.jobs.shared_options import SEED, Reporting
 from counterfoil.outputs import Folder, guarded
-from counterfoil.report.forms.first_items import right_answers
+from counterfoil.report.forms.gallery import right_answers
 from counterfoil.report.tables import amount
 from counterfoil.store import check_writable
 from counterfoil.world import benchmarks, ratings, sample

@@ -1,7 +1,6 @@
 """Machine annotators and their bias: tables, figures, and a page."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -67,12 +66,9 @@ def by_number(study: AnnotatorBias) -> Table:
 def coverages(sets: Sequence[Coverage]) -> Table:
     """Precision and recall of sets of right answers against judgements (ECCV Caption Table 2)."""
     caption = "Right answers of benchmarks against the judgements, over judged pairs."
-    heads = (Column("precision"), Column("recall"), Column("queries"))
-
-    def cells(coverage: Coverage) -> Sequence[object]:
-        return coverage.precision, coverage.recall, f"{coverage.queries:,}"
-
-    return _by_direction(caption, "benchmark", heads, sets, cells)
+    heads = ("precision", "recall", "queries")
+    rows = [(one, (one.precision, one.recall, f"{one.queries:,}")) for one in sets]
+    return _by_direction(caption, "benchmark", heads, rows)
 
 
 def multiplicities(counts: Sequence[Multiplicity]) -> Table:
@@ -80,33 +76,25 @@ def multiplicities(counts: Sequence[Multiplicity]) -> Table:
     original = next((count.name for count in counts if count.name != JUDGED), None)
     firsts = {count.direction: count.total for count in counts if count.name == original}
     heads = ("in all", "mean", "median", "most", *(("times",) if original else ()))
-
-    def cells(count: Multiplicity) -> Sequence[object]:
-        first = firsts.get(count.direction)
-        fold = f"×{count.total / first:.2f}" if first else None
-        most = max(count.histogram, default=0)
-        return (f"{count.total:,}", f"{count.mean:.2f}", f"{count.median:g}", f"{most:,}", fold)[: len(heads)]
-
-    columns = [Column(head) for head in heads]
-    return _by_direction("Right answers per query.", "right according to", columns, counts, cells)
+    rows = []
+    for count in counts:
+        fold = f"×{count.total / first:.2f}" if (first := firsts.get(count.direction)) else None
+        most = f"{max(count.histogram, default=0):,}"
+        cells = (f"{count.total:,}", f"{count.mean:.2f}", f"{count.median:g}", most, fold)
+        rows.append((count, cells[: len(heads)]))
+    return _by_direction("Right answers per query.", "right according to", heads, rows)
 
 
 def _by_direction(
-    caption: str,
-    corner: str,
-    heads: Sequence[Column],
-    records: Sequence[Any],
-    cells: Callable[..., Sequence[object]],
+    caption: str, corner: str, heads: Sequence[str], records: Sequence[tuple[Any, Sequence[object]]]
 ) -> Table:
     """A row per name of the records, and the same columns for each direction that one of them is of."""
-    at = {(record.name, record.direction): record for record in records}
-    ways = [way for way in WAYS if any(record.direction == way for record in records)]
+    at = {(record.name, record.direction): cells for record, cells in records}
+    ways = [way for way in WAYS if any(direction == way for _, direction in at)]
     nothing = [None] * len(heads)
-    rows = (
-        (name, *(cell for way in ways for cell in (cells(at[name, way]) if (name, way) in at else nothing)))
-        for name in dict.fromkeys(record.name for record in records)
-    )
-    columns = [replace(head, block=WAYS[way]) for way in ways for head in heads]
+    names = dict.fromkeys(name for name, _ in at)
+    rows = ((name, *(cell for way in ways for cell in at.get((name, way), nothing))) for name in names)
+    columns = [Column(head, WAYS[way]) for way in ways for head in heads]
     return Table.of(caption, corner, columns, rows)
 
 
@@ -124,9 +112,8 @@ def strengths(preferences: Preferences) -> Any:
             end = max(preferences.high[i], preferences.strength[i])
             aside(axes, f"{preferences.strength[i]:.2f}", (end, row), (6, 0))
         axes.set_xscale("log")
-        axes.set_xlim(
-            preferences.low.min() / 1.3, max(preferences.high.max(), preferences.strength.max()) * 1.1
-        )
+        right = max(preferences.high.max(), preferences.strength.max()) * 1.1
+        axes.set_xlim(preferences.low.min() / 1.3, right)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.xaxis.set_minor_formatter(lambda value, _: "")
         axes.set_ylim(len(names) - 0.4, -0.6)
@@ -140,11 +127,8 @@ def strengths(preferences: Preferences) -> Any:
 
 def curves(studies: Sequence[AnnotatorBias]) -> Any:
     """Bias by number of annotators, a panel per direction and measure (ECCV Caption Figure E.2)."""
-    looks = {
-        "bias": (INK, "o", "-"),
-        "self-bias": (RIGHT, "s", (0, (5, 2))),
-        "non-self-bias": (WRONG, "^", (0, (2, 1.5))),
-    }
+    styles = (INK, "o", "-"), (RIGHT, "s", (0, (5, 2))), (WRONG, "^", (0, (2, 1.5)))
+    looks: dict[str, tuple[str, str, Any]] = dict(zip(KINDS, styles, strict=True))
     panel = (3.6 if len(studies) > 1 else 2.9, 2.0)
     margin: dict[str, Any] = {"left": 0.6, "right": 1.05, "bottom": 0.45, "top": 0.28}
     with panels(panel, len(studies), 2, gap=(1.35, 0.75), **margin) as (figure, grid):
@@ -200,16 +184,10 @@ def bias_page(
     parts = []
     for study in studies:
         name, words = study.name.replace("_", "-"), heading(study)
-        part = {
-            "key": name,
-            "title": words[0].upper() + words[1:],
-            "lead": lead(study),
-            "curves": drawn(f"Bias by number of annotators, {words}", caption, name, curves([study])),
-            "performance": performance(study),
-            "alone": alone(study),
-            "by_number": by_number(study),
-        }
-        parts.append(part)
+        figure = drawn(f"Bias by number of annotators, {words}", caption, name, curves([study]))
+        tables = {"performance": performance(study), "alone": alone(study), "by_number": by_number(study)}
+        named = {"key": name, "title": words[0].upper() + words[1:], "lead": lead(study), "curves": figure}
+        parts.append({**named, **tables})
     by_direction = []
     for count in (count for count in counts if count.name == JUDGED):
         first = next((c.mean for c in counts if c.direction == count.direction and c.name != JUDGED), None)

@@ -56,17 +56,15 @@ def groups_table(audit: BenchmarkAudit) -> tuple[Table, ...]:
 
 def blind_section(audit: BenchmarkAudit) -> Section:
     """The main measures of every scorer that sees no image, with chance, and the first of them by group."""
-    names = [
-        name
-        for name in of(audit.benchmark).main_measures(audit.benchmark)
-        if any(name in result for result in audit.blind)
-    ]
+    main = of(audit.benchmark).main_measures(audit.benchmark)
+    names = [name for name in main if any(name in result for result in audit.blind)]
     columns = [Column(measure_label(name), style=style_of(name), measure=name) for name in names]
     rows = [(result.scorer, *(result.measures.get(name) for name in names)) for result in audit.blind]
     chance = [next(result[name].chance for result in audit.blind if name in result) for name in names]
     # How often each scorer puts caption 0 first, where each caption is right of an image of its own.
     first = [Column("caption 0 first")]
     apart = _table(audit, "caption 0 told from caption 1", "scorer", first, [*audit.apart.items()], [0.5])
+    scorers = _table(audit, "scorers that see no image", "scorer", columns, rows, chance)
     return Section(
         "blind",
         "Answers without the image",
@@ -74,11 +72,7 @@ def blind_section(audit: BenchmarkAudit) -> Section:
         "cross-validated by cluster: what answers a question was learned from questions that share no "
         "image or caption with it. Above chance is what is so after Holm's correction over all scorers "
         "and measures. By sum a language model finds shorter captions likelier; by mean it does not.",
-        tables=(
-            *_table(audit, "scorers that see no image", "scorer", columns, rows, chance),
-            *apart,
-            *groups_table(audit),
-        ),
+        tables=(*scorers, *apart, *groups_table(audit)),
     )
 
 
@@ -133,11 +127,9 @@ def duplicates_section(audit: BenchmarkAudit) -> Section:
 def leakage_section(audit: BenchmarkAudit) -> Section:
     """What the benchmark shares with other sets."""
     rows = []
-    for overlap in audit.leakage:
-        total, exact, near, images = (
-            f"{count:,}" for count in (overlap.total, overlap.questions, overlap.near, overlap.images)
-        )
-        rows.append((shareable(overlap.with_), total, exact, near, f"{100 * overlap.share:.1f} %", images))
+    for leak in audit.leakage:
+        total, exact, near, images = map("{:,}".format, (leak.total, leak.questions, leak.near, leak.images))
+        rows.append((shareable(leak.with_), total, exact, near, f"{100 * leak.share:.1f} %", images))
     heads = ("questions", "caption in both", "nearly", "share", "images in both")
     return Section(
         "leakage",
@@ -189,8 +181,7 @@ def lead(audit: BenchmarkAudit) -> str:
             f"({100 * value.low:.1f} to {100 * value.high:.1f}; chance {100 * (value.chance or 0):.1f})."
         )
     if audit.blind and not above:
-        tried = [result.scorer for result in audit.blind]
-        names = ", ".join(tried)
+        names = ", ".join(result.scorer for result in audit.blind)
         parts.append(f"Of the scorers tried ({names}) none is above chance (p ≥ 0.05 after Holm).")
     if audit.artefacts:
         words = ", ".join(f"“{word.word}”" for word in audit.named[:5])

@@ -92,10 +92,7 @@ def build_page(
     command: str = "",
     tables: Sequence[Table] = (),
 ) -> str:
-    """The page as HTML, the same for the same rows.
-
-    `right` and `wrong` are the captions of what was built, and `tables` count it.
-    """
+    """The page as HTML, the same for the same rows."""
     thumbnails = Thumbnails(left=_ROOM)
     about_rows = "Blue: rows that went on. Hatched: rows that were dropped."
     figures = [drawn("Rows out of every step", about_rows, "funnel", funnel_figure(steps))]

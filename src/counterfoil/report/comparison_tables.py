@@ -164,14 +164,7 @@ def ranking(comparison: Comparison, measure: str | None = None) -> list[str]:
 
 
 def groupings(questions: Form) -> dict[str, tuple[str, ...]]:
-    """The groups of each grouping, by the key under which a result holds them.
-
-    >>> import numpy as np
-    >>> from counterfoil.benchmarks.forms import Quad
-    >>> pairs = np.array([[0, 1], [2, 3]])
-    >>> groupings(Quad(("a", "b"), captions=pairs, images=pairs, groupings={"type": ("swap", "add")}))
-    {'type': ('swap', 'add')}
-    """
+    """The groups of each grouping, by the key under which a result holds them."""
     masks = questions.groups()
     keys_by_grouping: dict[str, tuple[str, ...]] = {}
     for name, labels in questions.groupings.items():

@@ -263,11 +263,7 @@ def save(figure: Any, path: Path, *, title: str = "") -> None:
 
 
 def spaced(wanted: NDArray[np.float64], gap: float, low: float, high: float) -> NDArray[np.float64]:
-    """Where labels at these heights go so that neighbours are `gap` apart, near their place, within bounds.
-
-    >>> spaced(np.array([50.0, 50.0, 10.0]), 4.0, 0.0, 100.0).tolist()
-    [52.0, 48.0, 10.0]
-    """
+    """Heights of labels near those wanted, `gap` apart or more, between `low` and `high`."""
     from scipy.optimize import isotonic_regression
 
     order = np.argsort(-wanted, kind="stable")

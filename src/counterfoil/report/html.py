@@ -163,10 +163,7 @@ def users(value: object) -> set[str]:
 
 
 def shared(comparison: Comparison) -> Comparison:
-    """The comparison with nothing private in the names of its scorers and in how they came about.
-
-    Scorers that differ only in what is left out are numbered.
-    """
+    """The comparison without paths and users; scorers that then have one name are numbered."""
     user_names = users([run.name for run in comparison.runs])
     user_names |= users([[run.manifest, run.result.provenance] for run in comparison.runs])
     names: dict[str, str] = {}

@@ -42,9 +42,7 @@ def page(
     budget: int = BUDGET,
     private: bool = False,
 ) -> str:
-    """The whole report as HTML. `pictures` is "auto" (where the licence allows), "always" or "never";
-    `budget` bounds them in bytes; `private` keeps paths and users of this machine.
-    """
+    """The whole report as HTML; `pictures` is one of `PICTURES`, and `budget` bounds them in bytes."""
     if not comparisons:
         raise InputError("nothing to report", hint="give at least one run")
     if pictures not in PICTURES:

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from counterfoil.evaluation.list_overlap import Diversity
 from counterfoil.evaluation.rank_correlation import Agreement, RankCorrelation
 from counterfoil.evaluation.result import Run
-from counterfoil.evaluation.system_scores import MEASURES
-from counterfoil.evaluation.systems import ONE_PERSON, SystemCorrelations
+from counterfoil.evaluation.systems import MEASURES, ONE_PERSON, SystemCorrelations
 from counterfoil.metrics.measures import DIRECTIONS
 from counterfoil.report import html
 from counterfoil.report.figure_style import INK, RIGHT, RULE, aside, extent, matrix, panels
@@ -106,17 +105,12 @@ def ranks_table(correlation: RankCorrelation) -> Table:
         columns += [Column(label, measure=column.measure), Column("rank", measure=column.measure)]
     ranks = correlation.ranks
     order = np.argsort(np.nan_to_num(ranks[:, correlation.lead], nan=np.inf), kind="stable").tolist()
-    rows = [
-        (
-            correlation.models[i],
-            *(
-                cell
-                for j, (value, rank) in enumerate(zip(correlation.values[i].tolist(), ranks[i], strict=True))
-                for cell in (Cell.of(value, int(rank) if rank <= 2 else 0), _rank(ranks[:, j], i))
-            ),
-        )
-        for i in order
-    ]
+    rows = []
+    for i in order:
+        cells: list[object] = [correlation.models[i]]
+        for j, value in enumerate(correlation.values[i].tolist()):
+            cells += [Cell.of(value, int(ranks[i, j]) if ranks[i, j] <= 2 else 0), _rank(ranks[:, j], i)]
+        rows.append(cells)
     return Table.of("Values of the models in per cent, and their ranks.", "Model", columns, rows)
 
 
@@ -147,13 +141,10 @@ def list_tables(lists: Diversity) -> Iterator[Table]:
     """How alike the first items of models are, and where one's first choice stands with another."""
     n, few = len(lists.models), len(lists.models) <= _FEW
     where = f"{lists.title}, {DIRECTIONS[lists.direction].title.lower()}, {lists.queries:,} queries"
+    place, beyond = "average place of the row’s first choice with the column", "how often not in its first"
     texts: list[tuple[Any, Any, Callable[[float], str], str, str]] = [
         (lists.tau, lists.common, written, f"τ-b of the first {lists.k}", "the share of common ones"),
-        (
-            *(lists.place, lists.beyond, "{:.2f}".format),
-            "average place of the row’s first choice with the column",
-            f"how often not in its first {lists.k}",
-        ),
+        (lists.place, lists.beyond, "{:.2f}".format, place, f"{beyond} {lists.k}"),
     ]
     for values, shares, text, what, and_how_often in texts:
         rows = [[f"{i + 1:>{len(str(n))}}  {name}"] for i, name in enumerate(lists.models)]

@@ -46,9 +46,7 @@ class Built:
 
 @dataclass(frozen=True)
 class Campaigned:
-    """A simulated campaign. `labels` are (model, share right, low, high, n), `kinds` (kind, people, share
-    right, flagged), `alpha` Krippendorff's with its interval.
-    """
+    """A simulated campaign: labels by model with interval, kinds of people, and their agreement."""
 
     people: int
     answers: int
@@ -239,10 +237,9 @@ def _compare(comparison: Comparison) -> Part:
         for d in comparison.differences
         if d.measure == measure
     ]
-    by_pair = {
-        f"{d.a} − {d.b}{'' if is_significant(d) else ' ?'}": Estimate(d.value, d.low, d.high, n, 0.0)
-        for d in differences
-    }
+    names = [f"{d.a} − {d.b}{'' if is_significant(d) else ' ?'}" for d in differences]
+    ends = (Estimate(d.value, d.low, d.high, n, 0.0) for d in differences)
+    by_pair = dict(zip(names, ends, strict=True))
     figure = drawn(
         "Differences",
         "Dot: the difference in points. Bar: its 95 % interval. Dashed: none. Undecided after Holm's "
@@ -255,11 +252,8 @@ def _compare(comparison: Comparison) -> Part:
         if is_significant(difference):
             behind.setdefault(difference.a, []).append(difference.b)
     sure = [f"{_names([name])} {_are([name])} ahead of {_names(its)}" for name, its in behind.items()]
-    open_ = [
-        f"{_names([d.a])} against {_names([d.b])}, {100 * d.value:.1f} points apart"
-        for d in differences
-        if not is_significant(d)
-    ]
+    undecided = [d for d in differences if not is_significant(d)]
+    open_ = [f"“{d.a}” against “{d.b}”, {100 * d.value:.1f} points apart" for d in undecided]
     conclusion = f"Decided: {'; '.join(sure)}. " if sure else "Nothing is decided. "
     conclusion += f"Not decided: {'; '.join(open_)}." if open_ else "Nothing is left open."
     return (

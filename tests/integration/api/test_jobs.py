@@ -49,6 +49,11 @@ def _pooled(world):
     return pooled
 
 
+def _biased(world):
+    _pooled(world)
+    return cf.bias(world.files(), judged(world, Path("pool.csv")), draws=100, quiet=True)
+
+
 def _systems(world):
     texts = list(CANDIDATES.values())
     for shift, name in enumerate("ABC"):
@@ -72,10 +77,7 @@ def _strengths(world):
 RESULTS = {
     "rank": (lambda w: cf.rank([w.run(name) for name in NAMES], draws=100, quiet=True), "pair model"),
     "pool": (_pooled, "pair model"),
-    "bias": (
-        lambda w: _pooled(w) and cf.bias(w.files(), judged(w, Path("pool.csv")), draws=100, quiet=True),
-        "annotators model",
-    ),
+    "bias": (_biased, "annotators model"),
     "captions": (_scored, "metric caption"),
     "systems": (_systems, "system value"),
     "preferences": (_strengths, "name pair"),

@@ -35,14 +35,8 @@ def test_two_directions_by_hand():
     # t2i: caption 1 gets image 0 from both (known already as a pair), then 1.
     pools = {"i2t": pool([np.array([[1, 2]]), np.array([[1, 0]])]), "t2i": pool([np.array([[0, 1]])] * 2)}
     numbers = {"i2t": pools["i2t"].item, "t2i": pools["t2i"].item * 3 + 1}
-    found = summary(
-        pools,  # type: ignore[arg-type]
-        k=2,
-        models=("a", "b"),
-        queries={"i2t": 1, "t2i": 1},
-        pair_of=numbers,  # type: ignore[arg-type]
-        tasks=Tasks(per_task=2, golden=1, answers=3, price=0.5),
-    )
+    tasks = Tasks(per_task=2, golden=1, answers=3, price=0.5)
+    found = summary(pools, 2, ("a", "b"), {"i2t": 1, "t2i": 1}, numbers, tasks)  # type: ignore[arg-type]
     assert (found.rows, found.pairs) == (5, 4)
     assert found.proposed == (4, 4)
     assert found.alone == (1, 1)
@@ -65,9 +59,8 @@ def test_pairs_are_taken_out(seed):
     left = without(pooled, known)
     gone = set(map(tuple, known.tolist()))
     pairs = list(zip(pooled.query.tolist(), pooled.item.tolist(), strict=True))
-    assert list(zip(left.query.tolist(), left.item.tolist(), strict=True)) == [
-        p for p in pairs if p not in gone
-    ]
+    left_pairs = list(zip(left.query.tolist(), left.item.tolist(), strict=True))
+    assert left_pairs == [pair for pair in pairs if pair not in gone]
     kept = [row for row, pair in zip(pooled.place.tolist(), pairs, strict=True) if pair not in gone]
     assert left.place.tolist() == kept
     nothing = np.empty((0, 2), np.int64)
@@ -76,15 +69,8 @@ def test_pairs_are_taken_out(seed):
 
 def test_a_pool_may_be_empty():
     empty = Pool(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 2), np.int64))
-    found = summary(
-        {"t2i": empty},
-        k=1,
-        models=("a", "b"),
-        queries={"t2i": 3},
-        pair_of={"t2i": np.empty(0, np.int64)},
-        tasks=Tasks(),
-        excluded=4,
-    )
+    nothing = {"t2i": np.empty(0, np.int64)}
+    found = summary({"t2i": empty}, 1, ("a", "b"), {"t2i": 3}, nothing, Tasks(), excluded=4)
     assert (found.rows, found.n_tasks) == (0, 0)
     assert found.lines()[0] == "0 proposals are 0 different ones"
     assert found.lines()[1] == "4 more were left out, known to be right"
@@ -251,13 +237,11 @@ def test_the_world_judges_its_own_alone(tmp_path):
     for file in files:
         np.savez(file, **columns)
     refuses("its own gallery only", pool_rounds, files, "world", error=InputError)
-    found = pool_rounds(
-        files,
-        lambda pairs: (np.array(pairs["image"]) == np.array(pairs["caption"])).astype(float),
-        rounds=9,
-        k=1,
-        draws=0,
-    )
+
+    def judge(pairs):
+        return (np.array(pairs["image"]) == np.array(pairs["caption"])).astype(float)
+
+    found = pool_rounds(files, judge, rounds=9, k=1, draws=0)
     # Nothing is left to propose when all 16 pairs are judged.
     assert found.rounds[-1].all_judged == 16
     assert "nothing was left" in found.notes[0]

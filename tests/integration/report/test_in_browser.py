@@ -10,7 +10,7 @@ import pytest
 
 from counterfoil.report.comparison_tables import ranking
 from counterfoil.report.forms import FORMS
-from counterfoil.report.forms.first_items import FIRST, kinds, marks
+from counterfoil.report.forms.gallery import FIRST, kinds, marks
 from counterfoil.report.forms.rated import distance
 from counterfoil.report.html import environment, render
 from counterfoil.report.page import page
@@ -420,11 +420,8 @@ def test_it_fits_every_screen_and_axe_finds_nothing(report, fits):
         )
         assert max(right) <= 360
     labels = [form.get_attribute("aria-label") for form in view.query_selector_all("form.controls")]
-    assert labels == [
-        "Choose questions of Drawn & written",
-        "Choose queries of Drawn gallery",
-        "Choose questions of Rated & drawn",
-    ]
+    of = {"Drawn & written": "questions", "Drawn gallery": "queries", "Rated & drawn": "questions"}
+    assert labels == [f"Choose {what} of {name}" for name, what in of.items()]
     for scheme in ("light", "dark"):
         view.emulate_media(color_scheme=scheme)
         style = "getComputedStyle(document.body)"
@@ -432,11 +429,8 @@ def test_it_fits_every_screen_and_axe_finds_nothing(report, fits):
         ink, paper = (sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in colours)
         assert (ink > paper) == (scheme == "dark")
     view.emulate_media(media="print")
-    assert (
-        not view.locator("#questions .browser, #queries, #judgements, body > nav")
-        .filter(visible=True)
-        .count()
-    )
+    hidden = view.locator("#questions .browser, #queries, #judgements, body > nav")
+    assert not hidden.filter(visible=True).count()
     assert view.locator("table.numbers").first.is_visible()
 
 

@@ -1,4 +1,4 @@
-"""The page as text: complete, closed to the outside, and silent about what a licence forbids."""
+"""The page as text: complete, closed to the outside, silent where a licence forbids; without matplotlib."""
 
 import html as html_of
 import json
@@ -13,6 +13,7 @@ from counterfoil.evaluation.compare import compare
 from counterfoil.report.forms import report_of
 from counterfoil.report.page import page
 from counterfoil.report.tables import written
+from processes import python
 from refusals import refuses
 from report.outlines import Outline, closed
 from report_fixtures import choice_benchmark, run_of
@@ -125,3 +126,47 @@ def test_two_benchmarks_of_like_names_have_their_own_anchors():
 def test_bad_wishes_are_refused(quads):
     refuses("nothing to report", page, [], error=InputError)
     refuses("did you mean 'always'", page, [quads], error=UnknownNameError, pictures="allways")
+
+
+#: matplotlib is hidden from a process of its own, as where the extra `report` is not installed. The process
+#: runs a command for each line that it is given, and prints a line of the exit code after each.
+HIDDEN = """
+import importlib.util
+import sys
+from importlib.abc import MetaPathFinder
+
+class Hidden(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "matplotlib":
+            raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
+
+whole = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *more: None if name == "matplotlib" else whole(name, *more)
+sys.meta_path.insert(0, Hidden())
+from counterfoil.cli import main
+from counterfoil.world import benchmarks
+benchmarks.SIZE = 48
+for line in sys.stdin.read().splitlines():
+    sys.argv = ["counterfoil", *line.split()]
+    try:
+        main()
+    except SystemExit as end:
+        print(f"exit {end.code or 0}", file=sys.stderr)
+"""
+
+
+def test_measuring_and_comparing_need_no_matplotlib_and_a_page_says_what_it_needs(tmp_path):
+    lines = [
+        "evaluate pixels:colours world-quads --out a --draws 100 --no-cache",
+        "evaluate blind:length world-quads --out b --draws 100 --no-cache",
+        "compare a b --draws 100 --markdown t.md",
+        "compare a b --draws 100 --html t.html",
+        "annotate preferences votes.csv --plot p.svg",
+    ]
+    done = python("-c", HIDDEN, cwd=tmp_path, input="\n".join(lines))
+    *_, page, plot, _ = re.split(r"exit \d\n", done.stderr)
+    assert re.findall(r"exit (\d)\n", done.stderr) == ["0", "0", "0", "2", "2"], done.stderr
+    assert "Group" in (tmp_path / "t.md").read_text()
+    assert "'matplotlib' is not installed" in page
+    assert all("[report]" in words for words in (page, plot))
+    assert not (tmp_path / "t.html").exists()

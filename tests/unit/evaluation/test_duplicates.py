@@ -29,39 +29,31 @@ def test_all_near_pairs_are_found_and_no_others(texts, threshold, first):
     assert near_pairs(texts, threshold=threshold, first=first) == every
 
 
-def benchmark(rows):
+def benchmark(*rows):
     images = list(dict.fromkeys(image for image, _, _ in rows))
     texts = [text for _, *captions in rows for text in captions]
+    queries = np.array([images.index(image) for image, _, _ in rows])
+    ids, candidates = tuple(f"q{at}" for at in range(len(rows))), np.arange(2 * len(rows)).reshape(-1, 2)
     return Benchmark(
         Card(name="made", title="made", form="choice"),
         tuple(map(Image, images)),
         tuple(Caption(str(at), text) for at, text in enumerate(texts)),
-        Choice(
-            tuple(f"q{at}" for at in range(len(rows))),
-            query=np.array([images.index(image) for image, _, _ in rows]),
-            candidates=np.arange(2 * len(rows)).reshape(-1, 2),
-        ),
+        Choice(ids, query=queries, candidates=candidates),
     )
 
 
 def test_questions_that_repeat_contradict_or_have_no_answer_are_counted():
     made = benchmark(
-        [
-            ("x", "A red cat.", "a blue cat"),
-            ("x", "a red cat", "A blue cat!"),
-            ("x", "a blue cat", "a green cat"),
-            ("y", "two dogs", "Two  dogs."),
-            ("z", "the photograph of an old wooden house", "a tent"),
-            ("w", "the photograph of an old wooden houses", "a camp"),
-        ]
+        ("x", "A red cat.", "a blue cat"),
+        ("x", "a red cat", "A blue cat!"),
+        ("x", "a blue cat", "a green cat"),
+        ("y", "two dogs", "Two  dogs."),
+        ("z", "the photograph of an old wooden house", "a tent"),
+        ("w", "the photograph of an old wooden houses", "a camp"),
     )
     found = {each.kind: each for each in duplicates.caption_duplicates(made)}
-    assert {kind: each.count for kind, each in found.items()} == {
-        "questions twice": 1,
-        "contradictions": 1,
-        "no difference": 1,
-        "near-duplicates": 1,
-    }
+    kinds = ("questions twice", "contradictions", "no difference", "near-duplicates")
+    assert {kind: each.count for kind, each in found.items()} == dict.fromkeys(kinds, 1)
     assert found["questions twice"].examples == (("q0", "q1"),)
     assert found["contradictions"].examples == (("q0", "q2", "a blue cat"),)
     assert found["no difference"].examples == (("q3", "two dogs"),)
@@ -78,10 +70,8 @@ def test_images_are_compared_by_pixels_and_by_hash():
         "flat": np.full_like(one, 90),
         "flat too": np.full_like(one, 200),
     }
-    shown = {
-        name: Image(name, PixelSource(np.repeat(grey[:, :, None], 3, axis=2)))
-        for name, grey in pictures.items()
-    }
+    pixels = {name: np.repeat(grey[:, :, None], 3, axis=2) for name, grey in pictures.items()}
+    shown = {name: Image(name, PixelSource(grey)) for name, grey in pixels.items()}
     facts = {name: duplicates.image_facts(image) for name, image in shown.items()}
     same, near = duplicates.image_duplicates(facts)
     assert (same.count, same.examples) == (1, (("one", "same"),))
@@ -91,11 +81,9 @@ def test_images_are_compared_by_pixels_and_by_hash():
 
 def test_what_two_sets_share_is_counted_by_question():
     made = benchmark(
-        [
-            ("COCO_val2014_000000000042.jpg", "a red cat", "a blue cat"),
-            ("y.jpg", "the photograph of an old wooden house", "a tent"),
-            ("z.jpg", "two dogs", "three dogs"),
-        ]
+        ("COCO_val2014_000000000042.jpg", "a red cat", "a blue cat"),
+        ("y.jpg", "the photograph of an old wooden house", "a tent"),
+        ("z.jpg", "two dogs", "three dogs"),
     )
     found = duplicates.leakage(
         made, "train", ["A red cat!", "the photograph of an old wooden houses"], ["42", "folder/z.png"]

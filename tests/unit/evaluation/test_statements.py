@@ -1,20 +1,31 @@
-"""Evaluation of true and false statements: intervals, paired tests, given tables, the page, and the world."""
+"""Statements that are true or false, and choices of different numbers of candidates."""
 
+import csv
+import json
 import re
+from fractions import Fraction
+from itertools import permutations
+from math import factorial
 
 import numpy as np
 import pytest
 
 from contracts import forms
-from counterfoil.benchmarks.answers import Outcomes, Scores
+from counterfoil.benchmarks import Choice, Scores
+from counterfoil.benchmarks.answers import Outcomes
+from counterfoil.benchmarks.folder import load, save
+from counterfoil.catalog import scorer as load_scorer
 from counterfoil.engine.join_scores import join_scores
+from counterfoil.engine.session import Session, run
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.evaluation.compare import compare
-from counterfoil.evaluation.evaluate import evaluate, measured_run
+from counterfoil.evaluation.evaluate import chance, evaluate, measured_run, per_item
 from counterfoil.evaluation.forms.statement import MEASURES, weighted
+from counterfoil.evaluation.lengths import mean_words
+from counterfoil.jobs.audit import audit
 from counterfoil.metrics.statements import placements
 from counterfoil.metrics.ties import Ties
-from counterfoil.models.precomputed import load
+from counterfoil.models import precomputed
 from counterfoil.report.forms import report_of
 from counterfoil.report.page import page
 from counterfoil.report.tables import measure_label
@@ -65,14 +76,10 @@ def test_intervals_of_independent_statements_are_delongs_and_those_of_pictures_a
 
 def test_a_difference_is_found_where_there_is_one():
     benchmark = forms.statements([True, False] * 60, per_image=2)
-    strong, weak = (
-        measured_run(benchmark, answers, evaluate(benchmark, answers, scorer=name, draws=1))
-        for name, answers in (
-            ("strong", noisy(benchmark, 1, signal=3)),
-            ("weak", noisy(benchmark, 2, signal=0.3)),
-        )
-    )
-    (found,) = compare([strong, weak])[0].differences
+    answers = {"strong": noisy(benchmark, 1, signal=3), "weak": noisy(benchmark, 2, signal=0.3)}
+    results = {name: evaluate(benchmark, of, scorer=name, draws=1) for name, of in answers.items()}
+    runs = [measured_run(benchmark, answers[name], result) for name, result in results.items()]
+    (found,) = compare(runs)[0].differences
     assert found.p < 0.001
     assert 0 < found.low < found.value < found.high
 
@@ -80,22 +87,24 @@ def test_a_difference_is_found_where_there_is_one():
 def test_tables_of_scores_and_of_right_and_wrong_answer_statements(tmp_path):
     benchmark = forms.statements([True, False] * 3)
     path = tmp_path / "given.csv"
+
+    def joined():
+        return join_scores(precomputed.load(str(path)), benchmark)
+
     path.write_text("id,score\n" + "".join(f"q{i},{i % 2}\n" for i in reversed(range(6))))
-    scores = join_scores(load(str(path)), benchmark)
+    scores = joined()
     # 0 and 1 in a column of scores are scores.
     assert scores.scores.tolist() == [0, 1, 0, 1, 0, 1]
     path.write_text("image,caption,score\n" + "".join(f"i{i // 2},statement {i},0.{i}\n" for i in range(6)))
-    assert join_scores(load(str(path)), benchmark).scores.tolist() == [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
+    assert joined().scores.tolist() == [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
     path.write_text("id,correct\n" + "".join(f"q{i},{i < 4}\n" for i in range(6)))
-    outcomes = join_scores(load(str(path)), benchmark)
+    outcomes = joined()
     assert isinstance(outcomes, Outcomes)
     result = evaluate(benchmark, outcomes, scorer="given")
-    assert {name: round(e.value, 4) for name, e in result.measures.items()} == {
-        "accuracy": 0.6667,
-        "balanced_accuracy": 0.6667,
-    }
+    values = {name: round(e.value, 4) for name, e in result.measures.items()}
+    assert values == {"accuracy": 0.6667, "balanced_accuracy": 0.6667}
     path.write_text("id,score\nq0,1\n")
-    refuses("5 of 6 questions are missing", join_scores, load(str(path)), benchmark, error=ScoreError)
+    refuses("5 of 6 questions are missing", joined, error=ScoreError)
 
 
 def test_measures_without_a_value_say_why():
@@ -129,10 +138,8 @@ def test_the_page_shows_statements_with_their_truth_and_scores():
     benchmark = forms.shown(forms.statements([True, False] * 10, groups=2, calibration=4))
     answers = {"sure": Scores(0.2 + 0.6 * benchmark.statements.truth), "cosines": noisy(benchmark, 3)}
     answers["given"] = Outcomes({"accuracy": np.arange(20) % 3 > 0})
-    runs = [
-        measured_run(benchmark, given, evaluate(benchmark, given, scorer=name, draws=50))
-        for name, given in answers.items()
-    ]
+    results = {name: evaluate(benchmark, given, scorer=name, draws=50) for name, given in answers.items()}
+    runs = [measured_run(benchmark, answers[name], result) for name, result in results.items()]
     made = page(compare(runs))
     assert "16 statements, each of one image: 8 are true, 8 false. 4 more, of another split" in made
     assert "Fleiss&#39; kappa 1.000" in made or "Fleiss' kappa 1.000" in made
@@ -157,3 +164,221 @@ def test_the_oracle_knows_which_statements_of_the_world_are_true():
     assert {name: e.value for name, e in found.measures.items()} == dict.fromkeys(found.measures, 1.0)
     assert len(found.measures) == 5
     assert set(world.questions.groupings) == {"type", "subset"}
+
+
+COUNTS = (2, 5, 3, 4, 2, 6, 3)
+
+
+def uneven(n=21, **more):
+    """Questions of 2 to 6 candidates in turn, in two subsets of different numbers."""
+    return forms.choices({"add": n // 3, "swap": n - n // 3}, k=COUNTS, **more)
+
+
+def rows_of(benchmark, values):
+    """The scores of each question as a list as long as its candidates."""
+    return [row[row > -np.inf].tolist() for row in values]
+
+
+def value_of(row, ties):
+    """Accuracy of one question, whose first candidate is right; `half` by all orders of its candidates."""
+    right, highest = row[0], max(row[1:])
+    if ties != Ties.HALF:
+        return Fraction(right > highest or (ties == Ties.OPTIMISTIC and right == highest))
+    places = list(permutations(range(len(row))))
+    won = sum((row[0], order[0]) > max(zip(row[1:], order[1:], strict=True)) for order in places)
+    return Fraction(won, len(places))
+
+
+@pytest.mark.parametrize("asks", ["image", "caption"])
+@pytest.mark.parametrize("ties", Ties)
+def test_accuracy_is_that_of_lists_without_gaps(ties, asks):
+    benchmark = uneven(asks=asks)
+    scores = forms.scores_of(benchmark, seed=2, values=3)
+    lists = rows_of(benchmark, scores)
+    assert [len(row) for row in lists] == benchmark.choices.counts.tolist() == [*COUNTS] * 3
+    expected = [value_of(row, ties) for row in lists]
+    found = evaluate(benchmark, Scores(scores), scorer="scorer", ties=ties, draws=50)
+    assert per_item(benchmark, Scores(scores), ties=ties)["accuracy"].tolist() == pytest.approx(
+        [float(each) for each in expected]
+    )
+    labels = benchmark.questions.groupings["subset"]
+    of_group = {
+        name: [each for each, label in zip(expected, labels, strict=True) if label == name] for name in labels
+    }
+    means = {name: sum(each) / len(each) for name, each in of_group.items()}
+    assert found["accuracy"].value == pytest.approx(float(sum(expected) / len(expected)))
+    assert found["accuracy_macro"].value == pytest.approx(float(sum(means.values()) / 2))
+    assert {name: each["accuracy"].value for name, each in found.groups.items()} == pytest.approx(
+        {name: float(each) for name, each in means.items()}
+    )
+    tied = sum(row[0] == max(row[1:]) for row in lists)
+    assert found.ties["questions"] == tied
+
+
+@pytest.mark.parametrize("correct", [1, 2])
+def test_chance_is_that_of_each_question(correct):
+    counts = [each + correct - 1 for each in COUNTS]
+    benchmark = forms.choices({"add": 5, "swap": 9}, k=counts, correct=correct)
+    own = [Fraction(factorial(correct) * factorial(k - correct), factorial(k)) for k in counts * 2]
+    found = chance(benchmark)
+    assert found["accuracy"] == pytest.approx(float(sum(own) / 14))
+    parts = sum(own[:5]) / 5, sum(own[5:]) / 9
+    assert found["accuracy_macro"] == pytest.approx(float(sum(parts) / 2))
+    assert parts[0] != parts[1]
+    result = evaluate(benchmark, Scores(forms.scores_of(benchmark)), scorer="scorer", draws=50)
+    assert [each["accuracy"].chance for each in result.groups.values()] == pytest.approx(
+        [float(each) for each in parts]
+    )
+    assert result["accuracy_macro"].chance == found["accuracy_macro"]
+
+
+def test_what_the_form_says_of_itself(tmp_path):
+    even, wide = forms.choices({"a": 6}, k=3), forms.choices({"a": 6, "b": 1}, k=(3,) * 6 + (7,))
+    part = wide.select(np.arange(6))
+    assert part.choices.shape == (6, 7)
+    # Places behind the last candidate of all say nothing about the questions.
+    assert part.digest == even.digest != wide.digest
+    save(even, tmp_path / "even")
+    assert load(tmp_path / "even").choices.filled is None
+    found = uneven()
+    asked = found.choices
+    captions = [found.captions[at].text or "" for at in range(len(found.captions))]
+    longer = [f"{text}{' again' * (at % 3)}" for at, text in enumerate(captions)]
+    texts = [[longer[at] for at in row if at >= 0] for row in asked.candidates.tolist()]
+    words = np.array([len(text.split()) for text in longer], dtype=float)
+    means = asked.caption_means(words, where="here")
+    assert means.tolist() == pytest.approx([np.mean([len(t.split()) for t in row]) for row in texts])
+    assert mean_words(found).tolist() == pytest.approx([2.0] * len(found))
+    source, roles = asked.training_rows(where="here")
+    assert len(source) == sum(count - 1 for count in asked.counts.tolist())
+    assert (roles["negative_caption"] >= 0).all()
+    assert np.bincount(source).tolist() == (asked.counts - 1).tolist()
+    here = np.ones(len(found.captions), dtype=bool)
+    here[asked.candidates[1, 4]] = False
+    at_hand = asked.at_hand(here, np.ones(len(found.images), dtype=bool), where="here")
+    assert np.flatnonzero(~at_hand).tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("candidates", "message"),
+    [
+        ([[0, 1], [2, -1]], "the number of correct candidates does not fit; given: 1; allowed: 1 to 0"),
+        ([[0, 1, 2], [3, -1, 4]], r"question 'b': candidates are no positions; given: \[3, -1, 4\]"),
+        ([[0, 1, -2], [3, 4, 5]], "question 'a': candidates are no positions"),
+    ],
+)
+def test_gaps_are_behind_the_last_candidate(candidates, message):
+    refuses(message, Choice, ("a", "b"), query=np.array([0, 1]), candidates=np.array(candidates))
+
+
+def test_scores_fit_the_gaps():
+    benchmark = uneven(7)
+    scores = forms.scores_of(benchmark)
+    Scores(scores).check(benchmark, where="here")
+    for place, value, message in (
+        ((0, 2), 0.5, r"question '0', position \(2,\): a score where the question has no candidate"),
+        ((0, 2), np.nan, "a score where the question has no candidate; given: nan"),
+        ((1, 4), -np.inf, "score is not a finite number"),
+    ):
+        odd = scores.copy()
+        odd[place] = value
+        refuses(message, Scores(odd).check, benchmark, error=ScoreError, where="here")
+
+
+def some_scores():
+    benchmark = uneven(14)
+    gaps = benchmark.choices.candidates < 0
+    return benchmark, np.where(gaps, -np.inf, np.random.default_rng(0).normal(size=(14, 6)))
+
+
+def _rows(benchmark, scores, *, captions=False):
+    """A table of scores, by the questions' ids or by their captions; empty behind the last candidate."""
+    width = range(scores.shape[1])
+    names = [f"s{k}" for k in width]
+    rows = [[*names, *(f"caption_{k}" for k in width)] if captions else ["id", *names]]
+    questions = benchmark.choices
+    for name, line, own in zip(questions.ids, scores.tolist(), questions.candidates.tolist(), strict=True):
+        cells = ["" if value == -np.inf else str(value) for value in line]
+        texts = [str(benchmark.captions[at].text) if at >= 0 else "" for at in own]
+        rows.append([*cells, *texts] if captions else [name, *cells])
+    return rows
+
+
+def _joined(path, rows, benchmark):
+    """The scores of the benchmark's questions in a table."""
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    return join_scores(precomputed.load(str(path)), benchmark).scores
+
+
+def test_given_tables_are_empty_behind_the_last_candidate(tmp_path):
+    benchmark, scores = some_scores()
+    path, rows = tmp_path / "scores.csv", _rows(benchmark, scores)
+    np.testing.assert_array_equal(_joined(path, rows, benchmark), scores)
+    # A part, of which no question has as many candidates as the longest.
+    some = benchmark.select(np.array([4, 0, 2]))
+    part = precomputed.load(str(path)).take(np.array([0, 2, 4]))
+    np.testing.assert_array_equal(join_scores(part, some).scores, scores[[4, 0, 2]])
+    narrow = _rows(some, scores[[4, 0, 2], :3])
+    np.testing.assert_array_equal(_joined(path, narrow, some), scores[[4, 0, 2]])
+    for changes, message in (
+        ({(2, 3): ""}, "row 2, column 's2': not a number"),
+        (
+            {(2, 5): "", (1, 3): "0.2"},
+            "row 1, column 's2', question '0': not a score for each candidate; given: 3 scores; allowed: 2",
+        ),
+        ({(2, 5): ""}, r"row 2, column 's4', question '1': .* given: 4 scores; allowed: 5"),
+    ):
+        changed = [[changes.get((i, j), cell) for j, cell in enumerate(row)] for i, row in enumerate(rows)]
+        refuses(message, _joined, path, changed, benchmark, error=ScoreError)
+
+
+def test_given_tables_are_matched_by_captions_and_folded_from_pairs(tmp_path):
+    benchmark, scores = some_scores()
+    path, (head, *lines) = tmp_path / "scores.csv", _rows(benchmark, scores, captions=True)
+    np.testing.assert_array_equal(_joined(path, [head, *lines[::-1]], benchmark), scores)
+    cells = ((name, *cell) for name, *row in _rows(benchmark, scores)[1:] for cell in enumerate(row))
+    pairs = [[f"{name}_c{k}", value] for name, k, value in cells if value]
+    np.testing.assert_array_equal(_joined(path, [["id", "score"], *pairs[::-1]], benchmark), scores)
+    del pairs[1]
+    with pytest.raises(ScoreError, match="question '0' has 1 of its 2 scores"):
+        _joined(path, [["id", "score"], *pairs], benchmark)
+
+
+def test_blind_scorers_and_an_audit():
+    """What is learned from the others' candidates: every wrong one has a word of its own."""
+    benchmark = forms.shown(uneven(42))
+    right = set(benchmark.choices.candidates[:, 0].tolist())
+    texts = [
+        type(caption)(caption.id, f"{caption.text} {caption.id}{'' if at in right else ' indeed'}")
+        for at, caption in enumerate(benchmark.captions)
+    ]
+    benchmark = type(benchmark)(benchmark.card, benchmark.images, tuple(texts), benchmark.questions)
+    answers = run(benchmark, load_scorer("blind:learned"), session=Session())
+    assert per_item(benchmark, answers)["accuracy"].mean() == 1
+    length = run(benchmark, load_scorer("blind:length"), session=Session())
+    for row, own in zip(length.scores, benchmark.choices.candidates.tolist(), strict=True):
+        assert row[row > -np.inf].tolist() == [len(texts[at].text.split()) for at in own if at >= 0]
+    (found,) = audit(benchmark, draws=100, cache=None).audits
+    assert [each.word for each in found.named if each.word.isalpha()] == ["indeed"]
+    assert {each.scorer: each["accuracy"].value for each in found.blind}["blind:learned"] == 1
+    assert found.blind[0]["accuracy"].chance == pytest.approx(chance(benchmark)["accuracy"])
+
+
+@pytest.mark.parametrize("asks", ["image", "caption"])
+def test_the_page_shows_each_question_with_its_own_candidates(asks):
+    benchmark = forms.shown(uneven(14, asks=asks))
+    answers = [Scores(forms.scores_of(benchmark, seed=seed)) for seed in (0, 1)]
+    results = [evaluate(benchmark, of, scorer=f"scorer {seed}", draws=50) for seed, of in enumerate(answers)]
+    runs = [measured_run(benchmark, *both) for both in zip(answers, results, strict=True)]
+    html = page(compare(runs), pictures="always")
+    assert "2 to 6" in html
+    assert "Infinity" not in html
+    (carried,) = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', html, re.S)[:1]
+    (data,) = json.loads(carried)["benchmarks"]
+    counts = benchmark.choices.counts.tolist()
+    shown = data["captionAt" if asks == "image" else "imageAt"]
+    assert [len(row) for row in shown] == counts
+    assert min(map(min, shown)) == 0
+    assert [len(row) for row in data["models"][0]["scores"]] == counts
+    assert data["pictured"] == 14

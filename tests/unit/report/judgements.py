@@ -27,6 +27,7 @@ def rated_benchmark(n: int = N_RATED, **card: Any) -> Benchmark:
     truth = rng.integers(1, 5, n)[:, None] + rng.integers(-1, 2, (n, 3))
     ratings = np.clip(truth, 1, 4).astype(np.float64)
     ratings[::5, 2] = np.nan
+    facts = {"name": "rated", "title": "Rated & drawn", "licence": "CC0", "groupings": ("system",)}
     return ratings_of(
         ratings,
         np.arange(n) // 2,
@@ -35,14 +36,7 @@ def rated_benchmark(n: int = N_RATED, **card: Any) -> Benchmark:
         captions=captions,
         references=References.of([list(range(n, n + i % 12)) for i in range(n)]),
         groupings={"system": tuple(("person", "machine <2>")[i % 2] for i in range(n))},
-        card={
-            "name": "rated",
-            "title": "Rated & drawn",
-            "licence": "CC0",
-            "measures": ("kendall_tau_c", "kendall_tau_b"),
-            "groupings": ("system",),
-            **card,
-        },
+        card={**facts, "measures": ("kendall_tau_c", "kendall_tau_b"), **card},
     )
 
 
@@ -52,12 +46,9 @@ def rated_scores(benchmark: Benchmark) -> dict[str, Scores]:
     assert isinstance(questions, Rated)
     mean = np.nanmean(questions.ratings, axis=1)
     noise = np.random.default_rng(5).normal(size=(2, len(mean)))
-    return {
-        "oracle": Scores(mean),
-        "good": Scores(mean + noise[0]),
-        "against <b>": Scores(noise[1] - mean),
-        "constant": Scores(np.ones(len(mean))),
-    }
+    scores = mean, mean + noise[0], noise[1] - mean, np.ones(len(mean))
+    names = ("oracle", "good", "against <b>", "constant")
+    return dict(zip(names, map(Scores, scores), strict=True))
 
 
 def preference_benchmark(n: int = N_PREFERRED, **card: Any) -> Benchmark:
@@ -69,6 +60,7 @@ def preference_benchmark(n: int = N_PREFERRED, **card: Any) -> Benchmark:
     first = np.where(rng.random(n) < 0.5, most, 48 - most)
     first[1] = 24
     votes = np.stack([first, 48 - first], axis=1).astype(np.float64)
+    facts = {"name": "preferred", "title": "Preferred", "groupings": ("category",), "macro": "category"}
     return pairs_of(
         votes,
         np.arange(n),
@@ -76,14 +68,7 @@ def preference_benchmark(n: int = N_PREFERRED, **card: Any) -> Benchmark:
         shown=images,
         captions=captions,
         groupings={"category": tuple(CATEGORIES[i % 4] for i in range(n))},
-        card={
-            "name": "preferred",
-            "title": "Preferred",
-            "measures": ("accuracy", "accuracy_macro"),
-            "groupings": ("category",),
-            "macro": "category",
-            **card,
-        },
+        card={**facts, "measures": ("accuracy", "accuracy_macro"), **card},
     )
 
 

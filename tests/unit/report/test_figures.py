@@ -42,10 +42,8 @@ def test_each_is_well_formed_names_the_scorers_and_gives_the_same_bytes_again(qu
         # Nothing is fetched, no rule reaches beyond the drawing, and ids are the drawing's own.
         assert "<style" not in svg
         assert "<metadata" not in svg
-        assert set(re.findall(r"https?://[^\"' ]+", svg)) <= {
-            "http://www.w3.org/2000/svg",
-            "http://www.w3.org/1999/xlink",
-        }
+        spaces = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+        assert set(re.findall(r"https?://[^\"' ]+", svg)) <= spaces
         ids = re.findall(r' id="([^"]+)"', svg)
         assert len(set(ids)) == len(ids)
         assert all(one.startswith(f"{name}-") for one in ids)
@@ -93,18 +91,16 @@ def test_bars_of_margins_add_up_and_do_not_cross_zero(quads):
         s = run.answers.values
         margin = np.minimum(s[:, 0, 0] - s[:, 0, 1], s[:, 1, 1] - s[:, 1, 0])
         (bars,) = axes.collections
-        boxes = [
-            (p.vertices[:, 0].min(), p.vertices[:, 0].max(), p.vertices[:, 1].max()) for p in bars.get_paths()
-        ]
+        corners = [path.vertices for path in bars.get_paths()]
+        boxes = [(v[:, 0].min(), v[:, 0].max(), v[:, 1].max()) for v in corners]
         # Bars of the wrong side end before zero, those of the right side begin at it, ties stand astride.
-        parts = {
-            "wrong": (margin < 0, [n for low, high, n in boxes if high <= 0]),
-            "tied": (margin == 0, [n for low, high, n in boxes if low < 0 < high]),
-            "right": (margin > 0, [n for low, high, n in boxes if low >= 0]),
-        }
+        heights = {"wrong": [], "tied": [], "right": []}
+        for low, high, n in boxes:
+            heights["wrong" if high <= 0 else "tied" if low < 0 else "right"].append(n)
+        masks = {"wrong": margin < 0, "tied": margin == 0, "right": margin > 0}
         said = [text.get_text() for text in axes.texts]
-        for word, (mask, heights) in parts.items():
-            assert sum(heights) == mask.sum()
+        for word, mask in masks.items():
+            assert sum(heights[word]) == mask.sum()
             assert (f"{100 * mask.mean():.1f} % {word}" in said) == bool(word != "tied" or mask.any())
     # The poor scorer's scores, which come last, are whole numbers, so that some tie.
     assert any("tied" in text for text in said)
@@ -114,10 +110,8 @@ def test_significance_is_coloured_only_where_it_is_significant(quads):
     figure = figures.significance(quads, "group")
     (axes,) = figure.axes
     order = ranking(quads, "group")
-    painted = {
-        (round(patch.get_y() - 0.03), round(patch.get_x() - 0.02)): patch.get_alpha()
-        for patch in axes.patches
-    }
+    corners = {patch: (round(patch.get_y() - 0.03), round(patch.get_x() - 0.02)) for patch in axes.patches}
+    painted = {corner: patch.get_alpha() for patch, corner in corners.items()}
     assert len(painted) == 6
     for d in quads.differences:
         if d.measure == "group":

@@ -1,4 +1,4 @@
-"""The frame of all pages, closed to the outside, with ten words of the documents; labels of measures."""
+"""The frame of all pages, closed to the outside, labels of measures, and the page of an audit."""
 
 import re
 from html import unescape
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import counterfoil as cf
 from counterfoil.evaluation.evaluate import of
 from counterfoil.metrics.measures import split_direction
 from counterfoil.report import html
@@ -52,3 +53,25 @@ def test_every_measure_of_a_graded_gallery_has_a_label_of_its_own_and_a_meaning(
     assert {split_direction(name)[0] for name in names} == {"i2t", "t2i", "mean"}
     assert len({measure_label(name) for name in names}) == len(names)
     assert all(measure_meaning(name) for name in names)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("audit")
+    rows = (f"{at}.jpg,a cat <b> {at},a cat and {at},swap" for at in range(40))
+    (folder / "mine.csv").write_text("\n".join(["image,caption,negative_caption,type", *rows]) + "\n")
+    found = cf.audit("pairs", data=folder / "mine.csv", draws=100, cache=None, quiet=True)
+    assert [each.word for each in found["pairs"].named] == ["and", "b"]
+    found.to_html(folder / "audit.html", title="Words & <answers>")
+    return (folder / "audit.html").read_text()
+
+
+def test_it_names_words_and_escapes_captions(page):
+    assert "<title>Words &amp; &lt;answers&gt;</title>" in page
+    assert "right: a cat &lt;b&gt; 0 – wrong: a cat and 0" in page
+    assert "mine.csv" not in page
+
+
+@pytest.mark.browser
+def test_it_fits_every_screen_and_axe_finds_nothing(page, fits):
+    fits(page)

@@ -30,10 +30,7 @@ class DrawnQuestions:
 
 @dataclass(frozen=True, eq=False)
 class MeasureDraws:
-    """The measures of the models of one benchmark under weights of its `n_clusters` clusters, NaN where
-    undefined. `wide` is how much farther values move where images and captions are crossed (`inflation`),
-    else None.
-    """
+    """Measures of models under weights of clusters; `wide` moves values farther off if crossed."""
 
     models: tuple[str, ...]
     measures: tuple[str, ...]
@@ -100,6 +97,7 @@ def mean_draws(
     models: Sequence[str], measures: Sequence[str], table: Float[ndarray, "n columns"], drawn: DrawnQuestions
 ) -> MeasureDraws:
     """Measures that are means over directions of means over parts (or macro groups) of means over queries.
+
     `table` is (n, models x measures), NaN where there is no value. A part without a drawn query is left out.
     """
     questions = drawn.benchmark.questions

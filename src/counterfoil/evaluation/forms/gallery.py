@@ -41,14 +41,10 @@ from counterfoil.stats.intervals import wilson
 
 def base_names(benchmark: Benchmark) -> tuple[str, ...]:
     """The measures without a direction, those that the card names first."""
-    has = _has(benchmark)
-    named = benchmark.card.measures
-    every = [
-        measure.name
-        for measure in of_form("gallery")
-        if measure.needs in has or (measure.needs == "card" and measure.name in named)
-    ]
-    first = [name for name in benchmark.card.measures if name in every or _at_k(name, has) is not None]
+    has, named = _has(benchmark), benchmark.card.measures
+    needed = ((of.name, of.needs) for of in of_form("gallery"))
+    every = [name for name, needs in needed if needs in has or (needs == "card" and name in named)]
+    first = [name for name in named if name in every or _at_k(name, has) is not None]
     return tuple(dict.fromkeys([*first, *every]))
 
 
@@ -80,9 +76,7 @@ def sides(benchmark: Benchmark) -> tuple[str, ...]:
 
 
 def expand(names: Sequence[str], benchmark: Benchmark) -> tuple[str, ...]:
-    """Full names for names with or without a direction: "recall_at_20" asks for all directions. Raises
-    `UnknownNameError` for a measure that this benchmark does not have.
-    """
+    """Full names: "recall_at_20" asks for all directions; raises `UnknownNameError` for no measure of it."""
     present, bases, has = sides(benchmark), base_names(benchmark), _has(benchmark)
     full_names: list[str] = []
     for name in names:
@@ -160,9 +154,9 @@ def constant(benchmark: Benchmark) -> Rankings:
 
 
 def _constant_shares(side: GallerySide, rule: Plausible) -> Float[ndarray, "thresholds 3 queries"]:
-    """The R-Precision of a constant: strict, half and optimistic, from how many items match a query. Of n
-    items of which p match, all level, the first r = min(p, cap) hold p r / n matches on average, at least r
-    - (n - p), at most r. Items with the same code are counted once.
+    """The R-Precision of a constant (strict, half, optimistic) from how many items match each query.
+
+    Of n items p match, all level: the first r = min(p, cap) hold p r / n on average, r - (n - p) to r.
     """
     sizes = side.sizes
     shares = np.full((len(rule.thresholds), len(POLICIES), len(sizes)), np.nan)
@@ -205,10 +199,7 @@ def chance(benchmark: Benchmark, names: Sequence[str] | None = None) -> dict[str
 def _table(
     benchmark: Benchmark, values: Mapping[str, Float[ndarray, "n"]], names: Sequence[str]
 ) -> tuple[Float[ndarray, "n m"], Int[ndarray, "n m"], Float[ndarray, "m k"]]:
-    """The columns that measures are made of, the part of each row there (-1: none), and weights of columns
-    by name. A direction's measure is its own column and `mean_X` half of each, so no column is worked out
-    twice.
-    """
+    """Columns that measures are made of, each row's part there (-1: none), and weights of columns by name."""
     directions = benchmark.gallery.directions
     columns: dict[str, Float[ndarray, "n"]] = {}
     made_of: list[list[int]] = []
@@ -307,12 +298,8 @@ class GalleryEvaluation(FormEvaluation):
                 lengths |= {"above": (len(placed.above), pairs), "level": (len(placed.level), pairs)}
             for part, (given, allowed) in lengths.items():
                 if given != allowed:
-                    raise ScoreError(
-                        f"rankings of {name} do not fit the gallery: wrong number of rows in '{part}'",
-                        where=where,
-                        given=given,
-                        allowed=str(allowed),
-                    )
+                    what = f"rankings of {name} do not fit the gallery: wrong number of rows in '{part}'"
+                    raise ScoreError(what, where=where, given=given, allowed=str(allowed))
 
     def per_item(
         self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
@@ -331,8 +318,7 @@ class GalleryEvaluation(FormEvaluation):
         self.check(benchmark, rankings, where=benchmark.name)
         gallery = benchmark.gallery
         names = self.measure_names(benchmark) if measures is None else expand(measures, benchmark)
-        values: dict[str, Float[ndarray, "n"]] = {}
-        unsupported: dict[str, str] = {}
+        values, unsupported = dict[str, Float[ndarray, "n"]](), dict[str, str]()
         by_direction: dict[str, Float[ndarray, "n"] | str] = {}
         # What measures take in either direction: ranks, or the shares of right answers by rule.
         taken: dict[str, tuple[Any, dict[str, Ties]]] = {}
@@ -343,11 +329,9 @@ class GalleryEvaluation(FormEvaluation):
                 taken[side.name] = _ranks(side, placed), {"ties": ties}
         rows = {side.name: rows_of(side) for side in gallery.sides}
         for name in names:
-            direction, base = split_direction(name)
-            measure = find(base, "gallery")
+            (direction, base), reason = split_direction(name), ""
+            measure, table = find(base, "gallery"), np.full(len(gallery), np.nan)
             assert measure is not None  # `expand` has seen to it
-            table = np.full(len(gallery), np.nan)
-            reason = ""
             for one in ("i2t", "t2i") if direction == "mean" else (direction,):
                 key = f"{one}_{base}"
                 if key not in by_direction:
@@ -407,24 +391,29 @@ class GalleryEvaluation(FormEvaluation):
         for side in gallery.sides:
             search, rows = side.search, rows_of(side)
             part = table.slice(rows.start, rows.stop - rows.start)
-            above, level = (
-                _flat(part, name, _counts(search), f"{where}, column '{name}'", rows)
-                for name in ("above", "level")
-            )
             widths = part["items"].combine_chunks().value_lengths().to_numpy(zero_copy_only=False)
             width = int(widths.max(initial=0))
-            items, scores = (
-                _flat(part, name, np.full(len(search), width), f"{where}, column '{name}'", rows)
-                for name in ("items", "scores")
-            )
+            lengths = {"above": _counts(search), "items": np.full(len(search), width)}
+            lengths |= {"level": lengths["above"], "scores": lengths["items"]}
+            # The lists of a column, one after another, of as many items as each query has.
+            flat: dict[str, ndarray] = {}
+            for name, wanted in lengths.items():
+                lists = part[name].combine_chunks()
+                counts = lists.value_lengths().to_numpy(zero_copy_only=False)
+                if (counts != wanted).any():
+                    row = int(np.argmax(counts != wanted))
+                    place = f"{where}, column '{name}', row {rows.start + row + 1}"
+                    what, given = "not as many items as its query has", int(counts[row])
+                    raise DataError(what, where=place, given=given, allowed=str(wanted[row]))
+                flat[name] = np.array(lists.flatten().to_numpy(zero_copy_only=False))
             names = _share_names(search)
             shares_of = np.stack([part[name].to_numpy() for name in names]) if names else np.empty(0)
             ranks = DirectionRanks(
-                above.astype(np.int64),
-                level.astype(np.int64),
+                flat["above"].astype(np.int64),
+                flat["level"].astype(np.int64),
                 part["depth"].to_numpy().astype(np.int64),
-                items.reshape(len(search), width).astype(np.int32),
-                scores.reshape(len(search), width).astype(np.float32),
+                flat["items"].reshape(len(search), width).astype(np.int32),
+                flat["scores"].reshape(len(search), width).astype(np.float32),
                 shares_of.reshape(-1, len(POLICIES), len(search)) if names else None,
             )
             _check_places(ranks, search, side.n_items, where)
@@ -475,42 +464,15 @@ class GalleryEvaluation(FormEvaluation):
         described = facts(benchmark, interval)
         if interval is IntervalMethod.AUTO and not benchmark.sharing.crossed:
             described["method"] = "clusters"
-        by_policy = {
-            ties: measured
-            if ties is settings.ties
-            else self.per_item(benchmark, rankings, ties=ties, measures=names)
-            for ties in Ties
-        }
-        means = {
-            ties: {name: mean(benchmark, column) for name, column in values.items()}
-            for ties, values in by_policy.items()
-        }
-        ties = tie_facts(settings.ties, tied(benchmark, rankings), means)
-        about = self._facts(benchmark, rankings, unsupported)
-        return Prepared(estimates, ties, {"interval": described, "gallery": about})
-
-    def _facts(
-        self, benchmark: Benchmark, rankings: Rankings, unsupported: Mapping[str, str]
-    ) -> dict[str, Any]:
-        gallery = benchmark.gallery
-        cut: dict[str, int | None] = {}
-        described: dict[str, Any] = {
-            "images": gallery.n_images,
-            "captions": gallery.n_captions,
-            "parts": 1 if gallery.image_parts is None else len(np.unique(gallery.image_parts)),
-        }
-        for side, placed in directions_of(gallery, rankings):
-            name, search = side.name, side.search
-            listed = search.positives if isinstance(search.positives, Qrels) else None
-            described[name] = {
-                "queries": len(search),
-                "undefined": int((~search.defined).sum()),
-                "positives": None if listed is None else len(listed.items),
-                "outside_gallery": 0 if listed is None else int((listed.items < 0).sum()),
-            }
-            cut[name] = int(placed.depth.min()) if bool((placed.depth < side.sizes).any()) else None
-        described["cut"] = cut if any(depth is not None for depth in cut.values()) else None
-        return {**described, "unsupported": dict(unsupported)}
+        means = {}
+        for ties in Ties:
+            values = measured
+            if ties is not settings.ties:
+                values = self.per_item(benchmark, rankings, ties=ties, measures=names)
+            means[ties] = {name: mean(benchmark, column) for name, column in values.items()}
+        about = {**_facts(benchmark, rankings), "unsupported": dict(unsupported)}
+        tie_counts = tie_facts(settings.ties, tied(benchmark, rankings), means)
+        return Prepared(estimates, tie_counts, {"interval": described, "gallery": about})
 
     def test(self, paired: PairedRuns) -> Tested:
         """Tango's intervals and their p-values; queries weigh what they do in the measures."""
@@ -520,13 +482,9 @@ class GalleryEvaluation(FormEvaluation):
         shared = self._shared(benchmark, sharing, paired.interval)
         of_scorers = np.asarray(paired.of_scorers, dtype=np.int64)
         tables = [_table(benchmark, values, paired.main) for values in of_runs]
-        tested = intervals.differences(
-            np.stack([table for table, _, _ in tables]),
-            shared,
-            of_scorers,
-            groups=tables[0][1],
-            averages=tables[0][2],
-        )
+        _, groups, averages = tables[0]
+        stacked = np.stack([table for table, _, _ in tables])
+        tested = intervals.differences(stacked, shared, of_scorers, groups=groups, averages=averages)
         low, high, p = (part.reshape(-1) for part in tested[1:])
         means = [[mean(benchmark, table[name]) for name in paired.main] for table in of_runs]
         value = [means[a][k] - means[b][k] for a, b in paired.of_scorers for k in range(len(paired.main))]
@@ -556,6 +514,24 @@ class GalleryEvaluation(FormEvaluation):
 
     def mean(self, benchmark: Benchmark, values: NDArray[np.float64]) -> float:
         return mean(benchmark, values)
+
+
+def _facts(benchmark: Benchmark, rankings: Rankings) -> dict[str, Any]:
+    gallery, cut = benchmark.gallery, dict[str, int | None]()
+    parts = 1 if gallery.image_parts is None else len(np.unique(gallery.image_parts))
+    described: dict[str, Any]
+    described = {"images": gallery.n_images, "captions": gallery.n_captions, "parts": parts}
+    for side, placed in directions_of(gallery, rankings):
+        name, search = side.name, side.search
+        listed = search.positives.items if isinstance(search.positives, Qrels) else None
+        described[name] = {
+            "queries": len(search),
+            "undefined": int((~search.defined).sum()),
+            "positives": None if listed is None else len(listed),
+            "outside_gallery": 0 if listed is None else int((listed < 0).sum()),
+        }
+        cut[name] = int(placed.depth.min()) if bool((placed.depth < side.sizes).any()) else None
+    return {**described, "cut": cut if any(depth is not None for depth in cut.values()) else None}
 
 
 def overall(known: Sequence[str], base: str) -> str:
@@ -603,31 +579,12 @@ def _share_names(search: RetrievalDirection) -> list[str]:
     return [f"share:{threshold}:{policy}" for threshold in thresholds for policy in POLICIES]
 
 
-def _flat(table: pa.Table, name: str, lengths: NDArray[np.int64], where: str, rows: slice) -> ndarray:
-    """The lists of a column, one after another; raises `DataError` where they have other lengths."""
-    lists = table[name].combine_chunks()
-    counts = lists.value_lengths().to_numpy(zero_copy_only=False)
-    if (counts != lengths).any():
-        row = int(np.argmax(counts != lengths))
-        raise DataError(
-            "not as many items as its query has",
-            where=f"{where}, row {rows.start + row + 1}",
-            given=int(counts[row]),
-            allowed=str(lengths[row]),
-        )
-    return np.array(lists.flatten().to_numpy(zero_copy_only=False))
-
-
 def _check_places(ranks: DirectionRanks, search: RetrievalDirection, size: int, where: object) -> None:
     """Raise `DataError` where there are more items than the gallery of `size` has, or too few."""
     for name, values, high in (("depth", ranks.depth, size), ("items", ranks.top, size - 1)):
-        if values.max(initial=-1) > high:
-            raise DataError(
-                "out of range",
-                where=f"{where}, column '{name}'",
-                given=int(values.max()),
-                allowed=f"at most {high}",
-            )
+        if (given := int(values.max(initial=-1))) > high:
+            place, allowed = f"{where}, column '{name}'", f"at most {high}"
+            raise DataError("out of range", where=place, given=given, allowed=allowed)
     if isinstance(search.positives, Plausible):
         return
     above, level = ranks.above, ranks.level

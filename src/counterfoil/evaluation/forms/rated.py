@@ -63,28 +63,19 @@ def points(
     questions: Rated, scores: Float[ndarray, "n"], chosen: Bool[ndarray, "n"] | None = None
 ) -> tuple[Points, ...]:
     """The points of every correlation that the measure averages: one, or one per rater who stands apart.
-    Scores are rounded first where the protocol does so; a rater without chosen ratings is left out.
 
-    >>> questions = Rated(("a", "b"), captions=np.array([0, 1]), images=np.array([0, 0]),
-    ...                   ratings=np.array([[1.0, 2.0], [4.0, np.nan]]))
-    >>> found, = points(questions, np.array([0.1, 0.7]))
-    >>> found.scores, found.ratings
-    (array([0.1, 0.1, 0.7]), array([1., 2., 4.]))
+    Scores are rounded first where the protocol does so; a rater without chosen ratings is left out.
     """
     if questions.decimals is not None:
         scores = np.round(scores, questions.decimals)
     given = ~np.isnan(questions.ratings)
     if chosen is not None:
         given &= chosen[:, None]
-    if questions.raters == "points":
-        masks = [given]
-    else:
+    masks = [given]
+    if questions.raters != "points":
         masks = [given & (np.arange(given.shape[1]) == rater) for rater in range(given.shape[1])]
-    return tuple(
-        Points(scores[rows], questions.ratings[mask], rows)
-        for mask in masks
-        if len(rows := np.nonzero(mask)[0])
-    )
+    rows_of = [(mask, np.nonzero(mask)[0]) for mask in masks]
+    return tuple(Points(scores[rows], questions.ratings[mask], rows) for mask, rows in rows_of if len(rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,13 +141,12 @@ def measured(
         low, high = (value + wide * (end - value) for end in (low, high))
         low, high = np.maximum(low, -1.0), np.minimum(high, 1.0)
     n = len(parts[0].scores) if questions.raters == "points" else int(chosen.sum())
-    return {
-        measure.name: Estimate(
-            float(value[k]), min(low[k], value[k]), max(high[k], value[k]), n, measure.expected
-        )
-        for k, measure in enumerate(find(name, "rated") for name in MEASURES)
-        if measure is not None and measure.name in names
-    }
+    estimates = {}
+    for k, measure in enumerate(find(name, "rated") for name in MEASURES):
+        if measure is not None and measure.name in names:
+            left, right = min(low[k], value[k]), max(high[k], value[k])
+            estimates[measure.name] = Estimate(float(value[k]), left, right, n, measure.expected)
+    return estimates
 
 
 class RatedEvaluation(JointEvaluation):
@@ -200,15 +190,13 @@ class RatedEvaluation(JointEvaluation):
 
     def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
         questions = benchmark.rated
-        ratings = {
-            f"r{rater}": pa.array(given, pa.float64(), mask=np.isnan(given))
-            for rater, given in enumerate(questions.ratings.T)
-        }
-        return {
+        columns = {
             "candidate": pa.array([benchmark.captions[i].text for i in questions.captions], pa.string()),
             "image": pa.array([benchmark.images[i].id for i in questions.images], pa.string()),
-            **ratings,
         }
+        for rater, given in enumerate(questions.ratings.T):
+            columns[f"r{rater}"] = pa.array(given, pa.float64(), mask=np.isnan(given))
+        return columns
 
     def prepared(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Prepared:
         """All correlations with the ratings; undefined ones are left out with the reason in provenance."""
@@ -272,9 +260,9 @@ class RatedEvaluation(JointEvaluation):
         return super().draws(having, measures, drawn)
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
-        first_rated, other_rated = first.rated, other.rated
-        alike = (first_rated.raters, first_rated.decimals) == (other_rated.raters, other_rated.decimals)
-        same = alike and np.array_equal(first_rated.ratings, other_rated.ratings, equal_nan=True)
+        a, b = first.rated, other.rated
+        alike = (a.raters, a.decimals) == (b.raters, b.decimals)
+        same = alike and np.array_equal(a.ratings, b.ratings, equal_nan=True)
         return "" if same else "other ratings or votes"
 
 
@@ -282,8 +270,8 @@ def pairwise_estimates(
     benchmark: Benchmark, scores: Float[ndarray, "n"], chosen: Bool[ndarray, "n"], names: Sequence[str]
 ) -> tuple[dict[str, Estimate], float]:
     """Pairwise accuracies over the chosen questions, and the fitted threshold of ties (NaN without one).
-    What an item adds to the error of a mean over pairs is twice the deviation of the share of its pairs that
-    agree; a fitted threshold is taken as given.
+
+    An item adds to the error of a mean over pairs twice the deviation of the share of its pairs that agree.
     """
     shared, scores = benchmark.sharing.part(chosen), scores[chosen]
     ratings = np.nanmean(benchmark.rated.ratings[chosen], axis=1)

@@ -50,9 +50,7 @@ FOLDS = 10
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """Whether each statement is right, (n, 2) at 0.5 and at the threshold that other questions chose. NaN in
-    a column that is not defined, which `undefined` says of its measures.
-    """
+    """Whether each statement is right, (n, 2) at 0.5 and at the fitted threshold; NaN where `undefined`."""
 
     right: Float[ndarray, "n 2"]
     thresholds: Float[ndarray, "n"] | None
@@ -114,16 +112,11 @@ def weighted(
     decided: Decisions | None = None,
 ) -> WeightedStatements:
     """The chosen statements made ready for samples; without `clusters` all are in one."""
-    questions = benchmark.statements
     decided = decided or decisions(benchmark, answers, ties)
-    inside = np.zeros(len(questions), dtype=np.int64) if clusters is None else clusters
-    return WeightedStatements(
-        answers.values[chosen] if isinstance(answers, Scores) else None,
-        questions.truth[chosen],
-        decided.right[chosen],
-        inside[chosen],
-        n_clusters,
-    )
+    inside = np.zeros(len(chosen), dtype=np.int64) if clusters is None else clusters
+    scores = answers.values[chosen] if isinstance(answers, Scores) else None
+    truth = benchmark.statements.truth[chosen]
+    return WeightedStatements(scores, truth, decided.right[chosen], inside[chosen], n_clusters)
 
 
 def spread_of(ready: WeightedStatements, shared: Sharing) -> Spread:
@@ -227,13 +220,10 @@ class StatementEvaluation(JointEvaluation):
         scores, truth = answers.values[measured], questions.truth[measured]
         level = np.where(truth, np.isin(scores, scores[~truth]), np.isin(scores, scores[truth]))
         tied = level | (ready[Ties.HALF].right == 0.5).any(axis=1)
-        values = {
-            ties: zip(MEASURES, of_policy.values().tolist(), strict=True) for ties, of_policy in ready.items()
-        }
-        means = {
-            ties: {name: value for name, value in of_policy if value == value}
-            for ties, of_policy in values.items()
-        }
+        means = {}
+        for ties, of_policy in ready.items():
+            values = zip(MEASURES, of_policy.values().tolist(), strict=True)
+            means[ties] = {name: value for name, value in values if value == value}
         return tie_facts(policy, tied, means)
 
     def weighted_run(self, run: Run, clusters: NDArray[np.int64], n_clusters: int) -> WeightedStatements:

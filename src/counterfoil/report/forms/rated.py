@@ -241,23 +241,14 @@ def distance(run: Run) -> Float[ndarray, "questions"]:
 def places(
     scores: Float[ndarray, "questions"], ratings: Float[ndarray, "questions"]
 ) -> Float[ndarray, "questions"]:
-    """What `distance` says, of scores and mean ratings: 0 on the stretch of places (shares of all questions)
-    that captions of one mean rating have, else the way to its nearer end.
-
-    >>> places(np.array([0.9, 0.1, 0.2, 0.3]), np.array([1.0, 1.0, 4.0, 4.0])).tolist()
-    [0.375, 0.0, -0.125, 0.0]
-    """
+    """`distance` of scores and mean ratings: 0 on the stretch of places that equal ratings share."""
     low, high = _stretch(ratings)
     ranks = standing(scores)
     return np.where(ranks < low, ranks - low, np.where(ranks > high, ranks - high, 0.0))
 
 
 def standing(scores: Float[ndarray, "questions"]) -> Float[ndarray, "questions"]:
-    """Where each score stands among all, as the share of scores below it; equal ones share their middle.
-
-    >>> standing(np.array([5.0, 1.0, 5.0, 9.0])).tolist()
-    [0.5, 0.125, 0.5, 0.875]
-    """
+    """Where each score stands among all, as the share of scores below it; equal ones share their middle."""
     low, high = _stretch(scores)
     return (low + high) / 2
 
@@ -272,15 +263,7 @@ def _stretch(
 
 
 def levels(ratings: Float[ndarray, "points"]) -> tuple[list[str], Int[ndarray, "points"]]:
-    """Ratings in columns, one each, or `MOST_LEVELS` of equal width: what stands under every column in use,
-    and the column of every point.
-
-    >>> levels(np.array([1.0, 3.0, 1.0, 4.0]))[0]
-    ['1', '3', '4']
-    >>> labels, codes = levels(np.linspace(0, 1, 91))
-    >>> len(labels), labels[0], np.bincount(codes)[:2].tolist()
-    (9, '0–0.11', [10, 10])
-    """
+    """Labels of columns for ratings, one each or `MOST_LEVELS` of equal width, and the column of each."""
     distinct, codes = np.unique(ratings, return_inverse=True)
     if len(distinct) <= MOST_LEVELS:
         return [f"{value:.3g}" for value in distinct.tolist()], codes

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from counterfoil.engine.plan import Note, Progress, silent, warn
-from counterfoil.report.reproduction.evidence import Case, NoDataError, ReleasedFiles
 from counterfoil.report.reproduction.paper import (
     Basis,
     Entry,
@@ -19,7 +18,7 @@ from counterfoil.report.reproduction.paper import (
     parse,
     summary,
 )
-from counterfoil.report.reproduction.recipes import RECIPES
+from counterfoil.report.reproduction.recipes import RECIPES, Case, NoDataError, ReleasedFiles
 
 __all__ = ["Basis", "Entry", "Verdict", "all_papers", "by_basis", "files", "reproduce", "summary"]
 
@@ -31,9 +30,7 @@ def reproduce(
     progress: Progress = silent,
     note: Note = warn,
 ) -> tuple[Entry, ...]:
-    """Every number in the papers' tables beside the recomputed one, in the order of the papers. `data` is
-    the folder of released files; what is not there is "no data", a broken file an error.
-    """
+    """Every printed number beside the recomputed one; a broken file in `data` is an error."""
     entries: list[Entry] = []
     for paper in chosen(papers):
         evidence = ReleasedFiles(data, paper.questions, released=paper.released, note=note)

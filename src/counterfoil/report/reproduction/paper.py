@@ -19,12 +19,7 @@ _FORMULA = re.compile(r"(?!.*(?:[*][*]|//))(?:[0-9.]+|\b[a-z]\b|[-+*/() ])+")
 
 
 def evaluate(formula: str, letters: Mapping[str, float]) -> float:
-    """The value of a formula of numbers, letters, + - * / and parentheses; raises `DataError` for anything
-    else.
-
-    >>> evaluate("100 * (a - b) / a", {"a": 8, "b": 6}), evaluate("-2 + 3 * 4", {})
-    (25.0, 10)
-    """
+    """The value of a formula of numbers, letters, + - * / and parentheses; else raises `DataError`."""
     try:
         if not _FORMULA.fullmatch(formula):
             raise SyntaxError
@@ -48,9 +43,8 @@ class Verdict(StrEnum):
 
     #: The recomputed value, rounded as the paper rounds, is the printed one.
     SAME = "same"
-    #: It is not; `reason` says why where that is known.
+    #: `reason` says why where that is known, or what is missing.
     DIFFERS = "differs"
-    #: It cannot be recomputed here; `reason` says what is missing.
     NO_DATA = "no data"
 
 
@@ -100,11 +94,7 @@ class Entry:
 
 
 def parse(printed: str) -> tuple[float, int]:
-    """The value of a printed number and how many decimals it shows; raises `DataError` for anything else.
-
-    >>> parse("1,036"), parse("-0.20"), parse("9.263")
-    ((1036.0, 0), (-0.2, 2), (9.263, 3))
-    """
+    """The value of a printed number and how many decimals it shows; else raises `DataError`."""
     if not _PRINTED.fullmatch(printed):
         raise DataError("not a printed number", given=f"'{printed}'", allowed="digits such as 1,036 or -0.20")
     plain = printed.replace(",", "")
@@ -112,11 +102,7 @@ def parse(printed: str) -> tuple[float, int]:
 
 
 def judge(printed: str, recomputed: float | int) -> Verdict:
-    """Whether `recomputed` rounds to `printed`; a value halfway may be printed as either neighbour.
-
-    >>> [str(judge("0.12", value)) for value in (0.1249, 0.125, 0.1251, 0.115, 0.1149)]
-    ['same', 'same', 'differs', 'same', 'differs']
-    """
+    """Whether `recomputed` rounds to `printed`; a value halfway may be printed as either neighbour."""
     value, digits = parse(printed)
     return Verdict.SAME if abs(recomputed - value) <= 0.5 * 10.0**-digits + _SLACK else Verdict.DIFFERS
 
@@ -125,12 +111,9 @@ def summary(entries: Iterable[Entry]) -> dict[str, int]:
     """How many entries have each verdict, and how many of those that differ have no known reason."""
     entries = list(entries)
     count = Counter(entry.verdict for entry in entries)
-    return {
-        "same": count[Verdict.SAME],
-        "differs": count[Verdict.DIFFERS],
-        "unexplained": sum(entry.unexplained for entry in entries),
-        "no data": count[Verdict.NO_DATA],
-    }
+    unexplained = sum(entry.unexplained for entry in entries)
+    same, differs, no_data = (count[verdict] for verdict in Verdict)
+    return {"same": same, "differs": differs, "unexplained": unexplained, "no data": no_data}
 
 
 def by_basis(entries: Iterable[Entry]) -> dict[Basis, dict[str, int]]:
@@ -144,13 +127,12 @@ class Spec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    #: How the number is recomputed: a name in `counterfoil.report.reproduction.recipes`.
+    #: A name in `counterfoil.report.reproduction.recipes`.
     recipe: str | None = None
     benchmark: str | None = None
     #: Whose answers, where that is not the row's name.
     model: str | None = None
     measure: str | None = None
-    #: The caption metric that is asked, as a scorer is named.
     metric: str | None = None
     #: Files of an example, relative to the folder of data.
     candidates: str | None = None
@@ -162,7 +144,6 @@ class Spec(BaseModel):
     #: Folders of a chat model's answers, one per order in which the candidates were shown.
     answers: tuple[str, ...] | None = None
     statistic: Literal["r", "p", "low", "high", "total", "own", "others"] | None = None
-    #: Which way a benchmark is searched.
     direction: Literal["i2t", "t2i"] | None = None
     #: The benchmark whose queries count; its own where it is not said.
     over: str | None = None

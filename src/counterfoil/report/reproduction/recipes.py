@@ -1,31 +1,204 @@
 """Recomputation of printed numbers, from released files or other printed numbers: one recipe per kind."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from itertools import permutations, product
+from pathlib import Path
 from string import ascii_lowercase
+from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
 
-from counterfoil.benchmarks.benchmark import card
-from counterfoil.benchmarks.forms import Rated, RetrievalDirection
-from counterfoil.benchmarks.readers.specs import caption_words
+from counterfoil.benchmarks.answers import Answers
+from counterfoil.benchmarks.benchmark import Benchmark, card
+from counterfoil.benchmarks.forms import RetrievalDirection
+from counterfoil.benchmarks.readers.specs import caption_words, from_table
 from counterfoil.benchmarks.tables import floats, read_table, summary_keys
-from counterfoil.errors import DataError, InputError
+from counterfoil.engine.caption_scoring import score_benchmark
+from counterfoil.engine.join_scores import join_scores
+from counterfoil.engine.plan import Note, warn
+from counterfoil.engine.session import Session
+from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
+from counterfoil.evaluation.evaluate import per_item
 from counterfoil.evaluation.forms.rated import points
+from counterfoil.evaluation.run import Run, load_run
 from counterfoil.inputs.files import decoded, parse_json, read_bytes, read_json
 from counterfoil.metrics import contrast, detection
 from counterfoil.metrics.annotators import bias
 from counterfoil.metrics.bradley_terry import bradley_terry
-from counterfoil.metrics.correlation import MEASURES, kendall_tau_b
-from counterfoil.metrics.detection import by_label
+from counterfoil.metrics.correlation import MEASURES, kendall_tau_b, pearson
 from counterfoil.metrics.ranking import map_at_r, recall_at_k
 from counterfoil.metrics.ranks import Qrels, list_ranks
-from counterfoil.report.reproduction.evidence import Case, NoDataError, Recomputed, mask
-from counterfoil.report.reproduction.paper import Basis, evaluate
+from counterfoil.models.base import DEFAULT, Options
+from counterfoil.models.captions.registry import load as load_metric
+from counterfoil.models.precomputed import PrecomputedTable, load
+from counterfoil.report.reproduction.paper import Basis, Paper, PaperModel, Spec, evaluate
 from counterfoil.stats.intervals import t_over_folds
 
 #: The shape of a question's scores by form, and the measures of them.
 _SCORES = {"quad": ((2, 2), contrast.QUAD), "choice": ((2,), contrast.CHOICE)}
+
+
+class NoDataError(Exception):
+    """A number cannot be recomputed here; the text says why. Never leaves the ledger."""
+
+
+class ReleasedFiles:
+    """The released files under `folder`, each read once; `released` maps a file to its published name."""
+
+    def __init__(
+        self,
+        folder: Path | None,
+        questions: Mapping[str, Sequence[str]],
+        *,
+        released: Mapping[str, str] | None = None,
+        note: Note = warn,
+    ) -> None:
+        self._folder, self._questions, self._note = folder, questions, note
+        self._released = released or {}
+        # The values of these are kept, by their arguments.
+        cached = (self.find, self.questions, self.answered_questions, self.table, self.answers)
+        for method in (*cached, self.values, self.run, self.metric_scores):
+            setattr(self, method.__name__, cache(method))
+
+    def path(self, name: str) -> Path:
+        """Where the file or folder `name` lies; raises `NoDataError` where it does not."""
+        if self._folder is None:
+            raise NoDataError(f"no folder of data was given; this needs its {name}")
+        path = self.find(name)
+        if path is None:
+            raise NoDataError(f"{name} is not in the folder of data")
+        return path
+
+    def find(self, name: str) -> Path | None:
+        """Where something lies, under its own name or, anywhere, its published one; else None."""
+        if self._folder is None:
+            return None
+        published = sorted(self._folder.rglob(self._released[name])) if name in self._released else []
+        return next((path for path in (self._folder / name, *published) if path.exists()), None)
+
+    def questions(self, benchmark: str) -> tuple[Benchmark, str]:
+        """The benchmark as its own files have it, and the place they lie."""
+        places, folder = self._questions[benchmark], self._folder
+        place = next((name for name in places if folder and (folder / name).exists()), places[0])
+        path, facts = self.path(place), card(benchmark)
+        module, _, function = facts.reader.partition(":")
+        try:
+            return getattr(import_module(module), function)(facts, path, None), place
+        except MissingExtraError as error:
+            # What the folder lacks may come from a package; it is not there either.
+            raise NoDataError(f"{place} is not complete: {error}") from None
+
+    def source(self, benchmark: str) -> str:
+        """The files that the questions were read from, relative to the folder where they lie in it."""
+        return self.questions(benchmark)[0].source.replace(f"{self._folder}/", "")
+
+    def answered_questions(self, benchmark: str, file: str) -> Benchmark:
+        """The questions that `file` answers: those it carries with their groups, or the benchmark's own."""
+        carried = from_table(card(benchmark), self.table(file).table)
+        # A table of pairs names its questions and says nothing of their groups.
+        if carried is not None and carried.questions.groupings:
+            return carried
+        return self.questions(benchmark)[0]
+
+    def answers(self, benchmark: str, file: str) -> Answers:
+        """The answers in `file`, question by question."""
+        return join_scores(self.table(file), self.answered_questions(benchmark, file), note=self._note)
+
+    def values(self, benchmark: str, file: str) -> Mapping[str, Float[ndarray, "n"]]:
+        """Each measure's value per question, in [0, 1], for the answers in `file`; ties are wrong."""
+        return per_item(self.answered_questions(benchmark, file), self.answers(benchmark, file))
+
+    def run(self, folder: str) -> Run:
+        """The run in `folder`."""
+        return load_run(self.path(folder))
+
+    def metric_scores(self, benchmark: str, metric: str) -> Float[ndarray, "n"]:
+        """What a caption metric gives to each candidate that people rated."""
+        questions, session = self.questions(benchmark)[0], Session(note=self._note)
+        return score_benchmark(questions, self.metric(metric), session=session).values
+
+    def metric(self, spec: str) -> Any:
+        """The metric that "metric:NAME" names; what it lacks (Java, a parser, a package) is no data."""
+
+        def no_model(options: Options) -> Any:
+            raise NoDataError("the weights of the model behind the metric are not in the folder of data")
+
+        try:
+            return load_metric(spec.removeprefix("metric:"), DEFAULT, no_model)
+        except (MissingExtraError, ModelError) as error:
+            raise NoDataError(str(error)) from None
+
+    def table(self, file: str) -> PrecomputedTable:
+        """The answers in a file."""
+        table = load(str(self.path(file)))
+        if not isinstance(table, PrecomputedTable):
+            raise DataError("not a table of scores or outcomes", where=self.path(file))
+        return table
+
+
+def mask(benchmark: Benchmark, groups: tuple[str, ...] | None) -> Float[ndarray, "n"]:
+    """1 for the questions that are in any of `groups` (in all of the benchmark for None), else 0."""
+    if groups is None:
+        return np.ones(len(benchmark))
+    masks = benchmark.questions.groups()
+    if unknown := [name for name in groups if name not in masks]:
+        where = benchmark.source or benchmark.name
+        raise DataError("the benchmark has no such group", where=where, given=unknown[0], allowed=masks)
+    return np.any([masks[name] for name in groups], axis=0).astype(np.float64)
+
+
+class Recomputed(NamedTuple):
+    """A recomputed number, in the unit of the paper, and what it was computed from."""
+
+    value: float | int
+    source: str
+    basis: Basis = Basis.DATA
+
+
+@dataclass(frozen=True)
+class Case:
+    """One cell: its spec, its row, and where its data may be."""
+
+    paper: Paper
+    row: str
+    spec: Spec
+    evidence: ReleasedFiles
+
+    def need(self, field: str) -> str:
+        """The spec's `field`, which the recipe cannot do without."""
+        return str(getattr(self.spec, field))
+
+    @property
+    def model(self) -> PaperModel | None:
+        """Whose answers the row is about; None where it is about no model."""
+        return self.paper.models.get(self.spec.model or self.row)
+
+    def file(self) -> str:
+        """The file of the model's answers to the benchmark; raises `NoDataError` where there is none."""
+        model, benchmark = self.paper.models[self.spec.model or self.row], self.need("benchmark")
+        if model.missing or benchmark not in model.files:
+            raise NoDataError(model.missing or f"no answers to {benchmark} are known")
+        return model.files[benchmark]
+
+    def values(self, measure: str) -> Float[ndarray, "n"]:
+        """The measure's value per question of the cell's benchmark, in [0, 1]."""
+        return self.evidence.values(self.need("benchmark"), self.file())[measure]
+
+    def pearson(self, x: Float[ndarray, "n"], y: Float[ndarray, "n"]) -> float:
+        """Pearson's r, or its p-value where the spec's statistic is "p"."""
+        r, p = pearson(x, y)
+        if np.isnan(r):
+            raise NoDataError("no correlation is defined: a column has the same number everywhere")
+        return p if self.need("statistic") == "p" else r
+
+    def columns(self, references: tuple[str, ...] | None) -> list[dict[str, float]]:
+        """Printed columns by row."""
+        return [self.paper.printed(reference) for reference in references or ()]
 
 
 def mean(case: Case) -> Recomputed:
@@ -39,11 +212,7 @@ def mean(case: Case) -> Recomputed:
 
 
 def chance(form: str, measure: str) -> Recomputed:
-    """Chance of random scores that are never equal, in per cent, over every order they can have.
-
-    >>> chance("quad", "group")
-    Recomputed(value=16.666..., source='all 24 orders of 4 scores', basis=<Basis.DERIVED: 'derived'>)
-    """
+    """Chance of random scores that are never equal, in per cent, over every order they can have."""
     shape, measures = _SCORES[form]
     size = int(np.prod(shape))
     orders = np.array(list(permutations(range(size))), dtype=np.float64)
@@ -68,26 +237,23 @@ def length_correlation(case: Case) -> Recomputed:
     """Pearson's r of a measure with the mean caption length, or its p (Winoground, Table 6 right)."""
     benchmark, place = case.evidence.questions(case.need("benchmark"))
     words = caption_words(case.evidence.path(place)).mean(axis=1)
-    if len(words) != len(benchmark):
-        raise DataError(
-            "not a length for every question", where=place, given=len(words), allowed=str(len(benchmark))
-        )
+    if len(words) != (n := len(benchmark)):
+        raise DataError("not a length for every question", where=place, given=len(words), allowed=str(n))
     return Recomputed(case.pearson(words, case.values(case.need("measure"))), f"{case.file()}, {place}")
 
 
 def perplexity_correlation(case: Case) -> Recomputed:
     """Pearson's r of all pairs' scores with caption perplexity, or its p (Winoground, Table 6 left).
-    Perplexities are of a run made by `counterfoil evaluate lm:gpt2 winoground --set score=perplexity --out
-    FOLDER`.
+
+    The run is of `counterfoil evaluate lm:gpt2 winoground --set score=perplexity --out FOLDER`.
     """
     place = case.need("run")
     run = case.evidence.run(place)
     row = {name: at for at, name in enumerate(run.benchmark.questions.ids)}
     ids = case.evidence.questions(case.need("benchmark"))[0].questions.ids
     if set(row) != set(ids):
-        raise DataError(
-            "not a run over these questions", where=case.evidence.path(place), given=f"{len(row)} ids"
-        )
+        where = case.evidence.path(place)
+        raise DataError("not a run over these questions", where=where, given=f"{len(row)} ids")
     answers = case.evidence.answers(case.need("benchmark"), case.file())
     if not answers.has_scores:
         raise NoDataError(f"{case.file()} holds right and wrong alone, and no scores")
@@ -106,8 +272,9 @@ def fold_interval(case: Case) -> Recomputed:
 
 
 def both_orders(case: Case) -> Recomputed:
-    """The share of questions a chat model answers correctly, in per cent, averaged over candidate orders. A
-    file per part holds {ID: {"correct": true, false or NaN}}; NaN counts as wrong (BiVLC, section 5.3).
+    """The share that a chat model answers right, in per cent, over orders of candidates (BiVLC, section 5.3).
+
+    A file per part holds {ID: {"correct": true, false or NaN}}; NaN counts as wrong.
     """
     folders, shares = case.spec.answers or (), []
     for folder in folders:
@@ -144,7 +311,7 @@ def detector(case: Case) -> Recomputed:
     heads = ["img_pred"] if measure == "image" else ["text_pred"]
     heads += ["img_pred"] if measure not in ("text", "image", "accuracy") else []
     try:
-        outputs = [by_label(floats(table, head), floats(table, "label")) for head in heads]
+        outputs = [detection.by_label(floats(table, head), floats(table, "label")) for head in heads]
     except InputError as error:
         raise DataError(str(error), where=table.source) from None
     if measure in ("text", "image"):
@@ -160,23 +327,17 @@ def judged(case: Case) -> Recomputed:
     """The correlation of a caption metric with people's ratings, times 100 (PAC-S, section 4.2)."""
     benchmark, metric, measure = case.need("benchmark"), case.need("metric"), case.need("measure")
     scores = case.evidence.metric_scores(benchmark, metric)
-    parts = points(_rated(case), scores)
+    parts = points(case.evidence.questions(benchmark)[0].rated, scores)
     value = float(np.mean([MEASURES[measure](part.scores, part.ratings) for part in parts]))
     return Recomputed(100 * value, f"{case.evidence.source(benchmark)}, {metric}")
 
 
 def judgements(case: Case) -> Recomputed:
     """How many ratings, pairs or images there are, or the lowest or highest rating; `per` divides it."""
-    questions = _rated(case)
+    questions = case.evidence.questions(case.need("benchmark"))[0].rated
     given = questions.ratings[~np.isnan(questions.ratings)]
-    counts = {
-        "points": len(given),
-        "pairs": len(questions),
-        "images": len(np.unique(questions.images)),
-        "lowest": float(given.min()),
-        "highest": float(given.max()),
-    }
-    value = counts[case.need("measure")]
+    counts = {"points": len(given), "pairs": len(questions), "images": len(np.unique(questions.images))}
+    value = {**counts, "lowest": float(given.min()), "highest": float(given.max())}[case.need("measure")]
     if case.spec.per is not None:
         value /= int(case.spec.per)
     return Recomputed(value, case.evidence.source(case.need("benchmark")))
@@ -197,24 +358,12 @@ def example(case: Case) -> Recomputed:
     return Recomputed(float(value), ", ".join(files))
 
 
-def _rated(case: Case) -> Rated:
-    benchmark, _ = case.evidence.questions(case.need("benchmark"))
-    return benchmark.rated
-
-
 def positives(case: Case) -> Recomputed:
-    """How many right answers or queries a benchmark has in one direction (ECCV Caption, Table 3 and section
-    1). `over` keeps the queries of another benchmark; `per` divides by "queries" or another benchmark's
-    number.
-    """
+    """How many right answers or queries a benchmark has in one direction (ECCV Caption, Table 3)."""
     counts, place = _counts(case, case.need("benchmark"))
-    numbers = {
-        "pairs": int(counts.sum()),
-        "queries": len(counts),
-        "fewest": int(counts.min()),
-        "most": int(counts.max()),
-    }
-    value = numbers[case.need("measure")]
+    taken: dict[str, Callable[[Any], Any]]
+    taken = {"pairs": np.sum, "queries": len, "fewest": np.min, "most": np.max}
+    value = int(taken[case.need("measure")](counts))
     if case.spec.per is None:
         return Recomputed(value, place)
     whole = len(counts) if case.spec.per == "queries" else int(_counts(case, case.spec.per)[0].sum())
@@ -228,8 +377,9 @@ def left_out(case: Case) -> Recomputed:
     images = [image.id for image in benchmark.images]
     captions = [caption.id for caption in benchmark.captions]
     for search, queries, others in ((gallery.i2t, images, captions), (gallery.t2i, captions, images)):
+        assert isinstance(search.positives, Qrels)
         used |= {queries[at] for at in search.queries[search.defined].tolist()}
-        used |= {others[at] for at in _listed(search).items.tolist() if at >= 0}
+        used |= {others[at] for at in search.positives.items.tolist() if at >= 0}
     return Recomputed(len(set(case.spec.listed or ()) - used), place)
 
 
@@ -245,21 +395,14 @@ def shown(case: Case) -> Recomputed:
 
 
 def _counts(case: Case, benchmark: str) -> tuple[np.ndarray, str]:
-    def search_of(name: str) -> RetrievalDirection:
-        gallery = case.evidence.questions(name)[0].gallery
-        return gallery.i2t if case.need("direction") == "i2t" else gallery.t2i
-
-    search = search_of(benchmark)
+    way = "i2t" if case.need("direction") == "i2t" else "t2i"
+    search: RetrievalDirection = getattr(case.evidence.questions(benchmark)[0].gallery, way)
     keep = search.defined
     if case.spec.over is not None:
-        over = search_of(case.spec.over)
+        over = getattr(case.evidence.questions(case.spec.over)[0].gallery, way)
         keep = np.isin(search.queries, over.queries[over.defined])
-    return _listed(search).counts[keep], case.evidence.source(benchmark)
-
-
-def _listed(search: RetrievalDirection) -> Qrels:
     assert isinstance(search.positives, Qrels)
-    return search.positives
+    return search.positives.counts[keep], case.evidence.source(benchmark)
 
 
 def printed_mean(case: Case) -> Recomputed:
@@ -337,10 +480,8 @@ def _printed(case: Case, value: float, more: str = "") -> Recomputed:
 RECIPES: Mapping[str, Callable[[Case], Recomputed]] = {
     recipe.__name__: recipe
     for recipe in (
-        *(mean, count, length_correlation, perplexity_correlation, fold_interval),
-        *(detector, both_orders, judged, judgements),
-        *(example, positives, left_out, shown),
-        *(printed_mean, printed_correlation, printed_tau, printed_best, formula, preference),
-        annotator_bias,
+        *(mean, count, length_correlation, perplexity_correlation, fold_interval, both_orders, detector),
+        *(judged, judgements, example, positives, left_out, shown, printed_mean, printed_correlation),
+        *(printed_tau, printed_best, formula, preference, annotator_bias),
     )
 }

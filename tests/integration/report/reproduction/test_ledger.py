@@ -15,8 +15,7 @@ import counterfoil as cf
 from counterfoil.errors import CounterfoilError, DataError, UnknownNameError
 from counterfoil.metrics import contrast
 from counterfoil.report.reproduction import Basis, Verdict, all_papers, files, reproduce, summary
-from counterfoil.report.reproduction.evidence import ReleasedFiles, mask
-from counterfoil.report.reproduction.recipes import chance
+from counterfoil.report.reproduction.recipes import ReleasedFiles, chance, mask
 from refusals import refuses
 from report.reproduction.conftest import by_cell, printed_cells
 
@@ -38,9 +37,9 @@ ECCV_DIFFERING = {
     "Section 3": 2,
     "Section 3.3 and C.1": 1,
     "Section 4.1, preference": 4,
+    "Section 4.2": 2,
     "Table 4": 24 + 11,
     "Table 4, COCO 1K R@1 as it came about": 1,
-    "Section 4.2": 2,
     "Table 5": 6,
     "Section B.2": 2,
     "Table B.2, Avg.": 15,
@@ -210,10 +209,8 @@ def test_data_that_cannot_be_used_are_an_error_that_names_the_file(tmp_path):
 def test_perplexities_come_from_a_run_of_a_language_model(shared_data, tmp_path):
     winoground_copy(shared_data, tmp_path)
     perplexity = np.random.default_rng(8).uniform(20, 400, (400, 2))
-    lines = [
-        json.dumps({"label": f"{n}_c{c}_i{i}", "score": -perplexity[n, c]})
-        for n, c, i in np.ndindex(400, 2, 2)
-    ]
+    scores = {f"{n}_c{c}_i{i}": -perplexity[n, c] for n, c, i in np.ndindex(400, 2, 2)}
+    lines = [json.dumps({"label": label, "score": score}) for label, score in scores.items()]
     (tmp_path / "gpt2.jsonl").write_text("\n".join(lines))
     out, given = tmp_path / "winoground" / "gpt2", f"given:{tmp_path / 'gpt2.jsonl'}"
     cf.evaluate(given, "winoground", data=tmp_path / "winoground", out=out, draws=100, quiet=True)

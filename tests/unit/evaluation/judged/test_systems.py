@@ -8,11 +8,11 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from counterfoil.errors import InputError
-from counterfoil.evaluation.system_scores import MEASURES, SystemScores, together
-from counterfoil.evaluation.systems import ONE_PERSON, system_correlations
+from counterfoil.evaluation.systems import MEASURES, ONE_PERSON, SystemScores, system_correlations, together
 from counterfoil.metrics.captions import ngrams
 from counterfoil.stats.bootstrap import cluster_draws, sign_draws
 from counterfoil.stats.tests import holm, williams
+from evaluation.made_runs import correlations
 
 #: COCO's challenge of 2015: M1 and M2 of its twelve systems, people first.
 HUMANS = {
@@ -21,18 +21,17 @@ HUMANS = {
 }
 
 
-def _scipys(x, y):
-    return [kendalltau(x, y).statistic, spearmanr(x, y).statistic, pearsonr(x, y).statistic]
-
-
 def _named(values):
     return {f"s{i}": float(value) for i, value in enumerate(values)}
 
 
 def test_values_are_scipys():
     people = {name: _named(values) for name, values in HUMANS.items()}
+    for columns in (tuple(HUMANS.values()), ((1, 2, 2, 4, 0), (3, 3, 1, 9, 1))):
+        statistics = [of(*columns).statistic for of in (kendalltau, spearmanr, pearsonr)]
+        assert correlations(*columns) == pytest.approx(statistics)
     found = system_correlations(people, people, over="systems", draws=300)
-    for measure, value in zip(MEASURES, _scipys(*HUMANS.values()), strict=True):
+    for measure, value in zip(MEASURES, correlations(*HUMANS.values()), strict=True):
         one = found.get("M1", "M2", measure)
         assert one.value == pytest.approx(value)
         assert one.low < one.value < one.high
@@ -46,15 +45,15 @@ def test_values_are_scipys():
 @pytest.mark.parametrize("seed", range(2))
 def test_the_test_looks_at_every_order(seed):
     rng = np.random.default_rng(seed)
-    x, y = rng.integers(0, 5, 6).astype(float), rng.normal(size=6)
+    x, y = rng.integers(0, 5, 5).astype(float), rng.normal(size=5)
     x[:2] = 0.0, 7.0
     found = system_correlations({"m": _named(x)}, {"h": _named(y)}, over="systems", draws=50)
-    of_orders = np.array([_scipys(np.array(order), y) for order in permutations(x)])
+    of_orders = np.array([correlations(np.array(order), y) for order in permutations(x)])
     for measure, values in zip(MEASURES, of_orders.T, strict=True):
         one = found.get("m", "h", measure)
         assert one.exact
         assert one.p == pytest.approx((np.abs(values) >= abs(values[0]) - 1e-9).mean())
-    assert "only 6 systems" in found.notes[0]
+    assert "only 5 systems" in found.notes[0]
 
 
 def test_drawn_orders_come_near_all_orders():
@@ -116,15 +115,13 @@ def test_draws_of_images_written_out(seed):
     first, second, *judged = _world(seed)
     people = np.mean(judged, axis=0)
     found = _found(seed, draws=60, seed=7)
-    rows = [
-        np.repeat(np.arange(IMAGES), w.astype(int))
-        for w in np.concatenate([*cluster_draws(IMAGES, 60, seed=7)])
-    ]
+    weights = np.concatenate([*cluster_draws(IMAGES, 60, seed=7)]).astype(int)
+    rows = [np.repeat(np.arange(IMAGES), w) for w in weights]
     drawn = [
-        np.array([_scipys(of[:, row].mean(axis=1), people[:, row].mean(axis=1)) for row in rows])
+        np.array([correlations(of[:, row].mean(axis=1), people[:, row].mean(axis=1)) for row in rows])
         for of in (first, second)
     ]
-    values = [_scipys(of.mean(axis=1), people.mean(axis=1)) for of in (first, second)]
+    values = [correlations(of.mean(axis=1), people.mean(axis=1)) for of in (first, second)]
     for metric, samples, own in zip(("one", "two"), drawn, values, strict=True):
         ends = np.quantile(samples, [0.025, 0.975], axis=0)
         for k, measure in enumerate(MEASURES):
@@ -149,12 +146,13 @@ def test_swaps_written_out(over):
     if over == "systems":
         first, second = (of.mean(axis=1, keepdims=True) for of in (first, second))
     one, two = ((of - of.mean()) / of.std() for of in (first, second))
-    gap = np.array(_scipys(one.mean(axis=1), people)) - _scipys(two.mean(axis=1), people)
+    gap = np.array(correlations(one.mean(axis=1), people)) - correlations(two.mean(axis=1), people)
     reached = np.zeros(3)
     for signs in np.concatenate([*sign_draws(len(NAMES) if over == "systems" else IMAGES, 100, seed=3)]):
         stay = signs[:, None] > 0 if over == "systems" else signs > 0
         mixed, other = np.where(stay, one, two).mean(axis=1), np.where(stay, two, one).mean(axis=1)
-        reached += np.abs(np.array(_scipys(mixed, people)) - _scipys(other, people)) >= np.abs(gap) - 1e-9
+        apart = np.array(correlations(mixed, people)) - correlations(other, people)
+        reached += np.abs(apart) >= np.abs(gap) - 1e-9
     p = (1 + reached) / 101
     assert [each.p for each in found.differences] == pytest.approx(p)
     assert [each.p_holm for each in found.differences] == pytest.approx(holm(p))
@@ -169,7 +167,7 @@ def test_one_person_against_the_mean_of_the_others():
     judged = _world(2)[2:]
     found = _found(2, draws=50)
     means = [of.mean(axis=1) for of in judged]
-    expected = np.mean([_scipys(means[i], (sum(means) - means[i]) / 2) for i in range(3)], axis=0)
+    expected = np.mean([correlations(means[i], (sum(means) - means[i]) / 2) for i in range(3)], axis=0)
     for measure, value in zip(MEASURES, expected, strict=True):
         one = found.get(ONE_PERSON, "M", measure)
         assert one.value == pytest.approx(value)
@@ -214,11 +212,9 @@ def test_undefined_values_are_named():
     assert {(each.a, each.b) for each in found.differences} == {("one", "two")}
     assert all(np.isnan(each.williams) for each in found.differences)
     assert "Williams' test takes 4 systems or more" in found.notes
+    metrics = {"one": SystemScores.means(three, other), "two": SystemScores.means(three, other[:, :2])}
     with pytest.raises(InputError, match="different images"):
-        system_correlations(
-            {"one": SystemScores.means(three, other), "two": SystemScores.means(three, other[:, :2])},
-            {"M": dict.fromkeys(three, 1.0)},
-        )
+        system_correlations(metrics, {"M": dict.fromkeys(three, 1.0)})
 
 
 def test_bleu_of_drawn_images_is_that_of_their_captions_written_out():
@@ -226,7 +222,7 @@ def test_bleu_of_drawn_images_is_that_of_their_captions_written_out():
     references = [["a dog runs on the grass"], ["two cats sleep", "cats asleep"]]
     references += [["a man on a horse"], ["birds fly by"]]
     sums = ngrams.bleu_counts(ngrams.load(candidates, references))
-    scores = SystemScores.summed(("s",), sums[None], lambda each: ngrams.bleu_of_sums(each)[..., 1])
+    scores = SystemScores(("s",), np.zeros(1), sums[None], lambda each: ngrams.bleu_of_sums(each)[..., 1])
     weights = np.array([[1.0, 1, 1, 1], [2, 0, 1, 1], [0, 0, 4, 0]])
     for drawn, row in zip(scores.drawn(weights)[:, 0], weights.astype(int), strict=True):
         chosen = np.repeat(np.arange(4), row)
@@ -250,7 +246,7 @@ def _simulated(repetitions, systems, images, noise):
             {"one": SystemScores.means(names, one), "two": SystemScores.means(names, two)},
             {"M": SystemScores.means(names, judged)}, draws=300, seed=seed,
         )  # fmt: skip
-        for k, (measure, truth) in enumerate(zip(MEASURES, _scipys(metric, people), strict=True)):
+        for k, (measure, truth) in enumerate(zip(MEASURES, correlations(metric, people), strict=True)):
             each = found.get("one", "M", measure)
             counts[0, k] += each.low - 1e-9 <= truth <= each.high + 1e-9
             counts[1, k] += found.differences[k].low <= 1e-9 and found.differences[k].high >= -1e-9
