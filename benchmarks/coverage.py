@@ -340,10 +340,7 @@ def tables() -> dict[str, Cells]:
     of_means, alone = "mean, difference, p <= .05", {"neither": {}, "images": {}}
     return {
         "unequal": Cells(
-            "images of unequal numbers of questions; 80 % right",
-            of_means,
-            unequal(0.8, alone),
-            shares_cover,
+            "images of unequal numbers of questions; 80 % right", of_means, unequal(0.8, alone), shares_cover
         ),
         "unequal groups": Cells(
             "the same, the mean over four groups, each half as large as the last",
@@ -367,10 +364,7 @@ def tables() -> dict[str, Cells]:
         "forms": Cells(
             "200 images with two questions each; 80 % right",
             of_means,
-            {
-                **rows("choice", 200, 2, (400, 20, 10), 0.8),
-                **rows("quad", 200, 2, (400, 20, 10), 0.8),
-            },
+            {**rows("choice", 200, 2, (400, 20, 10), 0.8), **rows("quad", 200, 2, (400, 20, 10), 0.8)},
             shares_cover,
         ),
         "six": Cells(

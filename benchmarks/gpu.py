@@ -73,15 +73,7 @@ class Size:
     rounds: int
 
 
-WHOLE = Size(
-    ("ViT-B-32", "ViT-L-14"),
-    256,
-    4096,
-    8192,
-    (200, 40),
-    "large",
-    5,
-)
+WHOLE = Size(("ViT-B-32", "ViT-L-14"), 256, 4096, 8192, (200, 40), "large", 5)
 LITTLE = Size((SMALL,), 4, 12, 256, (2, 3), "tiny", 2)
 
 
@@ -179,11 +171,7 @@ def towers(device: torch.device, size: Size, peaks: dict[str, float], folder: Pa
 
 
 def parts(
-    scorer: Any,
-    batches: Sequence[Sequence[Image]],
-    device: torch.device,
-    size: Size,
-    workers: int,
+    scorer: Any, batches: Sequence[Sequence[Image]], device: torch.device, size: Size, workers: int
 ) -> dict[str, float]:
     """Images a second of each part alone, of all of them together, and of the towers fed from memory."""
     count = sum(map(len, batches))
@@ -198,11 +186,7 @@ def parts(
     for _ in scorer.embed_images(batches, workers=workers):
         pass
     whole = count / (time.perf_counter() - since)
-    return {
-        "decode": decode,
-        "tower": tower,
-        "files to vectors": whole,
-    }
+    return {"decode": decode, "tower": tower, "files to vectors": whole}
 
 
 def tower_alone(

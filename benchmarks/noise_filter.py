@@ -62,13 +62,7 @@ class FilterTrainings(TrainingRuns):
     def rows(self, failure: float) -> TrainingSet:
         """Rows of which a share has a wrong negative image; at one share always the same."""
         plan = self.plan
-        return training(
-            plan.contrasts,
-            kind="trohn-img",
-            size=plan.size,
-            styles=STYLES,
-            failure=failure,
-        )
+        return training(plan.contrasts, kind="trohn-img", size=plan.size, styles=STYLES, failure=failure)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,9 +100,7 @@ class FilterStudy:
         return self._drawn(share, layout)
 
     def _drawn(
-        self,
-        of: Callable[[Mapping[str, NDArray[np.float64]]], NDArray[np.float64]],
-        layout: str,
+        self, of: Callable[[Mapping[str, NDArray[np.float64]]], NDArray[np.float64]], layout: str
     ) -> tuple[float, float, float]:
         """A number of the means of all networks, and its percentiles over draws of questions."""
         right = {name: each.mean(axis=0) for name, each in self.right[layout].items()}

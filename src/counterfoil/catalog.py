@@ -121,11 +121,7 @@ def register(entry: Any) -> None:
 
 
 def benchmark(
-    name: str,
-    *,
-    data: Any = None,
-    images: str | Path | None = None,
-    counts: bool = True,
+    name: str, *, data: Any = None, images: str | Path | None = None, counts: bool = True
 ) -> Benchmark:
     """The benchmark called `name`, read from `data` (a path or a table in memory), else as fetched.
 

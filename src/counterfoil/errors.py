@@ -134,13 +134,7 @@ class UnknownNameError(InputError):
     """
 
     def __init__(
-        self,
-        kind: str,
-        name: str,
-        known: Iterable[str],
-        *,
-        where: object = None,
-        nearest: int | None = None,
+        self, kind: str, name: str, known: Iterable[str], *, where: object = None, nearest: int | None = None
     ) -> None:
         known, name = sorted(known), str(name)
         near = get_close_matches(name.lower(), known, n=1, cutoff=0.5)
@@ -173,8 +167,7 @@ class MissingExtraError(InputError):
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(
-            f"the Python package '{package}' is not installed",
-            hint=f"pip install 'counterfoil[{extra}]'",
+            f"the Python package '{package}' is not installed", hint=f"pip install 'counterfoil[{extra}]'"
         )
 
 

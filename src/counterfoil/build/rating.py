@@ -137,11 +137,7 @@ def blind_accuracy(gaps: Float[ndarray, "rows"], clusters: Int[ndarray, "rows"])
 
 def accuracy_facts(before: Estimate, after: Estimate) -> dict[str, Any]:
     """Both estimates as plain values, and whether the interval of what is left contains one half."""
-    return {
-        "before": asdict(before),
-        "after": asdict(after),
-        "chance_after": after.low <= 0.5 <= after.high,
-    }
+    return {"before": asdict(before), "after": asdict(after), "chance_after": after.low <= 0.5 <= after.high}
 
 
 def score_pairs_of(rows: pa.Table) -> Mapping[str, tuple[str, str]]:

@@ -16,10 +16,7 @@ COMMANDS: dict[str, str | CommandGroup] = {
     "audit": "jobs.audit:audit",
     "explain": "jobs.explain:explain",
     "captions": CommandGroup(
-        {
-            "score": "jobs.captions:score_captions",
-            "systems": "jobs.caption_systems:compare_systems",
-        },
+        {"score": "jobs.captions:score_captions", "systems": "jobs.caption_systems:compare_systems"},
         help="How good captions are, for images or videos, with or without references.",
         epilog="Example: "
         "counterfoil captions score --metrics bleu,cider --candidates c.json --references r.json",
@@ -58,11 +55,7 @@ COMMANDS: dict[str, str | CommandGroup] = {
         epilog="Example: counterfoil list benchmarks",
     ),
     "cache": CommandGroup(
-        {
-            "list": "cache:list_ listings:show_entries",
-            "limit": "cache:limit",
-            "clear": "cache:clear",
-        },
+        {"list": "cache:list_ listings:show_entries", "limit": "cache:limit", "clear": "cache:clear"},
         help="Finished work on disk: what there is of which scorer, and room made again.",
         epilog="Example: counterfoil cache limit 5GB",
     ),

@@ -78,9 +78,7 @@ def print_facts(console: Console, facts: Mapping[str, object]) -> None:
 
 
 @job(outputs="json")
-def benchmarks(
-    name: Annotated[str | None, option(complete="benchmarks")] = None,
-) -> Listing:
+def benchmarks(name: Annotated[str | None, option(complete="benchmarks")] = None) -> Listing:
     """List benchmarks with question type, size, licence and source.
 
     Example: counterfoil list benchmarks winoground
@@ -159,9 +157,7 @@ def measures() -> Listing:
 
 
 @job(outputs="json")
-def recipes(
-    name: Annotated[str | None, option(complete="recipes")] = None,
-) -> Listing:
+def recipes(name: Annotated[str | None, option(complete="recipes")] = None) -> Listing:
     """List training recipes with the papers' values.
 
     Example: counterfoil list recipes trohn-img

@@ -29,11 +29,7 @@ _STYLES = {1: "bold", 2: "underline"}
 
 
 def printed(
-    table: Table,
-    width: int,
-    *,
-    label: Callable[[Column], str] | None = None,
-    names: int | None = None,
+    table: Table, width: int, *, label: Callable[[Column], str] | None = None, names: int | None = None
 ) -> list[Any]:
     """A table for the terminal: intervals beside values where they fit in `width`, else below; else split.
 
@@ -189,9 +185,7 @@ def differences_table(comparison: Comparison, *, width: int = 80) -> Group | Non
 
 
 SIGNATURES = Option(
-    "Add a line per measure that states all its numbers depend on, to cite with them.",
-    False,
-    panel="Results",
+    "Add a line per measure that states all its numbers depend on, to cite with them.", False, panel="Results"
 )
 
 

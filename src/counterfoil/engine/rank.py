@@ -211,10 +211,7 @@ def candidates(side: GallerySide, blocks: Blocks, depth: int) -> Candidates:
 
 
 def reordered(
-    first: DirectionRanks,
-    chosen: Candidates,
-    scores: Float64[ndarray, "queries depth"],
-    blocks: Blocks,
+    first: DirectionRanks, chosen: Candidates, scores: Float64[ndarray, "queries depth"], blocks: Blocks
 ) -> DirectionRanks:
     """Where right answers stand once the candidates are put in the order of `scores` (higher is better)."""
     top, top_scores = _first_items(first, chosen, scores)
@@ -260,10 +257,7 @@ def _first_items(
 
 
 def _shares(
-    rule: Plausible,
-    chosen: Candidates,
-    scores: Float64[ndarray, "queries depth"],
-    blocks: Blocks,
+    rule: Plausible, chosen: Candidates, scores: Float64[ndarray, "queries depth"], blocks: Blocks
 ) -> Float[ndarray, "thresholds 3 queries"]:
     """R-Precision by rule in the new order, from whole lines of scores put in order."""
     side, search = chosen.side, chosen.side.search

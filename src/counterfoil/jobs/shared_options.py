@@ -44,17 +44,12 @@ DRAWS = Option("Bootstrap samples.", 10_000, low=100, high=most("draws"), panel=
 SEED = Option("Random seed.", 0, low=0, high=most("seed"), panel="Statistics")
 TITLE = Option("Title of the HTML page.", panel="Results")
 BENCHMARK = Option(
-    "Name (see 'counterfoil list benchmarks') or folder of a benchmark.",
-    complete="benchmarks",
+    "Name (see 'counterfoil list benchmarks') or folder of a benchmark.", complete="benchmarks"
 )
 BENCHMARKS = Option(
-    "Names (see 'counterfoil list benchmarks'), folders or TOML files of benchmarks.",
-    complete="benchmarks",
+    "Names (see 'counterfoil list benchmarks'), folders or TOML files of benchmarks.", complete="benchmarks"
 )
-SCORER = Option(
-    "What gives the scores, as KIND:WHAT; see 'counterfoil list scorers'.",
-    complete="scorers",
-)
+SCORER = Option("What gives the scores, as KIND:WHAT; see 'counterfoil list scorers'.", complete="scorers")
 RUNS = Option("Run folders, or folders of them.")
 SCORES = Option("Run folders, embeddings (.npz) or similarities (.npy).", metavar="SCORES", least=1)
 IDS = Option("An npz file with image_ids and caption_ids, for files without.", None)

@@ -46,11 +46,7 @@ _TRIES = 500
 
 
 def gallery(
-    n: int,
-    *,
-    captions_each: int = 2,
-    style: str = "natural",
-    **options: Unpack[DrawingOptions],
+    n: int, *, captions_each: int = 2, style: str = "natural", **options: Unpack[DrawingOptions]
 ) -> Benchmark:
     """`n` images with `captions_each` captions written for each; the same seed gives the same bytes.
 
@@ -195,12 +191,7 @@ class ClipCaptions:
 
 
 def clips(
-    n: int,
-    *,
-    seed: int = 0,
-    size: int = 192,
-    style: str = "natural",
-    progress: Progress = silent,
+    n: int, *, seed: int = 0, size: int = 192, style: str = "natural", progress: Progress = silent
 ) -> Benchmark:
     """`n` rated captions of moving scenes, three to a clip; the same seed gives the same clips.
 

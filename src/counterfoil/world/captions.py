@@ -141,15 +141,7 @@ def _assignments(
 
 
 #: Ways to begin a caption. The first says no more than the thing itself.
-OPENINGS = (
-    "",
-    "there is ",
-    "a picture of ",
-    "here is ",
-    "we see ",
-    "this picture shows ",
-    "an image of ",
-)
+OPENINGS = ("", "there is ", "a picture of ", "here is ", "we see ", "this picture shows ", "an image of ")
 
 CLOSINGS = {"": "", "things": ", and nothing else"}
 

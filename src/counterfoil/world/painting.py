@@ -143,10 +143,7 @@ OUTLINES: Mapping[str, tuple[Points, ...]] = {
 }
 
 #: What is cut out of the containers again: a small thing fits in with clear air on all sides.
-HOLES: Mapping[str, Points] = {
-    "ring": _ring(96, 0.86),
-    "box": _ring(4, 0.8 * 2**0.5, start=45.0),
-}
+HOLES: Mapping[str, Points] = {"ring": _ring(96, 0.86), "box": _ring(4, 0.8 * 2**0.5, start=45.0)}
 
 
 #: Radii as parts of the picture's side.

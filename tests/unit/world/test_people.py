@@ -95,10 +95,7 @@ def test_a_person_judges_a_pair_once_whichever_way_it_was_proposed(pooled):
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (
-            lambda rng: Annotator("hasty", 0.9, 0.2),
-            r"hasty: an annotator's chances .* 0.9, bias 0.2",
-        ),
+        (lambda rng: Annotator("hasty", 0.9, 0.2), r"hasty: an annotator's chances .* 0.9, bias 0.2"),
         (lambda rng: Annotator("hasty", seconds=0.0), "an answer takes time"),
         (lambda rng: annotate(truth(3), [Annotator("a")] * 2, rng), "'a' twice"),
         (lambda rng: annotate(truth(3), [], rng), "none"),

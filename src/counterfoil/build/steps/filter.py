@@ -60,10 +60,7 @@ class RowFilter(BuiltStep):
 
     threshold: float | None = setting(None, "Keep scores at or above this.")
     target_precision: float | None = setting(
-        None,
-        "Choose the lowest threshold at which this share of kept rows is right.",
-        above=0,
-        below=1,
+        None, "Choose the lowest threshold at which this share of kept rows is right.", above=0, below=1
     )
     confidence: float = setting(
         0.95, "Confidence that the chosen threshold reaches the precision.", above=0, below=1

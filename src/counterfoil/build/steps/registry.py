@@ -51,10 +51,7 @@ _OWN: Mapping[str, tuple[str, str]] = {
         "a sheet for people who write questions, or the sheet that they filled in",
         "author rows.csv --filled sheet.csv --out rows.parquet",
     ),
-    "rate:Rate": (
-        "scores of captions by any scorer",
-        "rate pairs.csv --scorer lm:gpt2 --out rated.csv",
-    ),
+    "rate:Rate": ("scores of captions by any scorer", "rate pairs.csv --scorer lm:gpt2 --out rated.csv"),
     "rate:Select": (
         "the best rows of every category by their scores",
         "select rated.csv --by negative_vera --share 0.35 --out best.csv",
