@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from rich.console import Console
@@ -84,12 +85,13 @@ def benchmarks(name: Annotated[str | None, option(complete="benchmarks")] = None
     Example: counterfoil list benchmarks winoground
 
     Arguments:
-        name: Show all facts of this one.
+        name: Show all facts of this one; a TOML file or a folder names one's own.
     """
     from counterfoil.benchmarks.fetching import serving
 
     if name is not None:
-        card = catalog.benchmark_card(name)
+        in_folder = name not in catalog.benchmarks() and Path(name).is_dir()
+        card = catalog.benchmark(name).card if in_folder else catalog.benchmark_card(name)
         facts, release = card.model_dump(mode="json"), serving(card.name)
         fetch = f"counterfoil benchmarks fetch {release.name}" if release else ""
         return Listing(facts, show=partial(print_facts, facts={**facts, "fetch": fetch}))

@@ -57,6 +57,8 @@ def test_lists(counterfoil):
     assert "group_match" in counterfoil("list", "measures").out
     assert "open-clip:ARCH/PRETRAINED" in counterfoil("list", "scorers").out
     assert "pitfalls" in counterfoil("list", "benchmarks", "winoground").out
+    counterfoil("world", "build", "choices", "--n", "6", "--out", "drawn", "--quiet")
+    assert "world-choices" in counterfoil("benchmarks", "show", "drawn").out
     assert "clip-s" in counterfoil("list", "metrics").out
     assert "--guidance" in counterfoil("build", "imagine", "--help").out
     assert {"bivlc", "imagine"} <= set(counterfoil("build", "--help").out.split())
