@@ -1,4 +1,7 @@
-"""Digests of image content; a list in the cache folder saves reading files that have not been touched."""
+"""Keys of images by their content; a list in the cache folder saves reading files that have not been touched.
+
+The names of shards follow from such keys: `engine.cache.shard_name`.
+"""
 
 import os
 import time

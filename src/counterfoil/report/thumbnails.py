@@ -1,4 +1,7 @@
-"""Pictures of a page as far as a budget lasts: thumbnails, examples, and data of its browsers."""
+"""Pictures of a page as far as a budget lasts: thumbnails, examples, and data of its browsers.
+
+Which pictures the licence lets a page carry says `report.page.left_out`.
+"""
 
 import base64
 import io

@@ -1,5 +1,7 @@
 """P(yes) to a question about a caption (`vqa:NAME_OR_FOLDER`), in any spelling of yes that is one token.
 
+The default question is that of `VqaSettings` in `models/settings.py`.
+
 Source: Lin et al. 2024, "Evaluating text-to-visual generation with image-to-text generation" (VQAScore).
 """
 
