@@ -71,7 +71,7 @@ class Outputs:
         self._files.append(real)
         self._claim(real)
         self._check_input(path, real)
-        if real.exists() and not self.overwrite:
+        if os.path.exists(real) and not self.overwrite:
             raise InputError(
                 "the file exists", where=path, hint=f"{_ANOTHER_FILE}, or replace it with --overwrite"
             )

@@ -138,7 +138,10 @@ def texts(table: DataTable, column: str) -> tuple[str, ...]:
     if {*map(type, cells)} == {str} and all(map(str.strip, cells)):
         return tuple(cells)
     check_cells(table, column, lambda cell: isinstance(cell, str), "not a text")
-    raise DataError("empty text", where=table.where([not cell.strip() for cell in cells].index(True), column))
+    empty = next((row for row, cell in enumerate(cells) if not cell.strip()), None)
+    if empty is not None:
+        raise DataError("empty text", where=table.where(empty, column))
+    return tuple(map(str, cells))
 
 
 def labels(table: DataTable, column: str, allowed: Sequence[str] = ()) -> tuple[str, ...]:
@@ -502,7 +505,8 @@ def memory_table(data: Any) -> DataTable:
 
 
 def _memory_columns(data: Any) -> dict[str, list[Any]]:
-    if hasattr(data, "notna"):  # pandas, whose cells may be pictures, which Arrow does not hold
+    # A frame of pandas, whose cells may be pictures, which Arrow does not hold.
+    if hasattr(data, "notna") and hasattr(data, "columns"):
         if not data.columns.is_unique:
             raise ValueError("a column name occurs twice")
         return {str(k): v for k, v in data.astype(object).where(data.notna(), None).to_dict("list").items()}

@@ -333,7 +333,10 @@ def caption_probabilities(scorer: Classifier, batches: CaptionBatches, workers: 
 
 def pair_scores(scorer: PairScorer | Scorer, batches: PairBatches, workers: int) -> Iterator[ndarray]:
     for part in stream_pairs(scorer, batches, workers=workers):
-        values = np.asarray(part, dtype=np.float64)
+        try:
+            values = np.asarray(part, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ScoreError("gives no numbers", where=scorer.identity.name, given=str(error)) from None
         yield _column(values) if values.ndim == 1 else values
 
 

@@ -234,14 +234,17 @@ def test_notes_and_progress_go_where_they_are_wanted(bench, capsys):
     assert capsys.readouterr().err == "run written to runs/c/pairs\n"
 
 
-@pytest.mark.parametrize("kind", ["records", "columns", "arrow", "frame"])
+@pytest.mark.parametrize("kind", ["records", "columns", "numpy", "arrow", "frame", "series"])
 def test_a_table_in_memory_is_the_benchmark_of_its_file(bench, table, kind):
     with open(table, newline="") as file:
         rows = list(csv.DictReader(file))
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     held = {"records": rows, "columns": columns, "arrow": pa.table(columns)}.get(kind)
-    if kind == "frame":
-        held = pytest.importorskip("pandas").DataFrame(rows)
+    if kind == "numpy":
+        held = {name: np.array(cells) for name, cells in columns.items()}
+    if kind in ("frame", "series"):
+        pandas = pytest.importorskip("pandas")
+        held = pandas.DataFrame(rows) if kind == "frame" else pandas.Series(rows)
     found = cf.load_benchmark("pairs", held, "photos")
     assert found.digest == bench.digest
     assert found.images == bench.images
