@@ -20,8 +20,7 @@ READING = [name for name, entry in METRICS.items() if not entry.has_model and "j
 def test_metrics_that_read_need_no_model(name):
     metric = catalog.scorer(f"metric:{name}")
     assert isinstance(metric, TextMetric)
-    assert metric.identity.name == f"metric:{name}"
-    assert set(metric.needs) == set(METRICS[name].needs)
+    assert (metric.identity.name, set(metric.needs)) == (f"metric:{name}", set(METRICS[name].needs))
     with pytest.raises(InputError, match="has no model behind it; given: --backbone hf:x"):
         catalog.scorer(f"metric:{name}", Options(backbone="hf:x"))
 

@@ -123,10 +123,8 @@ def test_a_pair_of_one_answer_has_no_kappa_and_many_pairs_are_not_listed():
 
 def test_kinds_have_rows_of_their_own_where_there_are_several(best):
     found = campaign_agreement(best, draws=100)
-    items = {each.kind: each.people.items for each in found.questions}
-    assert items == {"": 60, "add": 20, "swap": 40}
-    one_kind = best.slice(0, 40)
-    assert [each.kind for each in campaign_agreement(one_kind, draws=100).questions] == [""]
+    assert {each.kind: each.people.items for each in found.questions} == {"": 60, "add": 20, "swap": 40}
+    assert [each.kind for each in campaign_agreement(best.slice(0, 40), draws=100).questions] == [""]
 
 
 def test_golden_items_and_the_test_before_the_work_do_not_count():
@@ -192,8 +190,7 @@ def test_fields_of_a_campaign_have_the_options_of_all_items(tmp_path):
     ]
     images = dict.fromkeys("abc", b"")
     recipe = CampaignRecipe(form="best-of-k", title="Cats", settings={"none": True})
-    campaign = create_folder(tmp_path / "campaign", recipe, items, images)
-    best = fields_of(campaign)["best"]
+    best = fields_of(create_folder(tmp_path / "campaign", recipe, items, images))["best"]
     assert set(best.values) == {"0", "1", "2", "none"}
     assert best.coarser["any or none"] == {"0": "any", "1": "any", "2": "any", "none": "none"}
 

@@ -33,9 +33,7 @@ def campaign(tmp_path):
 
 def test_what_is_written_is_read_back(campaign):
     again = open_campaign(campaign.folder)
-    assert again.recipe == RECIPE_OF_TWO
-    assert list(again.items) == items()
-    assert again.digest == campaign.digest
+    assert (again.recipe, list(again.items), again.digest) == (RECIPE_OF_TWO, items(), campaign.digest)
     assert again.image("red.png").read_bytes() == pixel()
     assert "order of the words" in again.instructions_in()
 

@@ -35,8 +35,7 @@ def blocks_of(items, **fields):
     assert work == {item.id: made.overlap for item in items if item.role == "work"}
     for block in blocks:
         assert len({item.apart for item in block}) == len(block)
-        golden = sum(item.role == "golden" for item in block)
-        assert golden == made.golden_per_block
+        assert sum(item.role == "golden" for item in block) == made.golden_per_block
         assert len(block) in (made.per_person, made.per_person - 1)
     return blocks
 
@@ -55,20 +54,16 @@ def test_the_tasks_of_eccv_caption_have_one_golden_item_of_each_answer():
     blocks = blocks_of(items, overlap=3, per_person=20, golden_per_block=2)
     assert len(blocks) == 30
     for block in blocks:
-        rights = sorted(item.golden["match"][0] for item in block if item.golden)
-        assert rights == ["no", "yes"]
-    used = Counter(item.id for block in blocks for item in block if item.golden)
-    assert set(used.values()) <= {4, 5}
+        assert sorted(item.golden["match"][0] for item in block if item.golden) == ["no", "yes"]
+    assert set(Counter(item.id for block in blocks for item in block if item.golden).values()) <= {4, 5}
     # Golden items are at no place more often than chance has it.
-    places = [at for block in blocks for at, item in enumerate(block) if item.golden]
-    assert len(set(places)) > 12
+    assert len({at for block in blocks for at, item in enumerate(block) if item.golden}) > 12
 
 
 def test_blocks_do_not_stay_alike():
     # Dealt in turn, three people would judge the same items throughout, and nobody else with them.
     blocks = blocks_of([pair(str(at)) for at in range(180)], overlap=3, per_person=18)
-    shared = [len({i.id for i in a} & {i.id for i in b}) for a, b in combinations(blocks, 2)]
-    assert max(shared) < 9
+    assert max(len({i.id for i in a} & {i.id for i in b}) for a, b in combinations(blocks, 2)) < 9
 
 
 def test_equal_seeds_give_equal_blocks_and_others_do_not():
@@ -90,16 +85,14 @@ def test_designs_hold_for_any_instances_or_are_refused(sizes, overlap, per_perso
         for k in range(size)
     ]
     own = recipe(design="blocks", overlap=overlap, per_person=per_person, seed=seed)
-    n_blocks = -(-len(items) * overlap // per_person)
-    if max(sizes) * overlap > n_blocks:
+    if max(sizes) * overlap > -(-len(items) * overlap // per_person):
         refuses(r"needs \d+ blocks, one per answer", plan_blocks, items, own, error=InputError)
         return
     blocks = [[items[at] for at in block] for block in plan_blocks(items, own)]
     lengths = {len(block) for block in blocks}
     assert max(lengths) - min(lengths) <= 1
     assert max(lengths) <= per_person
-    found = Counter(item.id for block in blocks for item in block)
-    assert set(found.values()) == {overlap}
+    assert set(Counter(item.id for block in blocks for item in block).values()) == {overlap}
     for block in blocks:
         assert len({item.apart for item in block}) == len(block)
     # Instances of several kinds can stand in the way of one more exchange, so kinds may be off by one more.
@@ -216,5 +209,4 @@ def test_a_block_has_one_direction_after_the_other():
         assert work == sorted(work)
         assert abs(work.count("i2t") - work.count("t2i")) <= 1
         assert directions.count("") == 2
-    mixed = plan_blocks(items, replace(own, by_direction=False))
-    assert [*map(sorted, mixed)] == [*map(sorted, blocks)]
+    assert [*map(sorted, plan_blocks(items, replace(own, by_direction=False)))] == [*map(sorted, blocks)]

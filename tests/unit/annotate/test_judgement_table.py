@@ -47,8 +47,7 @@ def test_answers_that_were_set_aside_do_not_count(tmp_path):
     (tmp_path / "judged.csv").write_text(
         "item,person,question,answer,role,counted\na,p,q,yes,work,true\na,r,q,no,work,false\nb,p,q,no,,\n"
     )
-    found = counted(read_judgement_table(tmp_path / "judged.csv"))
-    assert found["answer"].to_pylist() == ["yes", "no"]
+    assert counted(read_judgement_table(tmp_path / "judged.csv"))["answer"].to_pylist() == ["yes", "no"]
 
 
 def test_json_lists_may_be_lists(tmp_path):

@@ -1,6 +1,7 @@
 """Results of Mechanical Turk's requester site, and exports of Label Studio."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -61,8 +62,7 @@ def test_a_pair_that_comes_again_counts_once(read):
 def test_a_short_hit_has_fewer_items(read):
     short = {f"{side}{k}": "" for k in range(11, 21) for side in ("Input.image", "Input.caption")}
     judgements, _ = read(hit(1, "A1", **short))
-    assert len(judgements) == 10 + 3
-    assert set(judgements["seconds"].to_pylist()) == {57.0}
+    assert (len(judgements), set(judgements["seconds"].to_pylist())) == (10 + 3, {57.0})
 
 
 @pytest.mark.parametrize(
@@ -103,11 +103,7 @@ def test_answers_are_written_in_several_ways(read, answers, many, cell):
     ],
 )
 def test_results_of_mechanical_turk_that_do_not_fit(read, tmp_path, change, message):
-    words = refuses(message, read, hit(1, "A1", **change))
-    assert words.startswith(f"{tmp_path / 'batch.csv'}, row 1")
-
-
-_MATCH = {"match": "Answer.match{n}"}
+    assert refuses(message, read, hit(1, "A1", **change)).startswith(f"{tmp_path / 'batch.csv'}, row 1")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +115,7 @@ _MATCH = {"match": "Answer.match{n}"}
             "Approved",
             r"'Answer.m\{n\}'; given: Answer.match1",
         ),
-        (HitLayout(LAYOUT.item, _MATCH, golden="Input.gold{n}"), "Approved", r"no column 'Input\.gold1'"),
+        (replace(LAYOUT, golden="Input.gold{n}"), "Approved", r"no column 'Input\.gold1'"),
         (LAYOUT, "Rejected", "no answers"),
     ],
 )
@@ -202,8 +198,7 @@ def test_answers_of_every_kind_of_control(export):
         region("errors", "labels", start=8, end=9, labels=["other"]),
         region("errors", "labels", start=2, end=5, labels=["object"]),
     )
-    path = export(annotation(1, 7, *regions), data={"item": "a"})
-    rows = read_export(path, MANY)[0].to_pylist()
+    rows = read_export(export(annotation(1, 7, *regions), data={"item": "a"}), MANY)[0].to_pylist()
     assert {(row["item"], row["person"], row["seconds"]) for row in rows} == {("a", "7", 2.5)}
     assert {row["question"]: row["answer"] for row in rows} == {
         "match": "yes",
@@ -230,8 +225,7 @@ def test_answers_of_every_kind_of_control(export):
 )
 def test_results_of_label_studio_that_do_not_fit(export, region, message):
     path = export(annotation(5, 7, region))
-    words = refuses(message, read_export, path)
-    assert words.startswith(f"{path}, task 17, annotation 5")
+    assert refuses(message, read_export, path).startswith(f"{path}, task 17, annotation 5")
 
 
 def test_questions_of_several_choices_are_there_and_controls_have_one_result(export):

@@ -57,8 +57,7 @@ def test_settings_are_checked(name, settings, message):
 def test_a_recipe_names_platform_and_completion():
     assert campaign_platform("prolific", "C1") == PLATFORMS["prolific"].platform({"completed": "C1"})
     both = campaign_platform("panel", "done=https://c.example/?cc={code}&x=1, completed=C1, person=pid")
-    left = both.leave(both.visit([("pid", "ann")]), "completed")
-    assert left.address == "https://c.example/?cc=C1&x=1"
+    assert both.leave(both.visit([("pid", "ann")]), "completed").address == "https://c.example/?cc=C1&x=1"
     with pytest.raises(InputError, match="platform prolific, key 'completed': no value"):
         campaign_platform("prolific", "completed=")
     with pytest.raises(UnknownNameError, match="entry of the campaign: unknown platform; given: prolifik"):

@@ -22,8 +22,7 @@ def answers(*, hasty=None, same=None, seed=0):
     rows = []
     for person in range(N_PEOPLE):
         for item in rng.permutation(N_ITEMS):
-            right = rng.random() < 0.92
-            yes = truth[item] if right else not truth[item]
+            yes = truth[item] if rng.random() < 0.92 else not truth[item]
             seconds = float(rng.lognormal(1.5, 0.4))
             if person == hasty:
                 yes, seconds = rng.random() < 0.5, float(rng.uniform(0.2, 0.5))
@@ -101,8 +100,7 @@ def test_answers_that_are_no_options_are_looked_at_for_speed_and_golden_items(tm
     table = answers(hasty=3)
     texts = pa.array([f"text {at}" for at in range(len(table))])
     table = table.set_column(table.column_names.index("answer"), "answer", texts)
-    campaign = replace(make(tmp_path / "campaign", pairs(1)), form=Telling())
-    found = signs_of(table, campaign)
+    found = signs_of(table, replace(make(tmp_path / "campaign", pairs(1)), form=Telling()))
     assert found["p3"] == {"fast", "golden"}
     assert not any(signs for name, signs in found.items() if name != "p3")
 

@@ -117,8 +117,7 @@ def test_the_data_sheet_has_instructions_and_consent_in_every_language(tmp_path)
 def test_a_price_per_item_is_the_same_everywhere(tmp_path):
     """Recipe, status, data sheet and consent name one price."""
     campaign = campaign_of(tmp_path / "campaign", pay_per_item=0.015, entry="prolific", per_person=2)
-    by_hour = 3600 * 0.015 / campaign.form.seconds
-    assert campaign.pay.per_hour == by_hour == 13.5
+    assert campaign.pay.per_hour == (3600 * 0.015 / campaign.form.seconds) == 13.5
     told = "You are paid USD 0.015 for each item; at 4 seconds for each that is USD 13.50 per hour."
     assert told in campaign.consent_in()
     text = "\n".join(data_sheet(campaign, TABLE))

@@ -56,12 +56,11 @@ def test_what_is_at_hand(data):
 
 
 def test_questions_of_fewer_candidates_show_no_others():
-    questions = Choice(("a", "b"), query=np.array([0, 1]), candidates=np.array([[0, 1, 2], [3, 4, -1]]))
     whole = Benchmark(
         card=Card(name="few", title="Few", form="choice"),
         images=(Image("i0", None), Image("i1", None)),
         captions=tuple(Caption(f"c{k}", f"text {k}") for k in range(5)),
-        questions=questions,
+        questions=Choice(("a", "b"), query=np.array([0, 1]), candidates=np.array([[0, 1, 2], [3, 4, -1]])),
     )
     assert whole[1]["captions"] == ["text 3", "text 4"]
     assert whole.to_arrow()["captions"].to_pylist() == [["text 0", "text 1", "text 2"], ["text 3", "text 4"]]
@@ -88,8 +87,7 @@ def test_equal_bytes_are_one_photograph_where_nobody_named_it():
     assert benchmark.clusters.tolist() == [0, 1, 0]
     # Named photographs are believed, and an image that is not at hand stands for itself.
     named = replace(benchmark, images=tuple(replace(image, photo="", source=None) for image in images))
-    assert named.clusters.tolist() == [0, 1, 2]
-    assert named.digest == benchmark.digest
+    assert (named.clusters.tolist(), named.digest) == ([0, 1, 2], benchmark.digest)
 
 
 def test_one_caption_in_two_normal_forms_and_one_image_in_two_spellings_are_shared():
@@ -99,8 +97,7 @@ def test_one_caption_in_two_normal_forms_and_one_image_in_two_spellings_are_shar
     card = Card(name="spelled", title="Spelled", form="choice")
     asked = Choice(("p", "q", "r"), query=np.array([0, 1, 2]), candidates=np.array([[0, 2], [2, 3], [1, 3]]))
     sharing = Benchmark(card, images, captions, asked).sharing
-    assert sharing.images.tolist() == [[0], [0], [1]]
-    assert sharing.captions[0, 0] == sharing.captions[2, 0]
+    assert (sharing.images.tolist(), sharing.captions[0, 0]) == ([[0], [0], [1]], sharing.captions[2, 0])
 
 
 OWN = ("pairs", "gallery", "ratings", "preferences", "statements")

@@ -120,8 +120,7 @@ def test_a_changed_or_missing_file_is_named(tmp_path, quads, name):
     path.write_bytes(data)
     assert refuses("", load, tmp_path).startswith(f"{path}: file was changed after it was saved")
     path.unlink()
-    words = refuses("", load, tmp_path)
-    assert words.startswith(f"{path}: file of the benchmark is missing")
+    assert refuses("", load, tmp_path).startswith(f"{path}: file of the benchmark is missing")
 
 
 def test_images_may_be_left_unchecked(tmp_path, quads):
@@ -258,9 +257,7 @@ def test_videos_round_trip(quads, tmp_path, jpeg):
         assert new == replace(old, photo=old.photo or old.id, source=new.source)
     part, other, features, frames, drawn, away = (image.source for image in after.images)
     assert isinstance(part, FileSource)
-    assert part == other
-    assert part.path.suffix == ".mp4"
-    assert part.read() == b"a film"
+    assert (part, part.path.suffix, part.read()) == (other, ".mp4", b"a film")
     assert isinstance(features, FrameFeatures)
     assert features.duration == 12.5
     np.testing.assert_array_equal(features.read(), np.arange(6.0).reshape(3, 2))

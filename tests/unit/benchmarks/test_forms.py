@@ -45,8 +45,7 @@ def _benchmark(questions):
 
 def test_what_it_says_of_itself():
     questions = _gallery()
-    assert len(questions) == 6
-    assert questions.n_captions == 5
+    assert (len(questions), questions.n_captions) == (6, 5)
     assert questions.directions.tolist() == [0, 0, 1, 1, 1, 1]
     assert questions.query_parts.tolist() == [0] * 6
     assert questions.defined.tolist() == [True, True, True, True, True, False]
@@ -62,8 +61,7 @@ def test_an_image_and_what_was_written_for_it_are_one_cluster():
 def test_some_queries_of_the_same_gallery():
     found = _benchmark(_gallery(groupings={"kind": tuple("uvwxyz")})).select(np.array([4, 1]))
     questions = found.gallery
-    assert questions.ids == ("i2t/c", "t2i/3")
-    assert questions.groupings == {"kind": ("v", "y")}
+    assert (questions.ids, questions.groupings) == (("i2t/c", "t2i/3"), {"kind": ("v", "y")})
     assert (questions.i2t.queries.tolist(), questions.t2i.queries.tolist()) == ([2], [3])
     assert (questions.i2t.positives.items.tolist(), questions.t2i.positives.items.tolist()) == ([4], [1])
     assert (len(found.images), len(found.captions)) == (3, 5)
@@ -193,14 +191,13 @@ def benchmark(questions):
 
 
 def test_both_candidates_of_a_question_see_the_same_draw():
-    references = References.of([list(range(5, 15)), list(range(20, 30))])
     asked = Preference.between(
         ("a", "b"),
         np.array([[0, 1], [2, 3]]),
         np.array([0, 1]),
         votes=np.array([[2.0, 0.0], [0.0, 1.0]]),
         label=np.array([0, 1]),
-        references=references,
+        references=References.of([list(range(5, 15)), list(range(20, 30))]),
         sample=3,
         draws=4,
         seed=7,
@@ -208,16 +205,14 @@ def test_both_candidates_of_a_question_see_the_same_draw():
     draws = asked.drawn()
     assert len(draws) == 4
     for draw in draws:
-        assert draw.counts.tolist() == [3] * 4
-        assert draw.row(0).tolist() == draw.row(1).tolist()
+        assert (draw.counts.tolist(), draw.row(0).tolist()) == ([3] * 4, draw.row(1).tolist())
         assert draw.row(2).tolist() == draw.row(3).tolist()
     assert len({tuple(draw.captions) for draw in draws}) > 1
     assert [d.captions.tolist() for d in asked.drawn()] == [d.captions.tolist() for d in draws]
 
 
 def test_chosen_questions_keep_what_belongs_to_them():
-    whole = benchmark(rated())
-    part = whole.select(np.array([2, 0]))
+    part = benchmark(rated()).select(np.array([2, 0]))
     texts = [caption.text for caption in part.captions]
     assert [texts[i] for i in part.questions.captions] == ["cow", "dog"]
     assert [part.images[i].id for i in part.questions.images] == ["y", "x"]

@@ -62,8 +62,7 @@ INSIDE = ("a.png", "./a.png", "inside.png", "../images/a.png")
 def test_pairs(home):
     card, images = benchmark_card("pairs"), home / "work" / "images"
     for cell in (*INSIDE, str(images / "a.png")):
-        read = read_pairs(card, _pairs(home, cell), images)
-        assert read.images[0].decode().size == (8, 8)
+        assert read_pairs(card, _pairs(home, cell), images).images[0].decode().size == (8, 8)
     for cell in _outside(home):
         with pytest.raises(DataError, match=r"mine.csv, row 1, column 'image': an image outside of"):
             read_pairs(card, _pairs(home, cell), images)
@@ -127,8 +126,7 @@ def test_a_build_without_a_folder_takes_no_path(home):
 
 
 def test_a_link_in_a_benchmark_folder(home):
-    read = read_pairs(benchmark_card("pairs"), _pairs(home, "images/a.png"), None)
-    benchmarks.save(read, home / "saved")
+    benchmarks.save(read_pairs(benchmark_card("pairs"), _pairs(home, "images/a.png"), None), home / "saved")
     (kept,) = (home / "saved" / "images").iterdir()
     kept.unlink()
     os.symlink(home / ".ssh" / "id_rsa", kept)

@@ -49,8 +49,7 @@ def test_a_row_per_pair(tmp_path):
 
 
 def test_an_answer_counts_in_both_directions(tmp_path):
-    text = "direction,image,caption,gain\nt2i,10,7,\ni2t,10,7,0.5\n"
-    judged = read_judgements(written(tmp_path, text))
+    judged = read_judgements(written(tmp_path, "direction,image,caption,gain\nt2i,10,7,\ni2t,10,7,0.5\n"))
     assert [one.gain.tolist() for one in judged.directions] == [[0.5], [0.5]]
     assert (judged.pairs, judged.unanswered) == (1, 0)
 
@@ -112,9 +111,8 @@ def test_a_pool_is_written_and_comes_back_judged(tmp_path, suffix):
         texts=('a "quoted" cat', "two, dogs", None),
     )
     columns = ("pair", "direction", "image", "caption", "place:a", "place:b")
-    rows = list(zip(*(table[name].to_pylist() for name in columns), strict=True))
     # Image 12 with caption 6 is proposed in both directions, by everybody: one pair, number 2.
-    assert rows == [
+    assert list(zip(*(table[name].to_pylist() for name in columns), strict=True)) == [
         (1, "i2t", "12", "5", 2, 0),
         (2, "i2t", "12", "6", 1, 1),
         (3, "i2t", "12", "7", 0, 2),
@@ -127,8 +125,7 @@ def test_a_pool_is_written_and_comes_back_judged(tmp_path, suffix):
     assert table["query"].to_pylist() == ["12", "12", "12", "6", "6", "6", "5", "5"]
     path = tmp_path / f"pool{suffix}"
     write_table(path, table)
-    again = read_table(path)
-    assert list(again["text"])[:2] == ['a "quoted" cat', "two, dogs"]
+    assert list(read_table(path)["text"])[:2] == ['a "quoted" cat', "two, dogs"]
     judged = tmp_path / f"judged{suffix}"
     write_table(judged, table.append_column("gain", [[1, 0.5, 0, 0, 0, 0.5, 1, 0]]))
     found = read_judgements(judged)

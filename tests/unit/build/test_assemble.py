@@ -38,8 +38,7 @@ def test_the_folder_of_a_build_is_a_benchmark(work):
 def test_quads_are_what_their_rows_were_read_from(work, tmp_path):
     made = quads(14, seed=5, size=48)
     save(made, tmp_path / "quads")
-    folder = _built(work, source=str(tmp_path / "quads"))
-    built = load(folder)
+    built = load(_built(work, source=str(tmp_path / "quads")))
     for kind in ("images", "captions"):
         of_question = [
             [
@@ -79,8 +78,7 @@ def test_images_that_are_missing_are_refused_where_there_is_a_folder_of_images(w
     rows = tmp_path / "rows.csv"
     rows.write_text("image,caption,negative_caption\na.png,a cat,a dog\nb.png,two cats,two dogs\n")
     notes = []
-    session = replace(work.session, note=notes.append)
-    folder = _built(replace(work, session=session), source=str(rows))
+    folder = _built(replace(work, session=replace(work.session, note=notes.append)), source=str(rows))
     assert [image.source for image in load(folder).images] == [None, None]
     assert notes == ["2 of 2 images are not at hand; give their folder with --images"]
     photos = tmp_path / "photos"

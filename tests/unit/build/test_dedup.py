@@ -56,10 +56,8 @@ def test_the_best_share_of_every_category_is_kept(work):
         expected |= {name for _, name in sorted(own)[: ceil(0.35 * len(own))]}
     assert set(ids(output.kept)) == expected
     assert output.reasons["no score"] == n // 50
-    kept = output.facts["categories"]
-    assert sum(each["kept"] for each in kept.values()) == len(expected)
-    everything = Select(by=("cola",), share=1.0, category=None)
-    assert ids(run_step(everything, rows, work).kept) == names
+    assert sum(each["kept"] for each in output.facts["categories"].values()) == len(expected)
+    assert ids(run_step(Select(by=("cola",), share=1.0, category=None), rows, work).kept) == names
     refuses("holds no numbers", run_step, Select(by=("subset",)), rows, work)
 
 
@@ -91,8 +89,7 @@ def test_bands_find_a_pair_at_the_threshold_and_hashes_are_those_of_sets(thresho
     texts = ["", "ab", "abcd", "abcdabcd", "ünïcode 🐈 text", "a red cat"]
     tokens, offsets = shingle_hashes(texts)
     for at, text in enumerate(texts):
-        own = set(tokens[int(offsets[at]) : int(offsets[at + 1])].tolist())
-        assert len(own) == len(shingles(text))
+        assert len(set(tokens[int(offsets[at]) : int(offsets[at + 1])].tolist())) == len(shingles(text))
 
 
 def test_dropped_rows_are_alike_to_a_row_that_stays():
@@ -135,15 +132,13 @@ def test_of_equal_and_similar_captions_one_is_kept(work):
     assert near.reasons == {"exact duplicate": 2, "near-duplicate": 1}
     assert {row["id"]: row["same_as"] for row in near.dropped.to_pylist()} == {"0": "1", "2": "1", "4": "3"}
     assert ids(run_step(Dedup(near=0.8, within="subset"), rows, work).kept) == ["0", "2", "3", "4", "5"]
-    both = Dedup(fields=("caption", "negative_caption"))
-    assert ids(run_step(both, rows, work).kept) == ids(plain.kept)
+    assert ids(run_step(Dedup(fields=("caption", "negative_caption")), rows, work).kept) == ids(plain.kept)
     refuses("holds no texts", run_step, Dedup(fields=("score",)), rows, work)
 
 
 def test_near_duplicates_of_many_captions_leave_no_pair(work, shared_data):
     held = json.loads((shared_data / "sugarcrepe" / "swap_att.json").read_text())
-    rows = rows_of([row["negative_caption"] for row in held.values()] * 2)
-    output = run_step(Dedup(near=0.6), rows, work)
+    output = run_step(Dedup(near=0.6), rows_of([row["negative_caption"] for row in held.values()] * 2), work)
     left = [normal(text) for text in output.kept["negative_caption"].to_pylist()]
     assert len(set(left)) == len(left)
     assert len(near_pairs(left, threshold=0.6)) <= 1
@@ -155,13 +150,11 @@ def test_near_duplicates_of_many_captions_leave_no_pair(work, shared_data):
 def test_rows_shared_with_other_sets_are_dropped(work, tmp_path):
     texts = ["Is it a dog?", "a dog runs", "a blue bus waits at the long station", "one", "two.", "three"]
     images = ["x/1.jpg", "2.jpg", "3.jpg", "COCO_val2014_000000000042.jpg", "5.jpg", "6.jpg"]
-    captions = ["c0", "c1", "c2", "c3", "c4", "c5"]
-    rows = rows_of(texts, image=images, caption=captions)
+    rows = rows_of(texts, image=images, caption=["c0", "c1", "c2", "c3", "c4", "c5"])
     other, bus = tmp_path / "other.csv", "A blue bus waits at the long stations."
     other.write_text(f"caption,image_id\nA dog runs!,77\n{bus},000000000042\n")
     assert len(read_texts(other)) == 2
-    step = Clean(against=(str(other),), near=0.8)
-    output = run_step(step, rows, work)
+    output = run_step(Clean(against=(str(other),), near=0.8), rows, work)
     assert {row["id"]: row["reason"] for row in output.dropped.to_pylist()} == {
         "0": "a question",
         "1": "caption in another set",

@@ -62,8 +62,7 @@ def test_originals_and_counts_are_kept(tmp_path):
     assert once.kept["caption"].to_pylist() == ["A dog.", "A cat."]
     assert once.kept["caption_original"].to_pylist() == ["a dog", "A cat."]
     assert once.facts["changed"]["negative_caption"]["final stop"] == 2
-    twice = Format().run(once.kept, StepContext(tmp_path))
-    assert twice.kept == once.kept
+    assert Format().run(once.kept, StepContext(tmp_path)).kept == once.kept
 
 
 def test_bad_input(tmp_path):

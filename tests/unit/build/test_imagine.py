@@ -58,8 +58,7 @@ def test_candidates(rows, tmp_path):
 
 def test_a_seed_gives_the_same_bytes_whatever_else_is_asked_for(rows, tmp_path):
     first = made(Imagine(size=32, k=2), rows, tmp_path / "a", seed=5)
-    again = made(Imagine(size=32, k=2), rows, tmp_path / "b", seed=5)
-    assert first.kept.equals(again.kept)
+    assert first.kept.equals(made(Imagine(size=32, k=2), rows, tmp_path / "b", seed=5).kept)
     assert files(tmp_path / "a") == files(tmp_path / "b")
     # A row's images do not depend on the rows beside it, nor on how many there are of each.
     alone = made(Imagine(size=32), rows.slice(20, 5), tmp_path / "c", seed=5).kept
@@ -73,8 +72,7 @@ def test_captions_get_images_too(rows, tmp_path):
     output = made(Imagine(column="caption", size=32), rows, tmp_path)
     assert output.facts["right"] == N
     assert {"generated_image", "generated_scene", "generated_image_seed"} <= {*output.kept.column_names}
-    wrong = made(Imagine(column="caption", size=32, failure=1.0), rows, tmp_path)
-    assert wrong.facts["right"] <= 1
+    assert made(Imagine(column="caption", size=32, failure=1.0), rows, tmp_path).facts["right"] <= 1
 
 
 def test_what_cannot_be_drawn_goes_with_its_reason(rows, tmp_path):

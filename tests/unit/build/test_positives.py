@@ -71,8 +71,7 @@ def test_people_of_a_table_judge_by_the_captions_texts(work, rows, tmp_path):
     table = tmp_path / "judged.csv"
     table.write_text("direction,image,caption,answer\n" + "\n".join(lines) + "\n")
     step = MissingPositives(k=N, rounds=1, people=str(table))
-    output = run_step(step, rows.drop_columns(["scene"]), replace(work, step="positives"))
-    assert _pairs(output.kept) == truth
+    assert _pairs(run_step(step, rows.drop_columns(["scene"]), replace(work, step="positives")).kept) == truth
 
 
 def test_pairs_without_a_judge_are_refused(work, rows):
@@ -86,5 +85,4 @@ def test_the_recipe_assembles_a_gallery_of_many_right_answers(work):
     gallery = load(work.folder)
     assert gallery.card.form == "gallery"
     assert build.records[-1].facts["questions"] == len(gallery.images) + len(gallery.captions)
-    rows = build.folders[-1].rows()
-    assert len(_pairs(rows)) == len(_truth(build.folders[1].rows()))
+    assert len(_pairs(build.folders[-1].rows())) == len(_truth(build.folders[1].rows()))

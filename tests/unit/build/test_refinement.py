@@ -63,8 +63,7 @@ def test_groups_are_balanced_each_for_itself_and_scales_change_no_rows():
     kept = refine(gaps, order, groups=groups)
     for group in range(-3, 4):
         rows = np.flatnonzero(groups == group)
-        own = refine(gaps[rows], np.argsort(np.argsort(order)[rows]))
-        assert own.tolist() == kept[rows].tolist()
+        assert refine(gaps[rows], np.argsort(np.argsort(order)[rows])).tolist() == kept[rows].tolist()
     assert (refine(gaps * [4, 8], order, groups=groups, scales=(4, 8)) == kept).all()
     assert largest_gaps(gaps * [1, 8]) == (1.0, 8.0)
 
@@ -83,8 +82,7 @@ def test_empty_tables_are_empty_and_bad_input_is_refused():
 
 
 def test_predictable_rows_go_until_the_interval_reaches_chance():
-    rng = np.random.default_rng(0)
-    signal = rng.normal(0.6, 1, 2_000)
+    signal = np.random.default_rng(0).normal(0.6, 1, 2_000)
 
     def interval(rows, gaps):
         right = accuracies(gaps)

@@ -51,8 +51,7 @@ def vector(data: bytes) -> np.ndarray:
 
 def rounding(batch: Sequence[bytes]) -> float:
     """What a real model's last bits do: they change with the company an item is embedded in."""
-    state = hashlib.blake2b(b"".join(batch), digest_size=2).digest()
-    return int.from_bytes(state, "little") * 1e-9
+    return int.from_bytes(hashlib.blake2b(b"".join(batch), digest_size=2).digest(), "little") * 1e-9
 
 
 @dataclass
@@ -81,8 +80,7 @@ class FakeEmbedder:
             yield self._embed([str(caption.text).encode() for caption in batch])
 
     def _embed(self, data: list[bytes]) -> np.ndarray:
-        rows = np.stack([vector(item) for item in data]) * (1 + rounding(data))
-        return rows.astype(np.float32)
+        return (np.stack([vector(item) for item in data]) * (1 + rounding(data))).astype(np.float32)
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         return [len(str(caption.text).split()) for caption in captions]

@@ -37,10 +37,8 @@ def test_written_rows_are_found_in_the_order_of_the_keys(cache):
     cache.write("captions", keys("a", "b", "c"), rows(1, 2, 3))
     cache.write("captions", keys("d"), rows(4))
     found = cache.read("captions", keys("x", "d", "b", "y", "a"))
-    assert found.rows.tolist() == [1, 2, 4]
-    assert found.values.tolist() == rows(4, 2, 1).tolist()
-    assert found.values.dtype == np.float32
-    assert found.broken == ()
+    assert (found.rows.tolist(), found.values.tolist()) == ([1, 2, 4], rows(4, 2, 1).tolist())
+    assert (found.values.dtype, found.broken) == (np.float32, ())
 
 
 def test_kinds_and_identities_are_apart(cache, tmp_path):
@@ -82,8 +80,7 @@ def test_damage_is_noticed_and_other_shards_still_answer(cache):
     for length in range(0, len(whole), 7):
         victim.write_bytes(whole[:length])
         found = cache.read("captions", keys("a", "b", "c"))
-        assert found.rows.tolist() == [2]
-        assert found.broken == (victim,)
+        assert (found.rows.tolist(), found.broken) == ([2], (victim,))
     # A flipped bit never gives other numbers.
     for at in range(0, len(whole), 3):
         victim.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
@@ -110,8 +107,7 @@ def test_a_shard_of_another_width_is_passed_over(cache):
     cache.write("captions", keys("a"), rows(1))
     cache.write("captions", keys("b"), np.ones((1, 5), dtype=np.float32))
     found = cache.read("captions", keys("a", "b"))
-    assert len(found.rows) == 1
-    assert len(found.broken) == 1
+    assert (len(found.rows), len(found.broken)) == (1, 1)
 
 
 def test_leftovers_of_killed_writers_are_swept_but_not_those_of_living_ones(cache):
@@ -188,16 +184,14 @@ def test_names_follow_content_and_crop_and_are_ids_without_a_source(tmp_path):
     assert keys[0] == keys[2] == keys[3] != keys[1]
     crops = [None, (0, 0, 1, 1), (0, 0, 1, 2), (0, 0, 1, 1)]
     keys = named([Image(str(i), BytesSource(b"a"), crop) for i, crop in enumerate(crops)])
-    assert keys[1] == keys[3]
-    assert len(set(keys)) == 3
+    assert (keys[1], len(set(keys))) == (keys[3], 3)
     keys = named([Image("x"), Image("y"), Image("x")])
     assert keys[0] == keys[2] == id_key(Image("x")) != keys[1]
     # Pictures held as pixels are named by them; the same bytes in another shape are another picture.
     one = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
     pictures = (one, one.copy(), one.reshape(3, 2, 3), one + 1)
     keys = named([Image(str(i), PixelSource(pixels)) for i, pixels in enumerate(pictures)])
-    assert keys[0] == keys[1]
-    assert len(set(keys)) == 3
+    assert (keys[0], len(set(keys))) == (keys[1], 3)
 
 
 def test_each_file_is_read_once(tmp_path, reads):
@@ -209,8 +203,7 @@ def test_each_file_is_read_once(tmp_path, reads):
         progress=lambda *step: steps.append(step),
     )
     assert sorted(reads) == ["0.jpg", "1.jpg"]
-    assert steps[0] == ("reading images", 0, 2)
-    assert steps[-1] == ("reading images", 2, 2)
+    assert (steps[0], steps[-1]) == (("reading images", 0, 2), ("reading images", 2, 2))
 
 
 def test_a_second_run_reads_only_what_was_touched(tmp_path, reads, settled):

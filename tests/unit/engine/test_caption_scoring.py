@@ -109,8 +109,7 @@ def test_draws_of_references_are_answered_one_by_one():
     metric = Cosine(fakes.FakeEmbedder(), ("captions", "references"))
     found = score_benchmark(benchmark, metric)
     assert found.values.shape == (6, 2, 3)
-    drawn = benchmark.questions.drawn()
-    for draw, references in enumerate(drawn):
+    for draw, references in enumerate(benchmark.questions.drawn()):
         fixed = replace(benchmark, questions=replace(benchmark.questions, references=references, sample=None))
         alone = score_benchmark(fixed, Cosine(fakes.FakeEmbedder(), ("captions", "references"))).values
         np.testing.assert_allclose(found.values[:, :, draw], alone, atol=2e-4)
@@ -118,8 +117,7 @@ def test_draws_of_references_are_answered_one_by_one():
     # Each text once, however often it was drawn.
     seen = metric.embedder.captions_seen
     assert len(seen) == len(set(seen))
-    without = score_benchmark(benchmark, Cosine(fakes.FakeEmbedder()))
-    assert without.values.shape == (6, 2)
+    assert score_benchmark(benchmark, Cosine(fakes.FakeEmbedder())).values.shape == (6, 2)
 
 
 def test_a_paragraph_gets_the_mean_over_its_sentences_and_each_side_is_a_load():
@@ -246,8 +244,7 @@ def test_tokens_come_back_whole(tmp_path):
     assert local.captions_seen == local.images_seen == []
     assert first.values.tobytes() == second.values.tobytes()
     expected = Words().tokens("a word0 and more0")
-    key = digest(b"a word0 and more0")
-    ((_, parts),) = Cache(tmp_path, local.identity).stream_parts("tokens", [key], [])
+    ((_, parts),) = Cache(tmp_path, local.identity).stream_parts("tokens", [digest(b"a word0 and more0")], [])
     for name in ("ids", "used", "vectors", "whole"):
         assert np.array_equal(CaptionTokens(**parts).__dict__[name], expected.__dict__[name])
 
@@ -270,8 +267,7 @@ def test_frames_that_are_given_are_not_kept_again(tmp_path):
                 yield [np.eye(4, dtype=np.float32)[: len(image.id)] for image in batch]
 
     mixed = (Video("v", FrameFeatures(tmp_path / "v.npy")), Image("ab", BytesSource(b"x")))
-    found = embedded(mixed, tmp_path / "cache", Given())
-    assert [each.shape for each in found] == [(1, 4), (2, 4)]
+    assert [each.shape for each in embedded(mixed, tmp_path / "cache", Given())] == [(1, 4), (2, 4)]
     keys = [digest(b"v"), digest(b"ab")]
     cache = Cache(tmp_path / "cache", Words().identity)
     assert [key for key, _ in cache.stream_parts("frames", keys, [])] == keys[1:]

@@ -36,17 +36,15 @@ def test_captions_differ_by_case_and_blanks_and_by_themselves_without_a_text():
     assert len(work.captions) == 3
     # Captions without a text are only equal to themselves.
     work = deduplicate(choice([None, None, None, "x"], [[0, 1], [0, 3]], [0, 0], 1), ["k"])
-    assert len(work.captions) == 3
-    assert len(set(work.caption_keys)) == 3
+    assert (len(work.captions), len(set(work.caption_keys))) == (3, 3)
 
 
 def test_a_quad_asks_four_pairs():
-    questions = Quad(("q",), captions=np.array([[0, 1]]), images=np.array([[0, 1]]))
     benchmark = Benchmark(
         Card(name="b", title="b", form="quad"),
         (Image("x"), Image("y")),
         (Caption("c", "c"), Caption("d", "d")),
-        questions,
+        Quad(("q",), captions=np.array([[0, 1]]), images=np.array([[0, 1]])),
     )
     work = deduplicate(benchmark, ["x", "y"])
     # Grouped by image; row_of[q, caption, image].
@@ -86,5 +84,4 @@ def test_no_batch_crosses_a_shard(batch, rows, size):
 def test_finished_shards_leave_the_other_batches_as_they_were(batch, rows, n, finished):
     whole = shards(range(n), batch, shard_rows=rows)
     done = {row for shard in whole[:finished] for b in shard for row in b}
-    rest = shards([row for row in range(n) if row not in done], batch, shard_rows=rows)
-    assert rest == whole[finished:]
+    assert shards([row for row in range(n) if row not in done], batch, shard_rows=rows) == whole[finished:]

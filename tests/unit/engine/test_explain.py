@@ -73,8 +73,7 @@ def slow(pair, cells, mask):
             covered = PIL.Image.fromarray(painted)
             heat[row, column] = whole - score(covered, text)
             for k, each in enumerate(cut):
-                without = score(picture, each) - score(covered, each)
-                parts[k, row, column] = heat[row, column] - without
+                parts[k, row, column] = heat[row, column] - (score(picture, each) - score(covered, each))
     return whole, drops, heat, parts
 
 

@@ -39,8 +39,7 @@ def test_products_are_ranked_as_their_own_blocks_say(block, dtype):
     # Whatever a block holds is the truth; here each caption occurs twice, so bits decide ties.
     rng = np.random.default_rng(3)
     images = unit(rng.normal(size=(60, 37)).astype(dtype))
-    captions = unit(rng.normal(size=(90, 37)).astype(dtype))[np.arange(180) % 90]
-    blocks = Products(images, captions)
+    blocks = Products(images, unit(rng.normal(size=(90, 37)).astype(dtype))[np.arange(180) % 90])
     each = benchmark(rng, 60, 180)
     scores = np.concatenate([blocks.rows(slice(lo, lo + block)).copy() for lo in range(0, 60, block)])
     (found,) = rank([each], blocks, top=5, block=block)

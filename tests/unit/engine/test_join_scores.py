@@ -220,8 +220,7 @@ def test_a_file_per_subset_has_ids_of_its_own(tmp_path):
     folder.mkdir()
     (folder / "add.json").write_text(json.dumps({"0": {"s0": 5, "s1": 0}}))
     (folder / "swap.json").write_text(json.dumps({"1": {"s0": 7, "s1": 0}, "0": {"s0": 6, "s1": 0}}))
-    answers = join_scores(precomputed.load(str(folder)), SUBSETS, note=never)
-    assert answers.values[:, 0].tolist() == [6, 7, 5]
+    assert join_scores(precomputed.load(str(folder)), SUBSETS, note=never).values[:, 0].tolist() == [6, 7, 5]
     (folder / "swap.json").write_text(json.dumps({"2": {"s0": 7, "s1": 0}, "0": {"s0": 6, "s1": 0}}))
     with pytest.raises(ScoreError, match=r"missing: 'swap/1'; 1 of 3 ids are unknown: 'swap/2'"):
         join_scores(precomputed.load(str(folder)), SUBSETS)

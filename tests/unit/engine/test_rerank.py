@@ -70,8 +70,7 @@ def test_the_first_items_come_first_in_the_new_order_with_its_ties(seed, n, m, d
         t2i = lines(first.T, cross.T, depth, asked.caption_parts, asked.image_parts)
         expected = [twin(each, i2t, top)[0], twin(each, t2i.T, top)[1]]
         for placed in expected:
-            again = placed.top_scores >= FAR
-            placed.top_scores[:] = np.where(again, placed.top_scores - FAR, np.nan)
+            placed.top_scores[:] = np.where(placed.top_scores >= FAR, placed.top_scores - FAR, np.nan)
         same(rankings, expected)
     assert len(set(scorer.asked)) == len(scorer.asked)
 
@@ -141,8 +140,7 @@ def test_models_embed_items_of_equal_content_once():
 
 
 def test_impossible_combinations_are_refused_in_one_line():
-    rng = np.random.default_rng(6)
-    each, scorer = benchmark(rng, 5, 7), Looked(np.zeros((5, 7)))
+    each, scorer = benchmark(np.random.default_rng(6), 5, 7), Looked(np.zeros((5, 7)))
     large = benchmark(np.random.default_rng(0), 1001, 1000)
     given_scores = similarity(np.zeros((5, 7)))
     table = object.__new__(PrecomputedTable)

@@ -51,8 +51,7 @@ def test_a_scorer_of_pairs_sees_every_distinct_pair_once():
     assert len(scorer.pairs_seen) == len(set(scorer.pairs_seen))
     np.testing.assert_array_equal(answers.values, expected(benchmark))
     # Pairs of one image follow each other, so that a scorer may decode it once.
-    order = [image for image, _ in scorer.pairs_seen]
-    assert len([1 for a, b in itertools.pairwise(order) if a != b]) == 3
+    assert len([1 for a, b in itertools.pairwise([image for image, _ in scorer.pairs_seen]) if a != b]) == 3
 
 
 def test_captions_come_by_length_then_text_and_images_by_first_use():
@@ -72,8 +71,7 @@ def test_a_second_run_computes_nothing_and_gives_the_same_bits(tmp_path, kind):
     again = make()
     steps = []
     session = Session(tmp_path, batch_size=5, progress=lambda *s: steps.append(s))
-    second = run(benchmark, again, session=session)
-    assert second.values.tobytes() == first.values.tobytes()
+    assert run(benchmark, again, session=session).values.tobytes() == first.values.tobytes()
     assert not getattr(again, "images_seen", ())
     assert not getattr(again, "pairs_seen", ())
     assert all(done == total for stage, done, total in steps if stage != "reading images")
@@ -370,8 +368,7 @@ def test_quads_are_answered_by_the_rule_of_two_steps(tmp_path):
         }
         assert {name: bool(right[q]) for name, right in found.right.items()} == expected
     assert halves > 10
-    outcome = contrast.from_directions(found.right)
-    assert set(outcome) >= {"i2t", "t2i", "group"}
+    assert set(contrast.from_directions(found.right)) >= {"i2t", "t2i", "group"}
 
 
 def test_each_distinct_item_is_scored_once_and_kept(tmp_path):
@@ -406,8 +403,7 @@ def test_choices_ask_the_candidates_alone(correct, uneven, tmp_path):
         [scorer.of(str(whole.captions[c].text).encode()) for c in row if c >= 0]
         for row in candidates.tolist()
     ]
-    expected = [max(row[:correct]) < min(row[correct:]) for row in values]
-    assert found.right["accuracy"].tolist() == expected
+    assert found.right["accuracy"].tolist() == [max(row[:correct]) < min(row[correct:]) for row in values]
     # Captions are known by what they say, so they are kept though no image was looked at.
     again = FakeClassifier()
     run(benchmark, again, session=Session(tmp_path))

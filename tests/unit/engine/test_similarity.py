@@ -134,15 +134,12 @@ def test_ranks_agree_with_a_twin_that_holds_all_scores(comparison, parts):
     for seed in range(5):
         rng = np.random.default_rng(seed)
         n, m = rng.integers(6, 40, 2)
-        source = rng.integers(0, max(1, m * 2 // 3), m)
-        images, captions = some(rng, n), some(rng, m)[source]
+        images, captions = some(rng, n), some(rng, m)[rng.integers(0, max(1, m * 2 // 3), m)]
         benchmark = small_galleries.benchmark(rng, int(n), int(m), parts=parts)
         blocks = CustomSimilarity(comparison, images, captions)
-        scores = np.array(blocks.rows(slice(0, int(n))))
-        twin = small_galleries.twin(benchmark, scores, 5)
+        twin = small_galleries.twin(benchmark, np.array(blocks.rows(slice(0, int(n)))), 5)
         for block, threads in ((None, 1), (4, 3)):
-            found = rank([benchmark], blocks, top=5, block=block, threads=threads)[0]
-            check_places(found, twin)
+            check_places(rank([benchmark], blocks, top=5, block=block, threads=threads)[0], twin)
 
 
 @dataclass
@@ -187,8 +184,7 @@ def test_a_run_on_a_gallery_uses_the_embedders_own_comparison(comparison, tmp_pa
     found = run(benchmark, scorer, session=Session(tmp_path))
     sides = scorer.images, scorer.captions
     blocks = Products(*sides) if comparison is None else CustomSimilarity(comparison, *sides)
-    scores = np.array(blocks.rows(slice(0, 12)))
-    check_places(found, small_galleries.twin(benchmark, scores, 12))
+    check_places(found, small_galleries.twin(benchmark, np.array(blocks.rows(slice(0, 12))), 12))
     # And it matters: the inner product of such rows puts them in another order.
     if comparison is not None:
         plain = run(benchmark, Several(scorer.images, scorer.captions, None))

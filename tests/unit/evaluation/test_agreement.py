@@ -54,8 +54,7 @@ def test_intervals_cover(items, people, labels, differ, hard, least, scale):
 
 
 def test_people_who_differ_widen_intervals_and_few_people_are_taken_as_they_are():
-    rng = np.random.default_rng(1)
-    item, who, said = answers(rng, 300, 10, 3, differ=True, hard=False)
+    item, who, said = answers(np.random.default_rng(1), 300, 10, 3, differ=True, hard=False)
     # A person who always answers the same disagrees with all others wherever they meet.
     said = np.where(who == 0, 0, said)
     both = people_agreement(item, who, said)
@@ -80,12 +79,10 @@ def test_agreement_throughout_has_an_interval_and_one_answer_throughout_has_no_a
 
 
 def test_items_with_one_answer_count_for_nothing():
-    rng = np.random.default_rng(2)
-    item, who, said = answers(rng, 40, 8, 2, differ=True, hard=False)
+    item, who, said = answers(np.random.default_rng(2), 40, 8, 2, differ=True, hard=False)
     alone = people_agreement(item, who, said, draws=50)
     items, others = np.r_[item, np.arange(40, 60)], np.r_[who, np.arange(20)]
-    more = people_agreement(items, others, np.r_[said, np.ones(20, dtype=int)], draws=50)
-    assert alone == more
+    assert alone == people_agreement(items, others, np.r_[said, np.ones(20, dtype=int)], draws=50)
     assert alone.items == 40
     nothing = people_agreement([1, 2], ["a", "b"], np.array([1, 1]))
     assert nothing.items == 0
@@ -135,8 +132,7 @@ def test_the_printed_votes():
     assert found.chance + found.chance.T == pytest.approx(np.ones((5, 5)))
     assert found.chance_low[2, 3] == pytest.approx(1 - found.chance_high[3, 2], abs=1e-9)
     assert found.separated == 0
-    again = preferences(Votes(tuple("ABCDE"), PRINTED), draws=2000)
-    assert (again.low == found.low).all()
+    assert (preferences(Votes(tuple("ABCDE"), PRINTED), draws=2000).low == found.low).all()
     assert found.to_json()["strengths"]["C"]["rank_worst"] == 1
 
 
@@ -146,11 +142,9 @@ def test_two_things_have_the_interval_of_a_proportion():
     assert found.strength == pytest.approx([60, 40])
     assert found.low[0] == pytest.approx(60 - 1.96 * 4.9, abs=1.1)
     assert found.high[0] == pytest.approx(60 + 1.96 * 4.9, abs=1.1)
-    clear = preferences(Votes(("a", "b"), np.array([[0, 65], [35, 0]])), draws=2000)
-    assert clear.written_order == "a > b"
+    assert preferences(Votes(("a", "b"), np.array([[0, 65], [35, 0]])), draws=2000).written_order == "a > b"
     close = preferences(Votes(("a", "b"), np.array([[0, 52], [48, 0]])), draws=2000)
-    assert close.written_order == "a ≈ b"
-    assert close.ranks == ((1, 2), (1, 2))
+    assert (close.written_order, close.ranks) == ("a ≈ b", ((1, 2), (1, 2)))
 
 
 def test_judges_that_vote_alike_leave_less_to_go_by():

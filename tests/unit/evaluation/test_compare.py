@@ -30,8 +30,7 @@ from refusals import refuses
 
 def _quality(benchmark, quality, seed):
     """Scores in which true pairs are `quality` standard deviations above false ones."""
-    noise = np.random.default_rng(seed).normal(size=(len(benchmark), 2, 2))
-    return Scores(noise + quality * np.eye(2))
+    return Scores(np.random.default_rng(seed).normal(size=(len(benchmark), 2, 2)) + quality * np.eye(2))
 
 
 def test_a_real_difference_is_found_and_none_is_not(quads):
@@ -75,8 +74,7 @@ def test_one_comparison_per_benchmark(quads, choices):
     right = Outcomes({"accuracy": np.array([1, 0, 1, 1, 0, 1, 0], dtype=bool)})
     runs = [evaluated(name, quad, _quality(quad, 1.0, seed)) for seed, name in enumerate("ab")]
     runs.append(evaluated("a", choice, right))
-    found = compare(runs, baseline="a")
-    sizes = [(c.benchmark, len(c.runs), len(c.differences)) for c in found]
+    sizes = [(c.benchmark, len(c.runs), len(c.differences)) for c in compare(runs, baseline="a")]
     assert sizes == [("toy", 2, 3), ("toy-choice", 1, 0)]
 
 
@@ -118,8 +116,7 @@ def test_runs_are_compared_over_the_questions_that_all_answer(quads):
 def test_galleries_are_not_cut_to_some_queries_nor_paired_with_others(galleries):
     asked, fewer = galleries(parts=False, values=30), galleries(parts=False, values=30)
     run, other = _ranked("a", asked, asked.scores), _ranked("b", fewer, fewer.scores)
-    ids = other.benchmark.questions.ids
-    renamed = replace(other.benchmark.questions, ids=(*ids[:-1], "another"))
+    renamed = replace(other.benchmark.questions, ids=(*other.benchmark.questions.ids[:-1], "another"))
     other = replace(other, benchmark=replace(other.benchmark, questions=renamed))
     refuses("cannot be cut to some questions", over_shared, [run, other], error=InputError, note=print)
     with pytest.raises(InputError, match="other galleries, or other right answers"):
@@ -254,8 +251,7 @@ def test_a_mean_over_groups_is_tested_as_it_weighs_the_questions():
     assert macro.mcnemar is None
     assert found["accuracy"].mcnemar is not None
     flips = np.random.default_rng(1).choice([-1.0, 1.0], (4000, 120)) @ gaps
-    p = (1 + (abs(flips) >= abs(gaps.sum()) - 1e-12).sum()) / 4001
-    assert macro.p == pytest.approx(p, abs=0.01)
+    assert macro.p == pytest.approx((1 + (abs(flips) >= abs(gaps.sum()) - 1e-12).sum()) / 4001, abs=0.01)
     assert lead(comparison).startswith("evenly has Accuracy (macro)")
     # The same questions without groups of their own: the difference is that of all.
     assert found["accuracy"].value == pytest.approx(right["often"].mean() - right["evenly"].mean())
@@ -330,9 +326,8 @@ def unequal(measures, macro="subset", name="toy"):
     """Four models: the more often one is right in the large group, the less often in the small ones."""
     subsets = {"large": 40, **{f"small {at}": 4 for at in range(5)}}
     benchmark = forms.choices(subsets, measures=measures, macro=macro, name=name)
-    labels = benchmark.questions.groupings["subset"]
     # Groups of groups: the large one alone, and all others.
-    sizes = tuple(label.partition(" ")[0] for label in labels)
+    sizes = tuple(label.partition(" ")[0] for label in benchmark.questions.groupings["subset"])
     questions = replace(benchmark.questions, groupings={**benchmark.questions.groupings, "size": sizes})
     benchmark = replace(benchmark, questions=questions)
     place = np.concatenate([np.arange(40), np.tile(np.arange(4), 5)])
@@ -347,8 +342,7 @@ def test_models_are_in_the_order_of_the_first_measure_of_the_card(measures):
     found = rank_correlation([*runs, *unequal(measures, name="other")[1]], draws=20)
     assert {c.measure for c in found.columns} == set(measures)
     assert found.columns[found.lead].name == "toy:accuracy_macro"
-    macro = found.values[:, found.lead]
-    assert macro == pytest.approx([run.result["accuracy_macro"].value for run in runs])
+    assert found.values[:, found.lead] == pytest.approx([run.result["accuracy_macro"].value for run in runs])
     (comparison,) = compare(runs)
     assert [row.name for row in ranks_table(found).rows] == ranking(comparison) == ["m0", "m1", "m2", "m3"]
     # By all questions alike the order is the contrary one.

@@ -26,8 +26,7 @@ from refusals import refuses
 
 def _saved(folder, benchmark, answers, *, scorer="s", named=True):
     result = evaluate(benchmark, answers, scorer=scorer, draws=100)
-    manifest = {"benchmark": {"source": "a test"}, "named": named}
-    return save_run(folder, benchmark, answers, result, manifest)
+    return save_run(folder, benchmark, answers, result, {"benchmark": {"source": "a test"}, "named": named})
 
 
 def test_the_same_run_gives_the_same_bytes(tmp_path, quads):
@@ -85,8 +84,7 @@ def test_names_that_were_given_count(tmp_path, quads):
     some = find_runs([places[0], *places[1::2]], note=notes.append)
     assert [run.name for run in some] == ["clip", "vit", "d"]
     assert notes == []
-    names = [run.name for run in find_runs(places, note=notes.append)]
-    assert names == ["clip (a)", "vit", "clip (c)", "d"]
+    assert [run.name for run in find_runs(places, note=notes.append)] == ["clip (a)", "vit", "clip (c)", "d"]
     assert notes == ["several runs are called 'clip': their folders stand behind the name"]
 
 
@@ -131,8 +129,7 @@ def test_the_tables_of_a_gallery_can_be_read_alone(tmp_path, galleries):
     assert items[20]["measure:t2i_mrr"] == items[20]["measure:mean_mrr"]
     members = pq.read_table(tmp_path / "members.parquet").to_pylist()
     assert members[12 + 4] == {"kind": "caption", "owner": 1, "part": None, "code": None}
-    captions = pq.read_table(tmp_path / "captions.parquet").to_pylist()
-    assert captions[4] == {"id": "c4", "text": "caption 4"}
+    assert pq.read_table(tmp_path / "captions.parquet").to_pylist()[4] == {"id": "c4", "text": "caption 4"}
     best = max(range(36), key=lambda caption: (asked.scores[5, caption], -caption))
     assert (answers[5]["items"][0], answers[5]["scores"][0]) == (best, asked.scores[5, best])
 
@@ -245,16 +242,13 @@ def _inner(name, value):
     return _column("answers.parquet", name, lambda lists: lists[0].__setitem__(0, value))
 
 
-def _measure(**fields):
-    return _json("result.json", lambda v: v["measures"]["group"].update(fields))
-
-
 def _questions(**fields):
     return _json("manifest.json", lambda v: v["questions"].update(fields))
 
 
-POLICY = _json("result.json", lambda v: v["ties"].update(policy="lenient"))
 ANSWERS, POSITIVES, MEMBERS = "answers.parquet", "positives.parquet", "members.parquet"
+POLICY = _json("result.json", lambda v: v["ties"].update(policy="lenient"))
+COUNT = _json("result.json", lambda v: v["measures"]["group"].update(n="9"))
 CASES: list[tuple[str, Change, str]] = [
     ("quad", _first(ANSWERS, "c0_i1", math.nan, 2), r"column 'c0_i1', row 3: not a fi"),
     ("quad", _first(ANSWERS, "c0_i1", None), r"column 'c0_i1', row 1: empty"),
@@ -276,7 +270,7 @@ CASES: list[tuple[str, Change, str]] = [
     ("gallery", _inner("items", BIG), "'items': out of range; given: 1000000"),
     ("rated", _first("questions.parquet", "image", BIG), "a question points to image 1000000"),
     ("quad", POLICY, "field 'ties.policy': wrong"),
-    ("quad", _measure(n="9"), "field 'measures.group.n': wrong"),
+    ("quad", COUNT, "field 'measures.group.n': wrong"),
     ("quad", _json("manifest.json", lambda v: v.pop("digests")), r"manifest\.json: no field 'digests'"),
     ("quad", _questions(form=3), "field 'form': wrong value"),
     ("quad", _json("card.json", lambda v: v.update(form=3)), r"card\.json, field 'form': wrong value"),

@@ -112,8 +112,7 @@ def test_measures_without_a_value_say_why():
     result = evaluate(benchmark, noisy(benchmark, 0), scorer="cosines")
     assert set(result.undefined) == {"accuracy", "balanced_accuracy"}
     assert "are no probabilities" in result.undefined["accuracy"]
-    true = forms.statements([True] * 4)
-    result = evaluate(true, Scores(np.array([0.6, 0.7, 0.8, 0.9])), scorer="one")
+    result = evaluate(forms.statements([True] * 4), Scores(np.array([0.6, 0.7, 0.8, 0.9])), scorer="one")
     assert {name: e.value for name, e in result.measures.items()} == {"accuracy": 1.0}
     assert "not both true and false" in result.undefined["auroc"]
     assert "no threshold" in result.undefined["fitted_accuracy"]
@@ -211,8 +210,7 @@ def test_accuracy_is_that_of_lists_without_gaps(ties, asks):
     assert {name: each["accuracy"].value for name, each in found.groups.items()} == pytest.approx(
         {name: float(each) for name, each in means.items()}
     )
-    tied = sum(row[0] == max(row[1:]) for row in lists)
-    assert found.ties["questions"] == tied
+    assert found.ties["questions"] == sum(row[0] == max(row[1:]) for row in lists)
 
 
 @pytest.mark.parametrize("correct", [1, 2])
@@ -245,8 +243,7 @@ def test_what_the_form_says_of_itself(tmp_path):
     captions = [found.captions[at].text or "" for at in range(len(found.captions))]
     longer = [f"{text}{' again' * (at % 3)}" for at, text in enumerate(captions)]
     texts = [[longer[at] for at in row if at >= 0] for row in asked.candidates.tolist()]
-    words = np.array([len(text.split()) for text in longer], dtype=float)
-    means = asked.caption_means(words, where="here")
+    means = asked.caption_means(np.array([len(text.split()) for text in longer], dtype=float), where="here")
     assert means.tolist() == pytest.approx([np.mean([len(t.split()) for t in row]) for row in texts])
     assert mean_words(found).tolist() == pytest.approx([2.0] * len(found))
     source, roles = asked.training_rows(where="here")
@@ -319,8 +316,7 @@ def test_given_tables_are_empty_behind_the_last_candidate(tmp_path):
     some = benchmark.select(np.array([4, 0, 2]))
     part = precomputed.load(str(path)).take(np.array([0, 2, 4]))
     np.testing.assert_array_equal(join_scores(part, some).scores, scores[[4, 0, 2]])
-    narrow = _rows(some, scores[[4, 0, 2], :3])
-    np.testing.assert_array_equal(_joined(path, narrow, some), scores[[4, 0, 2]])
+    np.testing.assert_array_equal(_joined(path, _rows(some, scores[[4, 0, 2], :3]), some), scores[[4, 0, 2]])
     for changes, message in (
         ({(2, 3): ""}, "row 2, column 's2': not a number"),
         (

@@ -77,8 +77,7 @@ def test_a_value_is_converted(argument, value, converted):
     ],
 )
 def test_another_is_refused_in_one_line(argument, value, line):
-    words = refuses("", argument.converted, value, "--it", error=InputError)
-    assert words.startswith(line)
+    assert refuses("", argument.converted, value, "--it", error=InputError).startswith(line)
 
 
 class Rows(Reporting, total=False):

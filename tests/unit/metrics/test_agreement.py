@@ -89,8 +89,7 @@ def slow_alpha(table, scale):
         return (between - (every.count(a) + every.count(b)) / 2) ** 2 if a != b else 0.0
 
     observed = sum(distance(a, b) / (len(unit) - 1) for unit in units for a, b in permutations(unit, 2))
-    expected = sum(distance(a, b) for a, b in permutations(every, 2)) / (len(every) - 1)
-    return 1 - observed / expected
+    return 1 - observed / (sum(distance(a, b) for a, b in permutations(every, 2)) / (len(every) - 1))
 
 
 def test_alpha_of_the_published_example():
@@ -121,8 +120,7 @@ def test_whole_weights_of_items_are_copies_of_items(scale):
 
 
 def test_equal_weights_change_nothing_and_a_weight_near_zero_leaves_a_person_out():
-    rng = np.random.default_rng(3)
-    table = drawn(rng, items=60, missing=0.0)
+    table = drawn(np.random.default_rng(3), items=60, missing=0.0)
     data = sparse(table)
     weights = np.full((len(data.item), 2), 2.5)
     weights[data.person == 3, 1] = 1e-9
@@ -131,8 +129,7 @@ def test_equal_weights_change_nothing_and_a_weight_near_zero_leaves_a_person_out
         assert both.alpha[0] == pytest.approx(krippendorff_alpha(data, scale), abs=1e-12)
         # Alpha of the other three, but for its small-sample correction.
         assert both.alpha[1] == pytest.approx(krippendorff_alpha(sparse(table[:3]), scale), abs=1e-6)
-        alone = weighted_agreement(sparse(table[:3]), scale)
-        assert both.raw[1] == pytest.approx(alone.raw[0], abs=1e-6)
+        assert both.raw[1] == pytest.approx(weighted_agreement(sparse(table[:3]), scale).raw[0], abs=1e-6)
 
 
 def test_raw_agreement_and_fleiss_are_those_of_votes():

@@ -53,8 +53,7 @@ def test_too_few_rounds_are_noted():
 @given(st.integers(2, 5), st.integers(1, 6), st.integers(0, 2**32 - 1))
 def test_many_tables_at_once_give_what_each_gives_alone(n, draws, seed):
     wins = np.random.default_rng(seed).integers(1, 200, size=(draws, n, n))
-    together = bradley_terry_draws(wins)
-    for table, strengths in zip(wins, together, strict=True):
+    for table, strengths in zip(wins, bradley_terry_draws(wins), strict=True):
         assert strengths == pytest.approx(bradley_terry(table), rel=1e-6)
 
 
@@ -71,8 +70,7 @@ def test_strengths_exist_where_every_one_is_reached_by_wins(wins):
     apart = one_sided(wins)
     assert bool(apart) == (not whole)
     if apart:
-        rest = [i for i in range(n) if i not in apart]
-        assert not wins[np.ix_(apart, rest)].any()
+        assert not wins[np.ix_(apart, [i for i in range(n) if i not in apart])].any()
         refuses("no finite strengths; ", bradley_terry, wins, error=InputError)
         with pytest.raises(InputError, match="draw 0: preferences have no finite strengths"):
             bradley_terry_draws(wins[None])

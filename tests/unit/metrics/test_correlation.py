@@ -37,8 +37,7 @@ def test_pearson_by_hand():
 
 
 def test_spearman_sees_ranks_only_and_shares_those_of_equals():
-    x = np.array([1.0, 2.0, 2.0, 4.0])
-    coefficient, _ = spearman(x, np.array([1.0, 10.0, 100.0, 1000.0]))
+    coefficient, _ = spearman(np.array([1.0, 2.0, 2.0, 4.0]), np.array([1.0, 10.0, 100.0, 1000.0]))
     # Ranks (1, 2.5, 2.5, 4) and (1, 2, 3, 4): covariance 4.5 over sqrt(4.5 * 5).
     assert coefficient == pytest.approx(4.5 / (4.5 * 5) ** 0.5)
 
@@ -172,8 +171,7 @@ def test_they_are_derivatives_by_weight(levels):
     heavy[np.arange(30), np.arange(30)] += 1
     heavy[30 + np.arange(30), np.arange(30)] -= 1
     found = WeightedCorrelation.of(scores, ratings, np.arange(30)).correlations(heavy)
-    slopes = (found[:30] - found[30:]) / 2 * 1000
-    np.testing.assert_allclose(influences(scores, ratings), slopes, atol=2e-6)
+    np.testing.assert_allclose(influences(scores, ratings), (found[:30] - found[30:]) / 2 * 1000, atol=2e-6)
 
 
 def test_columns_sum_to_nothing_and_constants_have_none():
@@ -194,8 +192,7 @@ def test_heavy_samples_are_exact():
         signs[:, at : at + clusters].reshape(3, clusters, clusters).sum(axis=0)
         for at in range(0, n, clusters)
     ).astype(np.int64)
-    expected = [float(int((row @ of_clusters) @ row)) for row in weights]
-    assert points.order(weights).tolist() == expected
+    assert points.order(weights).tolist() == [float(int((row @ of_clusters) @ row)) for row in weights]
 
 
 def counted(scores, ratings, tie):
@@ -269,5 +266,4 @@ def test_benchmarks_whose_authors_report_it_have_it_with_intervals_and_a_warning
         tie = pairs.fitted_tie(scores[mask], grades[mask, 0])
         assert of_group == pytest.approx(counted(scores[mask], grades[mask, 0], tie))
     constant = evaluate(benchmark, Scores(np.ones(120)), scorer="constant")
-    assert constant.measures == {}
-    assert set(constant.undefined) == {*plain, *pairs.PAIR_MEASURES}
+    assert (constant.measures, set(constant.undefined)) == ({}, {*plain, *pairs.PAIR_MEASURES})

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy import ndarray
 
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics import ranks as module
@@ -19,8 +18,6 @@ from counterfoil.metrics.ranks import (
 )
 from refusals import refuses
 
-Task = tuple[ndarray, list[list[int]], list[list[float]]]
-
 
 @st.composite
 def tasks(draw):
@@ -30,8 +27,7 @@ def tasks(draw):
     scores = np.array([draw(levels) for _ in range(n)], dtype=draw(st.sampled_from([float, np.float32, int])))
     items = [draw(st.lists(st.integers(0, gallery - 1), unique=True)) for _ in range(n)]
     items = [[*row, *([-1] * draw(st.integers(0, 2)))] for row in items]
-    gains = [[draw(st.sampled_from([0.5, 1.0])) for _ in row] for row in items]
-    return scores, items, gains
+    return scores, items, [[draw(st.sampled_from([0.5, 1.0])) for _ in row] for row in items]
 
 
 def made(task):
@@ -109,8 +105,7 @@ def test_lists_are_scores_without_ties(task, seed):
 
 def test_infinite_scores_are_in_order_and_nan_is_named():
     scores = np.array([[np.inf, 0.0, -np.inf], [1.0, 2.0, 3.0]])
-    ranks = positive_ranks(scores, Qrels.of([[1, 2], [0]]))
-    assert ranks.wrong.tolist() == [1, 1, 2]
+    assert positive_ranks(scores, Qrels.of([[1, 2], [0]])).wrong.tolist() == [1, 1, 2]
     scores[1, 2] = np.nan
     with pytest.raises(ScoreError, match=r"query 1, item 2: a score is not a number; given: NaN"):
         positive_ranks(scores, Qrels.of([[1, 2], [0]]))
@@ -118,8 +113,7 @@ def test_infinite_scores_are_in_order_and_nan_is_named():
 
 def test_absent_positives_are_counted():
     positives = Qrels.of([[0, -1, -1], [], [-1]])
-    assert positives.absent.tolist() == [2, 0, 1]
-    assert positives.counts.tolist() == [3, 0, 1]
+    assert (positives.absent.tolist(), positives.counts.tolist()) == ([2, 0, 1], [3, 0, 1])
     assert positives.defined.tolist() == [True, False, True]
 
 
@@ -171,8 +165,7 @@ def test_parts_of_any_size_add_up_to_the_ranks_of_the_whole(task, size, at_once)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_COUNTED_AT_ONCE", at_once)
         for lo in range(0, gallery, size):
-            part = np.ascontiguousarray(scores.T[lo : lo + size])
-            higher, equal = tally(part, query, scores[query, item])
+            higher, equal = tally(np.ascontiguousarray(scores.T[lo : lo + size]), query, scores[query, item])
             above, level = above + higher, level + equal
     for positives, at in zip(sets, places, strict=True):
         whole = positive_ranks(scores, positives)

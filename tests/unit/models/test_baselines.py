@@ -36,8 +36,7 @@ def test_is_a_scorer_that_opens_nothing(name):
     assert isinstance(scorer, Scorer)
     assert scorer.identity.name == f"blind:{name}"
     scores = scorer.score(IMAGES, CAPTIONS)
-    assert scores.shape == (4,)
-    assert scores.dtype == np.float64
+    assert (scores.shape, scores.dtype) == ((4,), np.float64)
     # Words between blanks.
     assert name != "length" or scores.tolist() == [2, 5, 2, 1]
 
@@ -97,9 +96,7 @@ def test_every_anchor_bears_its_name_and_so_do_colours_near_it(name):
 
 def test_shares_are_parts_of_the_pixels():
     parts = shares(picture("red", "red", "blue", "white"))
-    assert parts["red"] == 0.5
-    assert parts["blue"] == 0.25
-    assert parts["white"] == 0.25
+    assert (parts["red"], parts["blue"], parts["white"]) == (0.5, 0.25, 0.25)
     assert sum(parts.values()) == 1.0
     # A large picture is sampled: averaging lines of red and blue, a pixel each, would make purple of them.
     lines = np.zeros((2000, 600, 3), dtype=np.uint8)
@@ -149,8 +146,7 @@ def test_places_and_shapes_are_beyond_it():
     """The same colours elsewhere tie exactly, and so does any caption with the same colour words."""
     top, bottom = image("red", "blue"), image("blue", "red")
     texts = ["red above blue", "a blue cat above a red dog"]
-    scores = score([top, bottom, top, bottom], [texts[0], texts[0], texts[1], texts[1]])
-    assert len(set(scores)) == 1
+    assert len(set(score([top, bottom, top, bottom], [texts[0], texts[0], texts[1], texts[1]]))) == 1
     # Without a colour word there is no opinion, and no image is opened.
     assert score([image("red"), Image("gone")], ["a cat", "a dog"]) == [0.0, 0.0]
 

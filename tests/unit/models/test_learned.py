@@ -23,11 +23,10 @@ from refusals import refuses
 def choices(rows):
     """A question per (image, right caption, wrong caption)."""
     images = list(dict.fromkeys(image for image, _, _ in rows))
-    captions = [Caption(f"{at}", text) for at, text in enumerate(text for row in rows for text in row[1:])]
     return Benchmark(
         Card(name="made", title="made", form="choice"),
         tuple(map(Image, images)),
-        tuple(captions),
+        tuple(Caption(f"{at}", text) for at, text in enumerate(text for row in rows for text in row[1:])),
         Choice(
             tuple(map(str, range(len(rows)))),
             query=np.array([images.index(image) for image, _, _ in rows]),
@@ -79,8 +78,7 @@ def test_folds_keep_clusters_whole_and_bar_shared_captions():
 
 
 def test_unigram_counts_the_words_of_the_other_folds():
-    benchmark = planted(30)
-    contrasts = Contrasts.of(benchmark)
+    contrasts = Contrasts.of(planted(30))
     found = learned.log_frequencies(contrasts)
     fold = contrasts.folds[contrasts.question]
     for row in range(len(contrasts.texts)):
@@ -119,14 +117,12 @@ def test_ratings_are_learned_by_least_squares():
     texts = [" ".join(rng.choice(list("abcde"), 4)) for _ in range(120)]
     truth = np.array([text.count("a") + 0.5 * text.count("b") for text in texts])
     contrasts = Contrasts(texts, np.arange(120), truth, np.arange(120), rated=True)
-    found = learned.learned_scores(contrasts, ngrams=1, shape=True)
-    assert np.corrcoef(found, truth)[0, 1] > 0.8
+    assert np.corrcoef(learned.learned_scores(contrasts, ngrams=1, shape=True), truth)[0, 1] > 0.8
     assert not len(contrasts.pairs)
 
 
 def test_captions_of_the_same_words_tie():
-    rows = [(str(at), f"a cat {at} bites a dog", f"a dog bites a cat {at}") for at in range(30)]
-    benchmark = choices(rows)
+    benchmark = choices([(str(at), f"a cat {at} bites a dog", f"a dog bites a cat {at}") for at in range(30)])
     assert Contrasts.of(benchmark).same_words.all()
     for name in ("unigram", "bag-of-words"):
         scores = run(benchmark, catalog.scorer(f"blind:{name}")).scores

@@ -58,8 +58,7 @@ PAIRS = "a_c1_i1,4 b_c0_i0,5 a_c0_i1,2 b_c1_i1,8 a_c0_i0,1 b_c1_i0,7 a_c1_i0,3 b
 def test_layouts(header, rows, kind, values, tmp_path):
     table = precomputed.load(csv(tmp_path, header, *rows.split()))
     assert (table.kind, table.ids) == (kind, ("a", "b"))
-    assert table.values.tolist() == values
-    assert table.folded == (len(rows.split()) > 2)
+    assert (table.values.tolist(), table.folded) == (values, len(rows.split()) > 2)
 
 
 def test_objects_of_scores_by_pair_and_of_right_and_wrong_by_question(tmp_path):
@@ -172,8 +171,7 @@ def test_a_column_that_is_no_answer(column, pattern, tmp_path):
     ],
 )
 def test_tables_that_cannot_be_right(lines, pattern, tmp_path):
-    words = refuses(pattern, precomputed.load, csv(tmp_path, *lines), error=ScoreError)
-    assert "table.csv" in words
+    assert "table.csv" in refuses(pattern, precomputed.load, csv(tmp_path, *lines), error=ScoreError)
 
 
 def save(path, **arrays):
@@ -192,8 +190,7 @@ def test_names_of_arrays(image, caption, tmp_path):
     found = precomputed_galleries.load_embeddings(
         save(tmp_path / "e.npz", **{image: IMAGES, caption: CAPTIONS})
     )
-    assert found.images.tolist() == IMAGES.tolist()
-    assert found.captions.tolist() == CAPTIONS.tolist()
+    assert (found.images.tolist(), found.captions.tolist()) == (IMAGES.tolist(), CAPTIONS.tolist())
     assert found.image_ids is found.caption_ids is None
     scores = found.compare(found.captions[[0, 1, 2]], found.images[[0, 0, 1]])
     # cos((1,0),(3,4)) = 3/5, cos((0,1),(3,4)) = 4/5, cos((5,0),(0,2)) = 0.
@@ -209,8 +206,7 @@ def test_types_and_ids(dtype, tmp_path):
     )  # fmt: skip
     found = precomputed_galleries.load_embeddings(path)
     assert found.images.dtype == (np.float64 if dtype is np.float64 else np.float32)
-    assert found.image_ids == ("17", "3")
-    assert found.caption_ids == ("a", "b", "ü")
+    assert (found.image_ids, found.caption_ids) == (("17", "3"), ("a", "b", "ü"))
 
 
 @pytest.mark.parametrize(
@@ -254,8 +250,7 @@ def test_numbers_stay_as_stored_and_on_the_disk(dtype, order, tmp_path):
     np.save(tmp_path / "s.npy", stored)
     found = load_similarity(str(tmp_path / "s.npy"))
     assert isinstance(found.values, np.memmap)
-    assert found.values.dtype == stored.dtype
-    assert found.values.tolist() == stored.tolist()
+    assert (found.values.dtype, found.values.tolist()) == (stored.dtype, stored.tolist())
     assert (found.image_ids, found.caption_ids) == (None, None)
 
 
@@ -265,8 +260,7 @@ def test_numbers_stay_as_stored_and_on_the_disk(dtype, order, tmp_path):
 def test_ids_under_the_names_of_embeddings(image, caption, file, tmp_path):
     options = ids_at(tmp_path / "i.npz", **{image: np.array([42, 7]), caption: np.array(["c", "a", "b"])})
     found = load_similarity(str(file), options)
-    assert found.image_ids == ("42", "7")
-    assert found.caption_ids == ("c", "a", "b")
+    assert (found.image_ids, found.caption_ids) == (("42", "7"), ("c", "a", "b"))
 
 
 @pytest.mark.parametrize(
@@ -379,5 +373,4 @@ def test_tables_with_such_names_stay_tables(value, tmp_path):
 )
 def test_json_that_holds_no_rankings(value, pattern, tmp_path):
     path = save_json(tmp_path / "r.json", value)
-    words = refuses(pattern, scorer, f"given:{path}")
-    assert str(path) in words
+    assert str(path) in refuses(pattern, scorer, f"given:{path}")

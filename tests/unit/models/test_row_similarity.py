@@ -47,8 +47,7 @@ def test_pairs_and_blocks_agree_with_a_slow_loop(name):
     rng = np.random.default_rng(0)
     captions, images = rows_of(rng, 9, kind), rows_of(rng, 7, kind)
     block = comparison.block(images, captions)
-    assert block.shape == (7, 9)
-    assert block.dtype == np.float32
+    assert (block.shape, block.dtype) == ((7, 9), np.float32)
     exact = np.array([[slow(name, caption, image) for caption in captions] for image in images])
     np.testing.assert_allclose(block, exact, rtol=2e-5, atol=2e-5)
     i, c = np.divmod(np.arange(63), 9)
@@ -108,8 +107,7 @@ def test_samples_are_an_unbiased_estimate_over_seeds():
 
 
 def test_what_is_nearly_impossible_or_certain_is_still_in_order():
-    squares = np.linspace(0, 400, 1000, dtype=np.float32)
-    scores = log_mean_match(squares[:, None], 15.0, 15.0, axis=(1,))
+    scores = log_mean_match(np.linspace(0, 400, 1000, dtype=np.float32)[:, None], 15.0, 15.0, axis=(1,))
     assert scores.dtype == np.float32
     assert np.isfinite(scores).all()
     assert (np.diff(scores) < 0).all()
@@ -118,8 +116,7 @@ def test_what_is_nearly_impossible_or_certain_is_still_in_order():
 
 def test_means_far_from_the_origin_lose_no_more_than_rounding():
     # Squared distances from products can fall below zero, which a root would not survive.
-    row = np.concatenate([np.full(64, 0.125), np.full(64, -60.0)]).astype(np.float32)
-    same = np.tile(row, (50, 1))
+    same = np.tile(np.concatenate([np.full(64, 0.125), np.full(64, -60.0)]).astype(np.float32), (50, 1))
     found = Sampled(15.0, 15.0).block(same, same)
     assert np.isfinite(found).all()
     np.testing.assert_allclose(np.exp(found), 1, atol=1e-6)

@@ -24,8 +24,7 @@ def rated_benchmark(n: int = N_RATED, **card: Any) -> Benchmark:
     )
     captions = [Caption(f"text-{i}", f"sentence number {i}") for i in range(2 * n)]
     captions[2] = Caption("text-2", NASTY)
-    truth = rng.integers(1, 5, n)[:, None] + rng.integers(-1, 2, (n, 3))
-    ratings = np.clip(truth, 1, 4).astype(np.float64)
+    ratings = np.clip(rng.integers(1, 5, n)[:, None] + rng.integers(-1, 2, (n, 3)), 1, 4).astype(np.float64)
     ratings[::5, 2] = np.nan
     facts = {"name": "rated", "title": "Rated & drawn", "licence": "CC0", "groupings": ("system",)}
     return ratings_of(
@@ -47,8 +46,7 @@ def rated_scores(benchmark: Benchmark) -> dict[str, Scores]:
     mean = np.nanmean(questions.ratings, axis=1)
     noise = np.random.default_rng(5).normal(size=(2, len(mean)))
     scores = mean, mean + noise[0], noise[1] - mean, np.ones(len(mean))
-    names = ("oracle", "good", "against <b>", "constant")
-    return dict(zip(names, map(Scores, scores), strict=True))
+    return dict(zip(("oracle", "good", "against <b>", "constant"), map(Scores, scores), strict=True))
 
 
 def preference_benchmark(n: int = N_PREFERRED, **card: Any) -> Benchmark:

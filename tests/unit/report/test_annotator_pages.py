@@ -49,8 +49,7 @@ def sets():
     query = np.repeat(np.arange(6), 3)
     right, accepted = np.arange(18) % 3 == 0, np.arange(18) % 2 == 0
     found = coverage("coco", "t2i", query=query, right=right, accepted=accepted, sharing=alone(6))
-    counts = [count("coco", "t2i", np.ones(6, np.int64)), count(JUDGED, "t2i", np.array([2, 1] * 3))]
-    return [found], counts
+    return [found], [count("coco", "t2i", np.ones(6, np.int64)), count(JUDGED, "t2i", np.array([2, 1] * 3))]
 
 
 def test_tables_hold_what_was_found(studies):
@@ -80,8 +79,7 @@ def test_tables_of_sets(sets):
     row = tables.coverages(found).rows[0]
     assert row.cells[0].value == pytest.approx(0.5)
     assert row.cells[2].value == "6"
-    table = tables.multiplicities(counts)
-    values = [[cell.value for cell in row.cells] for row in table.rows]
+    values = [[cell.value for cell in row.cells] for row in tables.multiplicities(counts).rows]
     assert values == [["6", "1.00", "1", "1", "×1.00"], ["9", "1.50", "1.5", "2", "×1.50"]]
     alone = tables.multiplicities(counts[1:])
     assert [column.label for column in alone.columns] == ["in all", "mean", "median", "most"]
@@ -100,8 +98,7 @@ def test_figures_show_the_curves(studies):
 
 def test_the_yield_curve_has_a_line_per_number_of_models():
     curve = np.array([[10.0, 20.0, 30.0], [15.0, 28.0, 40.0]])
-    figure = figures.yield_curves(curve)
-    (axes,) = figure.axes
+    (axes,) = figures.yield_curves(curve).axes
     assert [line.get_ydata().tolist() for line in axes.lines] == curve.tolist()
     assert [text.get_text() for text in axes.texts] == ["1 model", "2 models"]
 
@@ -148,13 +145,11 @@ def made():
         asked = PairToExplain(benchmark.images[image], caption, words_of(caption.text or ""))
         parts = rng.normal(size=(len(asked.spans), 4, 4))
         parts[0] = 0.0
-        box = (0.1, 0.0, 0.9, 1.0)
         heats = (
             Heat("occlusion", rng.normal(size=(4, 4)), parts),
-            Heat("patches", rng.random((3, 3)), rng.random((len(parts), 3, 3)), box),
+            Heat("patches", rng.random((3, 3)), rng.random((len(parts), 3, 3)), (0.1, 0.0, 0.9, 1.0)),
         )
-        drops = np.linspace(-0.5, 1, len(parts))
-        pairs[at, image] = ExplainedPair(asked, 0.25, drops, heats)
+        pairs[at, image] = ExplainedPair(asked, 0.25, np.linspace(-0.5, 1, len(parts)), heats)
     return benchmark, [ExplainedQuestion(benchmark.questions.ids[0], pairs)]
 
 

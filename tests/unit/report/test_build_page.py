@@ -41,8 +41,7 @@ def test_the_page_says_what_a_step_did():
     assert "nested : a 1, b 2" in text
     assert "a cat &amp; a dog" in page
     assert "drop rows <b>" not in page
-    assert page.count("<svg") == 3
-    assert page == build_page("Mine", [STEP], **given)
+    assert (page.count("<svg"), page) == (3, build_page("Mine", [STEP], **given))
 
 
 def test_counts_stand_with_their_shares_the_most_frequent_first():
@@ -64,8 +63,7 @@ def images(*data):
 def test_a_thumbnail_keeps_the_shape_and_is_never_larger():
     for size, expected in (((400, 100), (200, 50)), ((50, 30), (50, 30)), ((3, 900), (1, 200))):
         with PIL.Image.open(io.BytesIO(thumbnail(PIL.Image.new("RGB", size, "blue")))) as small:
-            assert small.size == expected
-            assert small.mode == "RGB"
+            assert (small.size, small.mode) == (expected, "RGB")
     assert re.match(r"data:image/(webp|jpeg);base64,", data_uri(thumbnail(PIL.Image.new("L", (9, 9)))))
 
 
@@ -100,5 +98,4 @@ def test_what_cannot_be_decoded_gets_a_placeholder_and_a_reason():
 
 
 def test_images_that_are_not_at_hand_are_passed_over():
-    thumbnails = Thumbnails()
-    assert thumbnails.add([Image("gone"), *images(drawn((5, 5)))], [[0], [0, 1]]) == {1: 0}
+    assert Thumbnails().add([Image("gone"), *images(drawn((5, 5)))], [[0], [0, 1]]) == {1: 0}

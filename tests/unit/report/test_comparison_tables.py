@@ -63,8 +63,7 @@ def test_best_and_second_best_are_marked_by_what_is_printed(quads):
         values = [written(cell, column) for cell in cells]
         order = sorted({float(value) for value in values}, reverse=True)
         for cell, value in zip(cells, values, strict=True):
-            expected = order.index(float(value)) + 1 if float(value) in order[:2] else 0
-            assert cell.rank == expected
+            assert cell.rank == (order.index(float(value)) + 1 if float(value) in order[:2] else 0)
     assert all(cell.rank == 0 for cell in table.rows[0].cells)
 
 
@@ -126,8 +125,7 @@ def test_a_label_of_two_groupings_is_told_apart():
     )
     # "third" calls the same question "x" as "first" does, so it needs no name of its own.
     assert groupings(questions) == {"first": ("x", "y"), "second": ("second:x", "z"), "third": ("x",)}
-    keys = {key for labels in groupings(questions).values() for key in labels}
-    assert keys == set(questions.groups())
+    assert {key for labels in groupings(questions).values() for key in labels} == set(questions.groups())
 
 
 HOSTILE = (r"\input{/etc/passwd}", "[9cm]", "*x", "a|b", "$x^2$", "</script>", "&lt;", "~~y~~", "a\x1b[31m")
@@ -148,8 +146,7 @@ def table(*names):
 
 
 def test_markdown_has_one_line_per_row_and_marks_the_best():
-    lines = to_markdown(table("first", "second", "third")).splitlines()
-    assert lines == [
+    assert to_markdown(table("first", "second", "third")).splitlines() == [
         "Results on A \\& B.",
         "",
         "| Model | BiVLC I2T | BiVLC Ipos2T |",

@@ -32,8 +32,7 @@ def test_each_is_well_formed_names_the_scorers_and_gives_the_same_bytes_again(qu
     again = every(quads)
     for name, figure in every(quads).items():
         svg = figure_style.svg(figure, name=name, title="A & <title>")
-        root = ElementTree.fromstring(svg)
-        assert root.find("{http://www.w3.org/2000/svg}title").text == "A & <title>"
+        assert ElementTree.fromstring(svg).find("{http://www.w3.org/2000/svg}title").text == "A & <title>"
         assert svg == figure_style.svg(again[name], name=name, title="A & <title>")
         said = texts(svg)
         for run in quads.runs:
@@ -66,13 +65,11 @@ def test_colours_are_variables_so_that_dark_pages_can_turn_them(quads):
     svg = figure_style.svg(figures.measures(quads), name="m", title="m")
     assert f"var(--right, {RIGHT})" in svg
     assert f"var(--wrong, {WRONG})" in svg
-    loose = re.sub(r"var\([^)]*\)", "", svg)
-    assert not re.findall(r"#[0-9a-fA-F]{6}\b", loose.replace("#000000", ""))
+    assert not re.findall(r"#[0-9a-fA-F]{6}\b", re.sub(r"var\([^)]*\)", "", svg).replace("#000000", ""))
 
 
 def test_dots_stand_at_the_values_and_bars_at_the_intervals(quads):
-    figure = figures.measures(quads, ["t2i"])
-    (axes,) = figure.axes
+    (axes,) = figures.measures(quads, ["t2i"]).axes
     order = ranking(quads)
     measures = {run.name: run.result.measures["t2i"] for run in quads.runs}
     dots = next(line for line in axes.lines if line.get_marker() == "o")
@@ -107,8 +104,7 @@ def test_bars_of_margins_add_up_and_do_not_cross_zero(quads):
 
 
 def test_significance_is_coloured_only_where_it_is_significant(quads):
-    figure = figures.significance(quads, "group")
-    (axes,) = figure.axes
+    (axes,) = figures.significance(quads, "group").axes
     order = ranking(quads, "group")
     corners = {patch: (round(patch.get_y() - 0.03), round(patch.get_x() - 0.02)) for patch in axes.patches}
     painted = {corner: patch.get_alpha() for patch, corner in corners.items()}

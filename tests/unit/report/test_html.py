@@ -23,8 +23,7 @@ def test_several_scripts_are_one_and_the_policy_names_it():
 def test_documents_and_pages_say_the_same():
     document = (Path(__file__).parents[3] / "docs" / "glossary.md").read_text(encoding="utf-8")
     entries = dict(re.findall(r"\*\*(.+?)\.\*\* (.+?)(?:\n\n|\Z)", document, re.S))
-    page = unescape(html.render("base.html", title="Any page"))
-    words = re.findall("<dt>(.+?)</dt><dd>(.+?)</dd>", page)
+    words = re.findall("<dt>(.+?)</dt><dd>(.+?)</dd>", unescape(html.render("base.html", title="Any page")))
     assert len(words) == 10
     assert {word: " ".join(text.split()) for word, text in entries.items()} == dict(words)
 

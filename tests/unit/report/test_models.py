@@ -29,8 +29,7 @@ def test_groups_are_those_of_the_result(quads):
 
 
 def test_worst_questions_are_the_most_wrong_ones(quads, galleries):
-    run = quads.runs[0]
-    s = run.answers.values
+    s = quads.runs[0].answers.values
     # The smaller true score of each question less the larger false one, row by row and column by column.
     gaps = np.min([s[:, i, i] - s[:, j, k] for i in (0, 1) for j, k in ((0, 1), (1, 0))], axis=0)
     worst = scorer_sections(quads, "b-x", captions=True)[0].worst
@@ -38,8 +37,7 @@ def test_worst_questions_are_the_most_wrong_ones(quads, galleries):
     assert [id for id, *_ in worst] == expected
     assert f"{-gaps.min():.4g}" in worst[0][1]
     assert all(len(captions) == 2 for _, _, captions, _ in worst)
-    closed = scorer_sections(quads, "b-x", captions=False)[0]
-    assert not any(captions for _, _, captions, _ in closed.worst)
+    assert not any(captions for _, _, captions, _ in scorer_sections(quads, "b-x", captions=False)[0].worst)
     outcomes = scorer_sections(quads, "b-x", captions=True)[2].worst
     items = quads.runs[2].items
     choices = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
@@ -131,8 +129,7 @@ def test_every_beginning_of_the_spread_holds_every_kind_and_group(quads):
 def test_the_data_hold_questions_answers_and_pictures(quads):
     thumbnails = Thumbnails()
     data = json.loads(to_json(QUADS.data(quads, thumbnails, pictures=True, captions=True)))
-    assert data["ids"] == [f"q{i}" for i in range(40)]
-    assert data["captions"][4] == [NASTY, "caption-4"]
+    assert (data["ids"], data["captions"][4]) == ([f"q{i}" for i in range(40)], [NASTY, "caption-4"])
     assert data["pictured"] == 40
     # 60 images of different colours, one of them broken, each once.
     assert len(thumbnails.uris) == 60

@@ -34,8 +34,7 @@ def correlation(values, taus):
 def many(models, columns):
     """Values of a few distinct steps, so that models tie."""
     values = np.random.default_rng(models).integers(0, max(2, models // 2), size=(models, columns)) / 100
-    pairs = combinations(range(columns), 2)
-    return correlation(values.astype(float), dict.fromkeys(pairs, (0.4, -0.1, 0.8)))
+    return correlation(values.astype(float), dict.fromkeys(combinations(range(columns), 2), (0.4, -0.1, 0.8)))
 
 
 def lists(n):
@@ -51,16 +50,12 @@ def texts(figure):
 
 def test_the_heatmap_has_tau_below_and_rho_above_and_frames_what_is_sure():
     taus = {(0, 1): (0.47, 0.12, 0.78), (0, 2): (-0.3, -0.9, 0.4), (1, 2): (float("nan"),) * 3}
-    figure = heatmap(correlation(np.zeros((8, 3)), taus))
-    (axes,) = figure.axes
+    (axes,) = heatmap(correlation(np.zeros((8, 3)), taus)).axes
     said = {(float(t.get_position()[0]), round(float(t.get_position()[1]), 6)): t for t in axes.texts}
     # Row 1, column 0 is tau; row 0, column 1 is rho.
-    assert said[0.5, 1.36].get_text() == ".47"
-    assert said[0.5, 1.72].get_text() == ".12 to .78"
-    assert said[1.5, 0.36].get_text() == ".48"
-    assert said[0.5, 1.36].get_fontweight() == "bold"
-    assert said[0.5, 2.36].get_text() == "−.30"
-    assert said[0.5, 2.36].get_fontweight() == "normal"
+    assert (said[0.5, 1.36].get_text(), said[0.5, 1.72].get_text()) == (".47", ".12 to .78")
+    assert (said[1.5, 0.36].get_text(), said[0.5, 1.36].get_fontweight()) == (".48", "bold")
+    assert (said[0.5, 2.36].get_text(), said[0.5, 2.36].get_fontweight()) == ("−.30", "normal")
     assert said[1.5, 2.52].get_text() == "–"
     # One framed pair, on both sides of the diagonal.
     assert sum(patch.get_edgecolor()[3] > 0 for patch in axes.patches) == 2
@@ -72,14 +67,12 @@ def test_the_heatmap_has_tau_below_and_rho_above_and_frames_what_is_sure():
 
 def test_a_column_that_stands_alone_needs_no_benchmark():
     found = correlation(np.zeros((4, 2)), {})
-    one = replace(found, columns=found.columns[1:], values=found.values[:, 1:])
-    assert labels(one) == ["mean R@1"]
+    assert labels(replace(found, columns=found.columns[1:], values=found.values[:, 1:])) == ["mean R@1"]
 
 
 @pytest.mark.parametrize(("models", "columns"), [(3, 2), (8, 5), (30, 12)])
 def test_names_and_lines_of_the_bump_chart_never_overlap(models, columns):
-    found = many(models, columns)
-    figure = bump(found)
+    figure = bump(many(models, columns))
     figure.draw_without_rendering()
     (axes,) = figure.axes
     renderer = figure.canvas.get_renderer()
@@ -89,8 +82,7 @@ def test_names_and_lines_of_the_bump_chart_never_overlap(models, columns):
     for box in (t.get_window_extent(renderer) for t in axes.texts):
         assert page.x0 <= box.x0 < box.x1 <= page.x1 + 1
         assert page.y0 <= box.y0 < box.y1 <= page.y1 + 1
-    names = [t.get_window_extent(renderer) for t in ends]
-    assert not any(a.overlaps(b) for a, b in combinations(names, 2))
+    assert not any(a.overlaps(b) for a, b in combinations([t.get_window_extent(renderer) for t in ends], 2))
     # Each column has a place for each model.
     dots = [line for line in axes.lines if line.get_marker() == "o"]
     assert len(dots) == models
@@ -134,8 +126,7 @@ def test_it_says_every_number(report):
 
 
 def test_the_lead_names_the_most_and_the_least_alike():
-    found = correlation(np.zeros((5, 3)), TAUS)
-    assert lead(found) == (
+    assert lead(correlation(np.zeros((5, 3)), TAUS)) == (
         "The order of models agrees most between COCO 5K · mean R@1 and COCO 5K · mean R@2 (τ .90, .70 to 1) "
         "and least between ECCV Caption · mean mAP@R and COCO 5K · mean R@2 (τ −.25, −.60 to .30). "
         "For 2 of 3 pairs of measures the interval leaves out 0."
@@ -155,8 +146,7 @@ def test_tables_of_lists_have_every_number_and_name():
 
 
 def test_ranks_stand_beside_values_and_shared_ones_say_so():
-    values = np.array([[0.5, 0.25], [0.5, np.nan], [0.75, 0.5]])
-    table = ranks_table(correlation(values, {}))
+    table = ranks_table(correlation(np.array([[0.5, 0.25], [0.5, np.nan], [0.75, 0.5]]), {}))
     assert [row.name for row in table.rows] == ["model 2", "model 0", LONG]
     ranks = [[row.cells[i].value for i in (1, 3)] for row in table.rows]
     assert ranks == [["1", "1"], ["2=", "2"], ["2=", ""]]
@@ -165,5 +155,4 @@ def test_ranks_stand_beside_values_and_shared_ones_say_so():
 
 @pytest.mark.browser
 def test_it_fits_every_screen_and_axe_finds_nothing(fits):
-    view = fits(page(many(12, 9), [lists(12)]))
-    assert view.locator("figure svg:visible").count() == 2
+    assert fits(page(many(12, 9), [lists(12)])).locator("figure svg:visible").count() == 2

@@ -32,13 +32,11 @@ def campaign(rng, kinds, *, per_person=60, labels=3, classes=4, golden=10, skill
     seconds = speed[who] * np.exp(0.5 * rng.standard_normal(n))
     seconds = np.select([kind == "hasty", kind == "bot"], [seconds * 0.2, seconds * 0.1], seconds)
     guess, even = (rng.random(n)[:, None] < habit[who]).argmax(axis=1), rng.integers(0, classes, n)
-    chance = rng.beta(*skill, people)[who]
-    answer = np.where(rng.random(n) < chance, truth[item], guess)
+    answer = np.where(rng.random(n) < rng.beta(*skill, people)[who], truth[item], guess)
     answer = np.where((kind == "hasty") & (rng.random(n) < 0.3), even, answer)
     answer = np.where((kind == "side") & (rng.random(n) < 0.7), 0, answer)
     answer = np.where((kind == "careless") | (kind == "bot"), even, answer)
-    wrong = (truth[item] + rng.integers(1, classes, n)) % classes
-    answer = np.where(kind == "adversarial", wrong, answer)
+    answer = np.where(kind == "adversarial", (truth[item] + rng.integers(1, classes, n)) % classes, answer)
     known = np.where(np.arange(items + golden) >= items, truth, -1)
     return careless(who, item, answer, n_classes=classes, seconds=seconds, known=known)
 
@@ -137,10 +135,8 @@ def test_run_tail_is_never_below_how_often_such_runs_come():
             ends = [i for i in range(len(row)) if i + 1 == len(row) or row[i + 1] != row[i]]
             return max(b - a for a, b in zip([-1, *ends], ends, strict=False))
 
-        orders = list(permutations(answers))
-        exact = np.mean([longest(row) >= longest(answers) for row in orders])
-        bound = run_tail(np.array(answers), 3)
-        assert exact - 1e-12 <= bound <= 1
+        exact = np.mean([longest(row) >= longest(answers) for row in permutations(answers)])
+        assert exact - 1e-12 <= run_tail(np.array(answers), 3) <= 1
     assert run_tail(np.zeros(9, dtype=np.int64), 2) == 1
     assert run_tail(np.r_[np.zeros(30, dtype=np.int64), np.ones(30, dtype=np.int64)], 2) < 1e-15
 

@@ -25,8 +25,7 @@ def test_as_scipy_has_it_at_the_widened_level(n, level):
 
 
 def test_the_mean_is_covered_nearly_as_often_as_it_says():
-    rng = np.random.default_rng(0)
-    low, high = mean_intervals(rng.exponential(size=(40, 2000)))
+    low, high = mean_intervals(np.random.default_rng(0).exponential(size=(40, 2000)))
     assert 0.92 < np.mean((low <= 1) & (high >= 1)) < 0.97
 
 

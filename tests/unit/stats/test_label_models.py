@@ -122,8 +122,7 @@ def test_dawid_skene_of_exchangeable_options_is_one_accuracy_per_person_and_equa
     twin = slow_one_coin(item, who, label, alike.tolist(), 7)
     given = Labels.of(item, who, label, n_classes=4, n_people=7, alike=alike)
     for model in (dawid_skene, one_coin):
-        found = model(given, tolerance=1e-12)
-        for row, slow in zip(found.posterior, twin, strict=True):
+        for row, slow in zip(model(given, tolerance=1e-12).posterior, twin, strict=True):
             np.testing.assert_allclose(row[: len(slow)], slow, atol=1e-8)
 
 

@@ -19,8 +19,6 @@ from counterfoil.stats.intervals import cluster_interval, spread, wilson
 from counterfoil.stats.tests import mcnemar
 from paired_columns import difference_interval
 
-Rng = np.random.Generator
-
 
 def margin(share, repetitions):
     return 4 * float(np.sqrt(share * (1 - share) / repetitions))
@@ -71,8 +69,7 @@ def test_clustered_intervals_cover_95_percent_and_wilson_does_not(p, icc):
     rng = np.random.default_rng(1)
     clusters = sizes(300, 4.8, rng)
     values = beta_binomial(clusters, p, icc, 1000, rng)
-    covered = coverage(cluster_interval(values, clusters), p)
-    assert covered == pytest.approx(0.95, abs=margin(0.95, 1000))
+    assert coverage(cluster_interval(values, clusters), p) == pytest.approx(0.95, abs=margin(0.95, 1000))
     # What clusters are for. With m questions to a cluster of correlation icc the variance is 1 + (m - 1) icc
     # as large (more where sizes differ), so Wilson's interval is sqrt of that too narrow: at icc 0.1 and 0.3
     # it covers about 89 and 81 %.
@@ -85,8 +82,7 @@ def test_few_clusters_with_nearly_all_right_are_covered_where_percentiles_are_no
     rng = np.random.default_rng(2)
     clusters = sizes(25, 5, rng)
     values = beta_binomial(clusters, 0.95, 0.3, 1000, rng)
-    covered = coverage(cluster_interval(values, clusters), 0.95)
-    assert covered > 0.95 - 0.015 - margin(0.95, 1000)
+    assert coverage(cluster_interval(values, clusters), 0.95) > 0.95 - 0.015 - margin(0.95, 1000)
     assert percentile_coverage(values, clusters, 0.95) < 0.90
 
 
@@ -151,8 +147,7 @@ def test_p_values_of_right_and_wrong_are_valid_and_no_more_conservative_than_dis
     spread = np.sqrt((gaps**2).sum(axis=0)).mean()
     for alpha in ALPHAS:
         step = 2 * np.exp(-(ndtri(1 - alpha / 2) ** 2) / 2) / np.sqrt(2 * np.pi) / spread
-        rejected = float((p <= alpha).mean())
-        assert rejected == pytest.approx(alpha, abs=step + margin(alpha, repetitions))
+        assert float((p <= alpha).mean()) == pytest.approx(alpha, abs=step + margin(alpha, repetitions))
 
 
 def test_mcnemar_is_valid_for_independent_questions_and_not_for_clusters():
@@ -210,8 +205,7 @@ def test_clusters_that_run_together_say_nothing_where_crossed_factors_do(module)
     rng = np.random.default_rng(0)
     sharing = module.sharing_of(setting, rng)
     values = module.answers(sharing, setting, 1, rng)[:, 0]
-    components = np.bincount(sharing.components)
-    assert components.max() > 0.95 * len(sharing)
+    assert np.bincount(sharing.components).max() > 0.95 * len(sharing)
     low, high = module.spread(values, sharing).wilson(0.95)
     assert high[0] - low[0] < 0.12
     wide = module.spread(values, sharing.components).wilson(0.95)

@@ -43,17 +43,14 @@ def test_sums_over_pairs_equal_a_list_of_all_pairs(seed, n, images, captions, wi
 
 def test_components_are_reached_through_others():
     sharing = Sharing(np.array([[0, 1], [2, 3], [3, 4]]), np.array([[0], [1], [2]]))
-    assert sharing.components.tolist() == [0, 1, 1]
-    assert sharing.counts == (5, 3)
+    assert (sharing.components.tolist(), sharing.counts) == ([0, 1, 1], (5, 3))
 
 
 def test_where_sets_are_apart_it_is_the_variance_of_the_sets():
     # 40 images of four questions, captions of their own: the textbook variance of cluster means.
-    rng = np.random.default_rng(0)
-    values = rng.random((40, 4))
+    values = np.random.default_rng(0).random((40, 4))
     sharing = Sharing(np.repeat(np.arange(40), 4)[:, None], np.arange(160)[:, None])
-    moved = (values.reshape(-1, 1) - values.mean()) / 160
-    variance, freedom = linear_variance(sharing, moved)
+    variance, freedom = linear_variance(sharing, (values.reshape(-1, 1) - values.mean()) / 160)
     assert variance[0] == pytest.approx(values.mean(axis=1).var(ddof=1) / 40)
     assert freedom[0] == pytest.approx(39)
     assert not sharing.crossed
@@ -82,8 +79,7 @@ def test_two_captions_of_all_questions_are_given_and_the_photographs_counted():
     assert sharing.given_captions.tolist() == [True, True]
     assert sharing.independent
     assert sharing.crossed
-    values = np.repeat([[1.0], [0.0]], [154, 5], axis=0)
-    low, high = cluster_interval(values, sharing)
+    low, high = cluster_interval(np.repeat([[1.0], [0.0]], [154, 5], axis=0), sharing)
     assert (low[0], high[0]) == pytest.approx(wilson(154, 159), abs=2e-3)
 
 
@@ -122,8 +118,7 @@ def test_a_wrong_image_of_all_questions_is_given_and_an_only_image_is_not():
 
 def test_columns_know_their_own_rows():
     sharing = crossed(200, 100, 12)
-    rng = np.random.default_rng(0)
-    values = (rng.random((200, 2)) < 0.6).astype(np.float64)
+    values = (np.random.default_rng(0).random((200, 2)) < 0.6).astype(np.float64)
     groups = np.stack([np.where(np.arange(200) < 120, 0, -1), np.where(np.arange(200) < 120, -1, 0)], axis=1)
     low, high = spread(values, sharing, groups=groups).wilson(0.95)
     for column, rows in ((0, slice(0, 120)), (1, slice(120, 200))):
@@ -178,8 +173,7 @@ def test_a_hub_caption_costs_no_list_of_pairs():
     weights = 1 / np.arange(1, 4000)
     first = rng.choice(3999, size=n, p=weights / weights.sum())
     sharing = Sharing(rng.integers(0, 5000, (n, 1)), np.stack([first, 4000 + first], axis=1))
-    values = (rng.random((n, 3)) < 0.5).astype(np.float64)
-    low, high = cluster_interval(values, sharing)
+    low, high = cluster_interval((rng.random((n, 3)) < 0.5).astype(np.float64), sharing)
     assert ((high - low) < 0.05).all()
     assert len(np.unique(sharing.components)) < 30
     assert len(Shared.of(n, np.arange(n), np.zeros(n, np.int64)).members) == n

@@ -46,8 +46,7 @@ def test_parts_and_patches_are_distributed_as_torchvisions(draw):
 
 
 def test_a_key_decides_everything():
-    pixels = np.random.default_rng(0).integers(0, 256, (40, 60, 3)).astype(np.uint8)
-    image = Image("a", PixelSource(pixels))
+    image = Image("a", PixelSource(np.random.default_rng(0).integers(0, 256, (40, 60, 3)).astype(np.uint8)))
 
     def shown(*key):
         return varied(image, key=key, size=(16, 12)).decode().tobytes()
@@ -98,8 +97,7 @@ def test_what_is_erased_is_next_to_nothing_once_normalised():
 
 
 def test_erasing_draws_after_the_crop_and_changes_no_crop():
-    pixels = np.random.default_rng(0).integers(0, 256, (40, 60, 3)).astype(np.uint8)
-    image = Image("a", PixelSource(pixels))
+    image = Image("a", PixelSource(np.random.default_rng(0).integers(0, 256, (40, 60, 3)).astype(np.uint8)))
     for key in range(20):
         plain, patched = (
             np.asarray(varied(image, key=(key,), size=(16, 12), variation=each).decode())
@@ -123,8 +121,7 @@ def test_words_are_left_out_with_the_probability_asked_for():
 
 
 def test_a_caption_never_loses_all_of_its_words():
-    kept = {without_words("a red dog", key=(row,), share=1.0) for row in range(50)}
-    assert kept == {"a", "red", "dog"}
+    assert {without_words("a red dog", key=(row,), share=1.0) for row in range(50)} == {"a", "red", "dog"}
     assert without_words("dog", key=(0,), share=1.0) == "dog"
     assert without_words("", key=(0,), share=1.0) == ""
     assert without_words("as  it stands", key=(0,), share=0.0) == "as it stands"

@@ -17,8 +17,7 @@ def test_what_is_written_is_read_to_the_last_bit(tmp_path):
     for count, entry in enumerate(ENTRIES, start=1):
         journal.write(entry)
         assert read(tmp_path / "journal.csv") == ENTRIES[:count] == journal.entries
-    header = (tmp_path / "journal.csv").read_text().splitlines()[0]
-    assert header == ",".join((*FIRST, "validation_accuracy"))
+    assert (tmp_path / "journal.csv").read_text().splitlines()[0] == ",".join((*FIRST, "validation_accuracy"))
 
 
 def test_without_a_file_it_is_in_memory():

@@ -153,8 +153,7 @@ def test_losses_agree_with_slow_loops_in_value_and_gradient(name, seed):
     loss, slow, shapes = TWINS[name]
     given = [features(10 * seed + n, *shape).requires_grad_() for n, shape in enumerate(shapes)]
     value = loss(*given)
-    plain = [each.tolist() for each in given]
-    assert value.item() == pytest.approx(slow(*plain), abs=1e-12)
+    assert value.item() == pytest.approx(slow(*[each.tolist() for each in given]), abs=1e-12)
     value.backward()
     rng = np.random.default_rng(seed)
     shapes = [(n, each.shape) for n, each in enumerate(given) for _ in range(6)]
@@ -235,8 +234,7 @@ def test_half_precision_is_summed_in_full(dtype):
     scale = torch.tensor(100.0)
     exact = losses.info_nce(images.float(), texts.float(), scale)
     found = losses.info_nce(images, texts, scale)
-    assert found.dtype == torch.float32
-    assert found.item() == exact.item()
+    assert (found.dtype, found.item()) == (torch.float32, exact.item())
     with torch.autocast("cpu", dtype=torch.bfloat16):
         under = losses.similarity(images.float(), texts.float())
     assert torch.equal(under, losses.similarity(images.float(), texts.float()))
@@ -246,8 +244,7 @@ def test_half_precision_is_summed_in_full(dtype):
     ("rule", "chosen"), [("sum", "011 101 110"), ("semi-hard", "010 001 100"), ("hardest", "010 100 100")]
 )
 def test_of_equal_negatives_the_first_is_mined(rule, chosen):
-    values = torch.tensor([[0.5, 0.2, 0.2], [0.5, 0.5, 0.4], [0.3, 0.3, 0.6]], requires_grad=True)
-    mask = RULES[rule](values)
+    mask = RULES[rule](torch.tensor([[0.5, 0.2, 0.2], [0.5, 0.5, 0.4], [0.3, 0.3, 0.6]], requires_grad=True))
     assert [[int(cell) for cell in row] for row in chosen.split()] == mask.int().tolist()
     assert not mask.requires_grad
 

@@ -117,8 +117,7 @@ def cosines(backbone, data):
 def ready(data, recipe, *, retrieval=False):
     backbone, aim = thumbnails.thumb(), objective(recipe)
     used = np.unique(np.concatenate([data.need(role) for role in aim.images]))
-    pictures = ImageStore(data.images, used, backbone.preparation)
-    feed = Feed(data, backbone, pictures, aim.images, aim.texts)
+    feed = Feed(data, backbone, ImageStore(data.images, used, backbone.preparation), aim.images, aim.texts)
     return Validation(feed, aim, replace(recipe, select="rsum") if retrieval else recipe)
 
 
@@ -177,11 +176,10 @@ def test_processes_share_the_batches():
     sums = []
 
     def half(rank):
-        fabric = Fabric(accelerator="cpu", devices=1)
         return SimpleNamespace(
             global_rank=rank,
             world_size=2,
-            autocast=fabric.autocast,
+            autocast=Fabric(accelerator="cpu", devices=1).autocast,
             all_reduce=lambda values, reduce_op: sums.append(values) or values,
         )
 
@@ -221,10 +219,9 @@ def test_a_last_batch_of_one_row_says_nothing():
 def test_a_guard_warns_once_each_time_that_too_much_is_lost():
     values = iter([0.80, 0.79, 0.70, 0.69, 0.81, 0.5])
     said = []
-    recipe = Coco(batch_size=8, epochs=5, lr=1e-3, warmup=1, select="last")
     found = fit(
         thumbnails.thumb(),
-        recipe,
+        Coco(batch_size=8, epochs=5, lr=1e-3, warmup=1, select="last"),
         thumbnails.rows(16),
         monitors=Monitors(guard=ForgettingGuard(lambda backbone: next(values), margin=0.05, name="old")),
         device="cpu",
@@ -257,8 +254,7 @@ def test_a_benchmark_is_answered_by_the_network():
     right_ones = 0
     for a, b in benchmark.questions.images:
         i2t = scores[a, a] > scores[b, a] and scores[b, b] > scores[a, b]
-        t2i = scores[a, a] > scores[a, b] and scores[b, b] > scores[b, a]
-        right_ones += int(i2t and t2i)
+        right_ones += int(i2t and (scores[a, a] > scores[a, b] and scores[b, b] > scores[b, a]))
     assert found == right_ones / 20
 
 

@@ -119,5 +119,4 @@ def random_meaning(scene, rng):
         held, holder = next((a, b) for a, b in pairs if b.shape in ("ring", "box"))
         told = [Phrase(held.shape if rng.random() < 0.8 else None), Phrase(holder.shape)]
         phrases[:2] = told if relation == "inside" else told[::-1]
-    closed = str(rng.choice(["", "", "things"]))
-    return Meaning(tuple(phrases), relation, closed)
+    return Meaning(tuple(phrases), relation, str(rng.choice(["", "", "things"])))

@@ -53,9 +53,7 @@ def test_one_thing_comes_or_goes_for_good(made, motion):
     for frames in made[motion]:
         still, rest = split(frames)
         there = [len(things) for things in (rest if motion == "enters" else rest[::-1])]
-        assert there == sorted(there)
-        assert there[0] == 0
-        assert there[-1] == 1
+        assert (there, there[0], there[-1]) == (sorted(there), 0, 1)
         assert len(still) >= 1
         # It is there for a good part of the clip, and away for one.
         assert FRAMES / 4 <= sum(there) <= FRAMES * 3 / 4
@@ -63,8 +61,7 @@ def test_one_thing_comes_or_goes_for_good(made, motion):
 
 def test_a_scene_changes_once_in_the_middle(made):
     for frames in made["changes"]:
-        assert len(set(frames)) == 2
-        assert frames.index(frames[-1]) == FRAMES // 2
+        assert (len(set(frames)), frames.index(frames[-1])) == (2, FRAMES // 2)
 
 
 def test_nothing_meets_and_nothing_is_off_the_sheet(made):
@@ -86,11 +83,9 @@ def test_an_unknown_motion_is_named():
 
 
 def test_a_reel_is_a_video_in_memory(made):
-    frames = made["right"][0]
-    reel = Animation(frames, 48, "natural")
+    reel = Animation(made["right"][0], 48, "natural")
     assert isinstance(reel, FrameStack)
-    video = Video("a", reel)
-    shown = [np.asarray(picture) for picture in video.frames()]
+    shown = [np.asarray(picture) for picture in Video("a", reel).frames()]
     assert len(shown) == FRAMES
     assert all((np.asarray(reel.frame(i)) == picture).all() for i, picture in enumerate(shown))
     some = Video("a", reel, start=0.5, end=1.0, sampling=Sampling(count=2))

@@ -56,8 +56,7 @@ def mixed(rng, captions, scenes):
 def test_table_and_checker_agree_on_thousands_of_pairs():
     told, shown = mixed(np.random.default_rng(3), 110, 50)
     answers = table(told, shown)
-    assert answers.shape == (110, len(shown))
-    assert answers.dtype == bool
+    assert (answers.shape, answers.dtype) == ((110, len(shown)), bool)
     slow = np.array([[matches(meaning, scene) for scene in shown] for meaning in told])
     assert (answers == slow).all()
     assert 0.02 < answers.mean() < 0.5

@@ -53,8 +53,7 @@ def test_scenes_differ_by_the_edit_and_nothing_more(subset):
     for contrast in drawn(subset):
         before, after = contrast.scenes
         assert before.paper == after.paper
-        pairs = list(zip(before.things, after.things, strict=True))
-        changed = [pair for pair in pairs if pair[0] != pair[1]]
+        changed = [pair for pair in zip(before.things, after.things, strict=True) if pair[0] != pair[1]]
         assert len(changed) in counts
         for a, b in changed:
             different = {name for name in a.__dataclass_fields__ if getattr(a, name) != getattr(b, name)}
@@ -170,13 +169,11 @@ def test_swapping_keeps_every_word_and_adding_only_adds(subset):
 def test_a_scene_without_room_says_so():
     rng = np.random.default_rng(0)
     star = Thing("star", "small", "plain", "red", x=0.185, y=0.185)
-    other_star = Thing("star", "small", "plain", "red", x=0.5, y=0.5)
-    twins = Scene((star, other_star))
+    twins = Scene((star, Thing("star", "small", "plain", "red", x=0.5, y=0.5)))
     # Nothing to swap between equal things, no one relation between things askew, and nothing to count where
     # no two things are alike.
     assert [edit(twins, subset, rng) for subset in ("swap_obj", "swap_att", "replace_rel")] == [None] * 3
-    moon = Thing("moon", "large", "plain", "blue", x=0.5, y=0.5)
-    assert edit(Scene((star, moon)), "add_att", rng) is None
+    assert edit(Scene((star, Thing("moon", "large", "plain", "blue", x=0.5, y=0.5))), "add_att", rng) is None
 
 
 def test_another_kind_of_edit_is_named():

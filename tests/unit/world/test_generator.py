@@ -157,10 +157,8 @@ def test_open_captions_leave_room_for_more_and_closed_ones_do_not():
 )
 def test_what_cannot_be_is_not_drawn(caption):
     assert compose(read(caption), np.random.default_rng(0)) is None
-
-
-def test_what_cannot_be_is_not_imagined():
-    assert imagine_caption(read("A striped ring."), np.random.default_rng(0), failure=1.0) is None
+    if caption == "A striped ring.":
+        assert imagine_caption(read(caption), np.random.default_rng(0), failure=1.0) is None
 
 
 @pytest.mark.parametrize("n", [140, pytest.param(700, marks=pytest.mark.slow)])
@@ -169,8 +167,7 @@ def test_failures_are_those_of_the_generator(n):
     for number, contrast in enumerate(contrasts(n, seed=2)):
         said, negative = contrast.captions
         options = {"unlike": said, "original": contrast.scenes[0], "subset": contrast.subset}
-        rng = np.random.default_rng([1, number])
-        scene, right = imagine_caption(negative, rng, failure=0.6, **options)
+        scene, right = imagine_caption(negative, np.random.default_rng([1, number]), failure=0.6, **options)
         assert right == (true_by_reading(text(negative), scene) and not true_by_reading(text(said), scene))
         rights.append(right)
     assert 1 - np.mean(rights) == pytest.approx(0.6, abs=3 * (0.6 * 0.4 / n) ** 0.5)

@@ -98,12 +98,9 @@ def test_captions_are_written_for_their_images(large, known):
     assert len({image.read() for image in large.images}) == len(large.images) == 40
 
 
-def test_what_cannot_be_drawn():
+def test_captions_end_when_nothing_is_left_to_mention(monkeypatch):
     with pytest.raises(InputError, match="the number of captions for each image must be positive"):
         gallery(3, captions_each=0)
-
-
-def test_captions_end_when_nothing_is_left_to_mention(monkeypatch):
     monkeypatch.setattr("counterfoil.world.benchmarks._TRIES", 1)
     with pytest.raises(InputError, match="not so many different captions of a scene; given: 200 captions"):
         gallery(1, captions_each=200)

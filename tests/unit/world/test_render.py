@@ -55,8 +55,7 @@ def test_same_scene_same_bytes():
 
 def test_every_value_can_be_drawn_and_seen():
     for name, values in (("shape", SHAPES), ("size", SIZES), ("texture", TEXTURES), ("colour", COLOURS)):
-        pictures = [pixels(one(**{name: value})) for value in values]
-        for a, b in combinations(pictures, 2):
+        for a, b in combinations([pixels(one(**{name: value})) for value in values], 2):
             # At least half a per cent of the pixels change plainly.
             assert (np.abs(a - b).max(axis=2) > 30).mean() > 0.005, name
     assert set(SHEETS) == set(PAPERS)
@@ -75,8 +74,7 @@ def test_no_shape_is_cut_off_or_runs_into_its_neighbour():
                 picture = pixels(Scene(things), 192)
                 return int((picture[:, :, 2] - picture[:, :, 0] > 80).sum())
 
-            middle = replace(left, x=0.5, y=0.5)
-            assert blue(left) == pytest.approx(blue(middle), rel=0.02), shape
+            assert blue(left) == pytest.approx(blue(replace(left, x=0.5, y=0.5)), rel=0.02), shape
             assert blue(left, right) == pytest.approx(blue(left) + blue(right), rel=0.005), shape
 
 
@@ -228,8 +226,7 @@ def test_small_things_lie_in_containers_with_clear_air():
 @pytest.mark.parametrize("shape", CONTAINERS)
 def test_containers_are_hollow_and_stay_in_their_cells(shape):
     for turn in TURNS:
-        container = Thing(shape, "large", "plain", "blue", x=0.5, y=0.5, turn=turn)
-        picture = pixels(Scene((container,)), 192)
+        picture = pixels(Scene((Thing(shape, "large", "plain", "blue", x=0.5, y=0.5, turn=turn),)), 192)
         rows, columns = np.nonzero(picture[:, :, 2] - picture[:, :, 0] > 80)
         assert np.hypot(rows - 95.5, columns - 95.5).min() > RADII["small"] * 192
         # Half a cell, less what things are moved by within it.
@@ -267,8 +264,7 @@ def test_textures_are_recognisable_in_small_jpegs(style):
             for colour in COLOURS[::3]:
                 asked = [one(shape=shape, size=size_name, colour=colour, texture=t) for t in TEXTURES]
                 clean = draw_many(asked, size, style=style).astype(np.float64)
-                stored = draw_many(asked, size, style=style, seed=5)
-                for i, picture in enumerate(stored):
+                for i, picture in enumerate(draw_many(asked, size, style=style, seed=5)):
                     data = encode(PIL.Image.fromarray(picture))
                     seen = np.asarray(decode(data, where="a test"), dtype=np.float64)
                     middle = slice(size // 3, -(size // 3))

@@ -52,8 +52,7 @@ def test_kinds_of_edit_are_equally_common():
 
 def test_questions_share_images_within_a_scene_only():
     made = quads(200, seed=1, size=32)
-    sizes = Counter(Counter(made.clusters.tolist()).values())
-    assert set(sizes) == {1, 2, 3}
+    assert set(Counter(Counter(made.clusters.tolist()).values())) == {1, 2, 3}
     # Questions of one cluster are edits of one scene, which is the first image of some, of others the second.
     for cluster in range(max(made.clusters) + 1):
         assert set.intersection(*map(set, made.questions.images[made.clusters == cluster].tolist()))
@@ -109,8 +108,7 @@ def test_the_pictures_belong_to_their_captions(styles):
     large = benchmark(chosen, seed=5, size=100, styles=styles)
     for row, contrast in zip(made.questions.images, chosen, strict=True):
         for i, scene, style in zip(row, contrast.scenes, styles, strict=True):
-            pixels = draw_many([scene], 48, style=style)[0]
-            assert (np.asarray(made.images[i].decode()) == pixels).all()
+            assert (np.asarray(made.images[i].decode()) == draw_many([scene], 48, style=style)[0]).all()
             # Larger pictures are JPEG.
             picture = PIL.Image.fromarray(draw_many([scene], 100, style=style)[0])
             assert large.images[i].read() == encode(picture)
@@ -126,8 +124,7 @@ def test_choices_hold_a_caption_and_its_edit():
     made = choices(70, seed=3, size=32)
     chosen = contrasts(70, seed=3, of="choices")
     scenes = scenes_of([contrast.scenes[:1] for contrast in chosen])
-    assert made.questions.asks == "image"
-    assert made.questions.candidates.shape == (70, 2)
+    assert (made.questions.asks, made.questions.candidates.shape) == ("image", (70, 2))
     assert Counter(made.questions.groupings["subset"]) == dict.fromkeys(SUBSETS, 10)
     for question, contrast in enumerate(chosen):
         assert scenes[made.questions.query[question]] == contrast.scenes[0]

@@ -65,9 +65,8 @@ def test_every_value_turns_up():
     assert len({thing.shape for thing in things}) == 10
     assert len({thing.colour for thing in things}) == 7
     assert len({thing.cell for thing in things}) == 9
-    plain = sum(thing.texture == "plain" for thing in things) / len(things)
     # 0.6 within four standard errors of sqrt(0.6 * 0.4 / 900).
-    assert plain == pytest.approx(0.6, abs=0.066)
+    assert sum(thing.texture == "plain" for thing in things) / len(things) == pytest.approx(0.6, abs=0.066)
 
 
 def test_containers_are_as_common_as_the_option_says():

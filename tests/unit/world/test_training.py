@@ -20,8 +20,7 @@ from refusals import refuses
 
 def shown(made, role):
     """What a column holds: texts, or the bytes of images."""
-    items = made.items(role, np.arange(len(made)))
-    return [item.read() if "image" in role else item.text for item in items]
+    return [item.read() if "image" in role else item.text for item in made.items(role, np.arange(len(made)))]
 
 
 def everything(made):
@@ -93,8 +92,7 @@ def test_loose_captions_and_generated_positives_are_true_and_styles_take_turns()
 @pytest.mark.parametrize("failure", [0.61, 1.0])
 def test_the_generator_fails_as_often_as_chosen_and_labels_say_where(failure):
     perfect, made = (training(70, kind="trohn-img", seed=1, size=32, failure=f) for f in (0.0, failure))
-    wrong = made.groupings["faithful"].count("no") / len(made)
-    assert abs(wrong - failure) < 4 * sqrt(0.25 / 70) + 1e-9
+    assert abs(made.groupings["faithful"].count("no") / len(made) - failure) < 4 * sqrt(0.25 / 70) + 1e-9
     for row, contrast in enumerate(contrasts(70, seed=1, of="contrasts", distinct=False)):
         scene, _ = imagine(contrast, stream("contrasts", 1, 2, 1 + row), failure=failure)
         right = matches(contrast.captions[1], scene) and not matches(contrast.captions[0], scene)
@@ -130,8 +128,7 @@ def test_saved_and_read_again(kind, size, tmp_path):
     for role in made.rows:
         assert shown(halves[0], role) + shown(halves[1], role) == shown(made, role)
     for name in ("subset", "faithful"):
-        both = halves[0].groupings[name] + halves[1].groupings[name]
-        assert both == made.groupings[name]
+        assert halves[0].groupings[name] + halves[1].groupings[name] == made.groupings[name]
 
 
 def test_columns_are_those_of_trohn_img(tmp_path):
@@ -143,8 +140,7 @@ def test_columns_are_those_of_trohn_img(tmp_path):
     table = pq.read_table(tmp_path / TRAIN)
     for column in ("image", "negative_image"):
         assert table.schema.field(column).type.names == ["bytes", "path"]
-    cell = table["image"][0].as_py()
-    assert cell == {"bytes": made.images[0].read(), "path": "scene-00000.png"}
+    assert table["image"][0].as_py() == {"bytes": made.images[0].read(), "path": "scene-00000.png"}
     assert {"caption", "negative_caption", "subset", "faithful"} <= set(table.column_names)
 
 

@@ -105,8 +105,7 @@ def test_karpathys_file(half, read_free):
         for image, own in zip(made.images, made.captions, strict=True)
     ]
     other = {"cocoid": 1, "split": "train", "sentences": []}
-    path = made.write("dataset_coco.json", {"images": [other, *images]})
-    for data in (path, made.folder):
+    for data in (made.write("dataset_coco.json", {"images": [other, *images]}), made.folder):
         found = read_free("coco-5k", data)
         _check(found, made)
         assert found.captions[3].text == f"raw {found.captions[3].id}"
@@ -195,8 +194,7 @@ def test_the_real_test_half(real):
 def test_the_package_holds_the_same(real, name, more):
     pytest.importorskip("eccv_caption", reason="pip install '.[eccv]'")
     found = real(name, None)
-    assert found.digest == real(name).digest
-    assert found.source == f"eccv_caption, coco_test_ids.npy{more}"
+    assert (found.digest, found.source) == (real(name).digest, f"eccv_caption, coco_test_ids.npy{more}")
 
 
 def test_captions_files(half, captions_of):
@@ -256,13 +254,10 @@ def test_some_queries_and_no_transpose(half, read_free):
     questions = found.gallery
     # Queries in the order of the gallery, whatever that of the files.
     assert found.questions.ids == (f"i2t/{images[2]}", f"t2i/{captions[0][0]}", f"t2i/{captions[3][0]}")
-    assert questions.i2t.queries.tolist() == [2]
-    assert questions.i2t.positives.items.tolist() == [-1, 1, 10]
-    assert questions.i2t.positives.absent.tolist() == [1]
-    assert questions.t2i.queries.tolist() == [0, 15]
+    assert (questions.i2t.queries.tolist(), questions.i2t.positives.items.tolist()) == ([2], [-1, 1, 10])
+    assert (questions.i2t.positives.absent.tolist(), questions.t2i.queries.tolist()) == ([1], [0, 15])
     assert questions.t2i.positives.items.tolist() == [0, 0, 3]
-    assert len(found.images) == 4
-    assert len(found.captions) == 20
+    assert (len(found.images), len(found.captions)) == (4, 20)
 
 
 def test_the_real_files(real):
@@ -319,8 +314,7 @@ def objects(half, captions_of):
 
 
 def _matches(search, threshold):
-    found = search.positives.distances(slice(None)) <= threshold
-    return [np.flatnonzero(row).tolist() for row in found]
+    return [np.flatnonzero(row).tolist() for row in (search.positives.distances(slice(None)) <= threshold)]
 
 
 def test_equal_codes(objects, read_free):
@@ -369,10 +363,8 @@ def test_parts_are_cut_before_images_are_left_out(half, read_free, captions_of, 
     monkeypatch.setattr(coco, "PART", 3)
     made = half(6)
     made.write("annotations/captions_val2014.json", captions_of(made))
-    shown = [[]] + [[3]] * 5
-    made.write("annotations/instances_val2014.json", _instances(made, shown))
-    found = read_free("pmrp-original-1k", made.folder)
-    questions = found.gallery
+    made.write("annotations/instances_val2014.json", _instances(made, [[]] + [[3]] * 5))
+    questions = read_free("pmrp-original-1k", made.folder).gallery
     assert np.bincount(questions.image_parts).tolist() == [2, 3]
     assert np.bincount(questions.caption_parts).tolist() == [10, 15]
     assert np.array_equal(questions.caption_parts, questions.image_parts[questions.owners])
@@ -442,8 +434,7 @@ def test_real_instances(shared_data):
             assert distances[query].tolist() == [len(mine ^ shown[image.id]) for image in found.images]
 
     found = coco.read_pmrp(card("pmrp"), shared_data / "coco_mini", None)
-    assert len(found.images) == 159
-    assert len(found) == sum(6 for categories in shown.values() if categories)
+    assert (len(found.images), len(found)) == (159, sum(6 for categories in shown.values() if categories))
     check(found)
     check(coco.read_pmrp_original(card("pmrp-original"), shared_data / "coco_mini", None))
 

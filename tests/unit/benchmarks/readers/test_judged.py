@@ -83,8 +83,7 @@ def test_the_counts_of_the_card(tmp_path):
     votes = np.random.default_rng(0).integers(0, 49, 40).tolist()
     _write(tmp_path, votes, [at // 10 + 1 for at in range(40)])
     counts = {name: number // 100 for name, number in card("pascal-50s").counts.items()}
-    small = card("pascal-50s").model_copy(update={"size": 40, "counts": counts})
-    benchmark = read(small, tmp_path, None)
+    benchmark = read(card("pascal-50s").model_copy(update={"size": 40, "counts": counts}), tmp_path, None)
     assert benchmark.judged.votes[:, 0].tolist() == votes
     # 80 candidates, and 48 references of each of 20 images, kept once.
     assert len(benchmark.captions) == 80 + 48 * 20
@@ -105,8 +104,7 @@ def test_abstract_with_and_without_its_pairs(tmp_path, read_free, monkeypatch):
     assert [image.id for image in bare.images] == ["0", "1"]
     for benchmark in (whole, bare):
         asked = benchmark.judged
-        assert asked.votes.tolist() == [[30, 18], [10, 38]]
-        assert asked.label.tolist() == [0, 1]
+        assert (asked.votes.tolist(), asked.label.tolist()) == ([[30, 18], [10, 38]], [0, 1])
         assert asked.groupings["category"] == ("HC", "HI")
 
 
@@ -169,8 +167,7 @@ def folder(tmp_path, coco_captions):
 def _shown(benchmark):
     """(image, original, foil, references) by question."""
     asked = benchmark.judged
-    assert asked.votes.tolist() == [[1, 0]] * len(asked)
-    assert asked.label.tolist() == [0] * len(asked)
+    assert (asked.votes.tolist(), asked.label.tolist()) == ([[1, 0]] * len(asked), [0] * len(asked))
     rows = judged_rows(benchmark)
     assert [row[3] for row in rows[::2]] == [row[3] for row in rows[1::2]]
     return {
@@ -235,11 +232,9 @@ def test_pairs_that_pac_s_did_not_train_on(folder, read_free, karpathy):
         read_free("foil-pac-s", folder)
     karpathy(folder, {(7, "restval"): ["x"], (42, "val"): ["x"], (8, "test"): ["x"]})
     assert _shown(read_free("foil-pac-s", folder)) == {"3/5": ALL["3/5"]}
-    one = _shown(read_free("foil-pac-s-1ref", folder))
-    assert one == {"3/5": (*ALL["3/5"][:3], ["the car"])}
+    assert _shown(read_free("foil-pac-s-1ref", folder)) == {"3/5": (*ALL["3/5"][:3], ["the car"])}
     # The same draw as the larger set.
-    larger = _shown(read_free("foil-clipscore", folder))
-    assert larger["3/5"] == ALL["3/5"]
+    assert _shown(read_free("foil-clipscore", folder))["3/5"] == ALL["3/5"]
     karpathy(folder, {(7, "restval"): ["x"], (42, "train"): ["x"], (8, "test"): ["x"]})
     refuses("no image is in Karpathy's validation or test part", read_free, "foil-pac-s", folder)
 
@@ -288,18 +283,15 @@ def test_files_that_do_not_fit(folder, read_free):
     refuses(r"no file of FOIL.* in this folder", read_free, "foil", folder)
 
 
-TEXTS_OF = {"8k": 3, "30k": 4, "coco": 4}
 SITE = "http://example.org/images/"
 
 
 def _table(name, rows, junk=2):
     """27 columns about the worker, the address, the texts, the ratings; `;` between, quotes around."""
-    k = TEXTS_OF[name]
+    k = 3 if name == "8k" else 4
     header = [f"Worker{at}" for at in range(27)] + ["Input.image_url"]
     header += [f"Input.text{at + 1}" for at in range(k)] + [f"Answer.Q{at + 1}Answer" for at in range(k)]
-    lines = [header]
-    for image, texts, ratings in rows:
-        lines.append([*["x"] * 27, SITE + image, *texts, *map(str, ratings)])
+    lines = [header, *([*["x"] * 27, SITE + image, *texts, *map(str, given)] for image, texts, given in rows)]
     lines += [["", "total", *[""] * (26 + 2 * k)]] * junk
     return "".join(";".join(f'"{cell}"' for cell in line) + "\n" for line in lines)
 
@@ -449,10 +441,9 @@ def flickr8k(tmp_path):
 
 def judgements(*rows):
     """Lines of an image, a caption and three numbers; "a b#1 1 2 3" is about a.jpg and b.jpg#1."""
-    cells = [row.split() for row in rows]
     return "".join(
         "\t".join((f"{image}.jpg", caption.replace("#", ".jpg#"), *numbers)) + "\n"
-        for image, caption, *numbers in cells
+        for image, caption, *numbers in (row.split() for row in rows)
     )
 
 
@@ -473,8 +464,7 @@ def released(shared_data):
 def test_the_experts_of_flickr8k(released):
     benchmark, captions, rows = released
     asked = benchmark.judged
-    assert asked.ratings.shape == (5664, 3)
-    assert asked.raters == "points"
+    assert (asked.ratings.shape, asked.raters) == ((5664, 3), "points")
     assert (asked.references.counts == 5).all()
     assert "158 rows whose candidate is a reference left out" in benchmark.source
     # Every row of the file but those whose caption the image has itself.
@@ -521,8 +511,7 @@ def test_experts_skip_and_count(flickr8k, read_free):
         ("a cat", "a.jpg", ["one dog .", "shared", "two dogs"]),
         ("one dog .", "b.jpg", ["shared", "a cat"]),
     ]
-    asked = benchmark.judged
-    np.testing.assert_array_equal(asked.ratings, [[1, 2, 3], [4, np.nan, 4]])
+    np.testing.assert_array_equal(benchmark.judged.ratings, [[1, 2, 3], [4, np.nan, 4]])
     assert benchmark.source.endswith(
         "(4 ratings that are NaN left out; 1 rows whose candidate is a reference left out; "
         "1 rows without a rating left out)"
@@ -646,8 +635,7 @@ def test_a_token_file_is_read_whole(tmp_path):
     for data in (path, tmp_path):
         found = read(card("flickr30k"), data, None)
         _check(found, ["2.jpg#0", "2.jpg#1", "3.jpg#0", "3.jpg#1"])
-        assert found.card.title == "Captions of results.token"
-        assert found.card.size == 6
+        assert (found.card.title, found.card.size) == ("Captions of results.token", 6)
 
 
 def test_the_real_token_file(shared_data):

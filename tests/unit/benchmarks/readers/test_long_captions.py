@@ -67,8 +67,7 @@ def iiw(folder):
 )
 def test_every_image_is_right_for_its_own_caption(name, make, images, first, tmp_path):
     made = specs.read(small(name, images), make(tmp_path), None)
-    assert len(made) == 2 * images
-    assert made.captions[0].text == first
+    assert (len(made), made.captions[0].text) == (2 * images, first)
     for search in (made.gallery.i2t, made.gallery.t2i):
         assert search.positives.items.tolist() == list(range(images))
 
@@ -115,8 +114,7 @@ def test_both_galleries_of_negbench(tmp_path):
 def test_the_released_captions_of_imagecode(shared_data):
     made = specs.read(card("imagecode"), shared_data / "imagecode", None)
     questions = made.choices
-    assert questions.shape == (2302, 10)
-    assert questions.asks == "caption"
+    assert (questions.shape, questions.asks) == ((2302, 10), "caption")
     groups = questions.groups()
     assert (int(groups["static"].sum()), int(groups["video"].sum())) == (430, 1872)
     directory, _, number = questions.ids[5].rpartition("/")

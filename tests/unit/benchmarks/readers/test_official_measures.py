@@ -271,12 +271,10 @@ def test_the_dev_split_of_vsr_only_chooses_the_threshold(vsr, tmp_path):
     # Rows 6 to 9 are those of dev.
     assert questions.groups()["on"].tolist() == [i % 3 == 0 for i in range(10)]
     # Scores of dev decide the threshold, and their truth counts nowhere.
-    scores = np.array([0.1, 0.3] * 3 + [0.1, 0.9] * 2)
-    result = evaluate(made, Scores(scores), scorer="given")
+    result = evaluate(made, Scores(np.array([0.1, 0.3] * 3 + [0.1, 0.9] * 2)), scorer="given")
     chosen_on = {"chosen_on": "4 questions of another split"}
     assert result.provenance["threshold"] == {**chosen_on, "low": 0.5, "high": 0.5}
-    assert result["auroc"].value == 1
-    assert result["fitted_accuracy"].value == 0.5
+    assert (result["auroc"].value, result["fitted_accuracy"].value) == (1, 0.5)
     assert {e.n for e in result.measures.values()} == {6}
     # A file alone is that split alone.
     alone = read(SMALL, folder / "test.jsonl", None)
@@ -291,8 +289,7 @@ def test_cells_of_vsr_that_do_not_fit_are_named(vsr, cell):
 
 
 def test_a_folder_without_test_is_an_error(vsr):
-    folder = vsr(dev=[vsr_row(0), vsr_row(1)])
-    refuses(r"no test\.jsonl in this folder", read, SMALL, folder, None)
+    refuses(r"no test\.jsonl in this folder", read, SMALL, vsr(dev=[vsr_row(0), vsr_row(1)]), None)
 
 
 def test_the_released_files_of_vsr(shared_data):
@@ -365,8 +362,7 @@ def test_sentences_of_svo_probes_are_true_of_one_image_and_false_of_the_other(tm
     assert questions.truth.tolist() == [True, False, False, True, False]
     assert questions.groupings["type"] == ("", "verb", "subject", "", "object")
     # The official measure is the mean of the accuracies on positive and on negative images.
-    scores = Scores(np.array([0.9, 0.8, 0.1, 0.2, 0.3]))
-    result = evaluate(made, scores, scorer="one")
+    result = evaluate(made, Scores(np.array([0.9, 0.8, 0.1, 0.2, 0.3])), scorer="one")
     assert result["balanced_accuracy"].value == pytest.approx((1 / 2 + 2 / 3) / 2)
     assert set(result.groups["verb"]) == {"accuracy", "fitted_accuracy"}
 

@@ -61,8 +61,7 @@ def test_quads(folder):
     found = own.read_pairs(PAIRS, path, None)
     assert found.questions.ids == ("0", "1")
     np.testing.assert_array_equal(found.questions.images, [[0, 1], [1, 2]])  # 1.jpg is one item
-    assert found.card.form == "quad"
-    assert found.card.measures[0] == "group"
+    assert (found.card.form, found.card.measures[0]) == ("quad", "group")
 
 
 def test_a_replaced_parquet_file_is_read_anew(tmp_path, jpeg, hub_parquet):
@@ -74,8 +73,7 @@ def test_a_replaced_parquet_file_is_read_anew(tmp_path, jpeg, hub_parquet):
 
 
 def test_image_folder(folder, tmp_path_factory):
-    elsewhere = tmp_path_factory.mktemp("tables")
-    path = _csv(elsewhere / "a.csv", "image,caption,negative_caption", "2.jpg,a,b")
+    path = _csv(tmp_path_factory.mktemp("tables") / "a.csv", "image,caption,negative_caption", "2.jpg,a,b")
     assert own.read_pairs(PAIRS, path, folder).images_at_hand
     assert not own.read_pairs(PAIRS, path, None).images_at_hand
 
@@ -166,8 +164,7 @@ def test_votes_and_choices(folder):
         "q,b.jpg,a bus,a cat,0,1",
     )
     questions = own.read_preferences(VOTES, path, None).judged
-    assert questions.ids == ("p", "q")
-    assert questions.label.tolist() == [0, 1]
+    assert (questions.ids, questions.label.tolist()) == (("p", "q"), [0, 1])
     assert questions.votes.tolist() == [[5, 2], [0, 1]]
     path = _csv(folder / "mine.csv", "image,caption_a,caption_b,preferred", "a.jpg,a cat,a dog,B")
     assert own.read_preferences(VOTES, path, None).judged.label.tolist() == [1]
@@ -210,8 +207,7 @@ def test_without_relevance_all_rows_are_right(tmp_path):
     path.write_text("image,caption\na.jpg,a dog\na.jpg,a cat\nb.jpg,a dog")
     found = own.read_gallery(card("gallery"), path, None).gallery
     assert found.i2t.positives.items.tolist() == [0, 1, 0]
-    assert found.i2t.positives.gains.tolist() == [1.0, 1.0, 1.0]
-    assert found.owners.tolist() == [-1, 0]
+    assert (found.i2t.positives.gains.tolist(), found.owners.tolist()) == ([1.0, 1.0, 1.0], [-1, 0])
 
 
 def test_ids_and_owners(tmp_path):

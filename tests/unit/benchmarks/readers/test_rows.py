@@ -147,8 +147,7 @@ def test_pairs_in_any_order(pairs, random):
     random.shuffle(listed)
     query, item = (np.array(each, dtype=np.int64) for each in zip(*listed, strict=True))
     gains = (query * 7 + item + 1) / 100
-    queries = np.array([9, 8, 5, 2])
-    found = search(queries, (query, item), gains, names="abcd", where="x")
+    found = search(np.array([9, 8, 5, 2]), (query, item), gains, names="abcd", where="x")
     rows = np.repeat(np.arange(4), found.positives.counts)
     assert list(zip(rows.tolist(), found.positives.items.tolist(), strict=True)) == sorted(pairs)
     np.testing.assert_array_equal(found.positives.gains, (rows * 7 + found.positives.items + 1) / 100)

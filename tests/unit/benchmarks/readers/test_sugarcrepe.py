@@ -29,8 +29,7 @@ def folder(tmp_path):
     """Two items in each of the seven files; swap_obj's keys skip a number. Three images in all."""
     for name in SUBSETS:
         keys = (0, 2) if name == "swap_obj" else (0, 1)
-        items = {str(key): _item(name, key) for key in keys}
-        (tmp_path / f"{name}.json").write_text(json.dumps(items))
+        (tmp_path / f"{name}.json").write_text(json.dumps({str(key): _item(name, key) for key in keys}))
     return tmp_path
 
 
@@ -67,8 +66,7 @@ def test_images_that_are_there(folder, small, jpeg, tmp_path):
 
 
 def test_one_file_alone(folder, small):
-    found = read(small, folder / "swap_obj.json", None)
-    assert found.questions.ids == ("swap_obj/0", "swap_obj/2")
+    assert read(small, folder / "swap_obj.json", None).questions.ids == ("swap_obj/0", "swap_obj/2")
     (folder / "add_att.json").unlink()
     refuses(r"file missing: add_att\.json; name one file", read, small, folder, None)
     refuses("no such folder", read, small, folder / "nowhere", None)
@@ -101,8 +99,7 @@ def test_real_files(shared_data):
     assert (groups["same words"] & groups["swap_obj"]).sum() == 164
     assert (groups["same words"] & groups["swap_att"]).sum() == 408
     there = found.available()
-    assert len(there) == 211
-    assert len(there.images) == 47
+    assert (len(there), len(there.images)) == (211, 47)
 
 
 @pytest.fixture
@@ -114,16 +111,13 @@ def plus(tmp_path):
 
 
 def test_sugarcrepe_pp(plus):
-    counts = dict.fromkeys(PP_SUBSETS, 2)
-    small = card("sugarcrepe-pp").model_copy(update={"size": 10, "counts": counts})
+    small = card("sugarcrepe-pp").model_copy(update={"size": 10, "counts": dict.fromkeys(PP_SUBSETS, 2)})
     found = read(small, plus, None)
-    assert found.questions.ids[:2] == ("replace_obj/4", "replace_obj/9")
-    assert found.questions.correct == 2
+    assert (found.questions.ids[:2], found.questions.correct) == (("replace_obj/4", "replace_obj/9"), 2)
     first = [found.captions[i].text for i in found.questions.candidates[0]]
     assert first == [" replace_obj 4 ", "also replace_obj 4", "not 4"]
     assert set(found.questions.groups()) == {*PP_SUBSETS, "replace", "swap"}
-    alone = read(small, plus / "swap_att.json", None)
-    assert alone.questions.ids == ("swap_att/4", "swap_att/9")
+    assert read(small, plus / "swap_att.json", None).questions.ids == ("swap_att/4", "swap_att/9")
     items = json.loads((plus / "swap_att.json").read_text())
     items[1]["id"] = 4
     (plus / "swap_att.json").write_text(json.dumps(items))
@@ -150,8 +144,7 @@ def test_the_text_only_task_compares_captions(shared_data):
             right += alike(c1, c2) > alike(c1, wrong) and alike(c1, c2) > alike(c2, wrong)
         assert right == by_words
         texts = [caption.text or "" for caption in found.captions]
-        sides = found.questions.text_pairs()
-        pairs = zip(*(side.ravel().tolist() for side in sides), strict=True)
+        pairs = zip(*(side.ravel().tolist() for side in found.questions.text_pairs()), strict=True)
         scores = np.array([alike(texts[a], texts[b]) for a, b in pairs]).reshape(-1, 3)
         result = evaluate(found, Scores(scores), scorer="words", draws=10)
         assert result["accuracy"].value == right / size
@@ -189,8 +182,7 @@ def test_sugarcrepe_ids_are_the_readers(shared_data):
     assert released.select(shared).digest == files.digest
     # A table without the item gets the same ids: the number is skipped.
     cut = {name: list(compress(cells, shared)) for name, cells in table.columns.items()}
-    again = from_table(card("sugarcrepe"), DataTable(cut, "cut.csv"))
-    assert again.questions.ids == files.questions.ids
+    assert from_table(card("sugarcrepe"), DataTable(cut, "cut.csv")).questions.ids == files.questions.ids
 
 
 def test_winoground_labels(shared_data):

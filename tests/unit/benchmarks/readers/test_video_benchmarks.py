@@ -44,8 +44,7 @@ def test_ratings_and_references(tmp_path, read_free):
     assert all(isinstance(v, Video) and v.sampling == Sampling(count=10) for v in benchmark.images)
     assert not benchmark.images_at_hand
     assert np.array_equal(benchmark.clusters, [0, 0, 1, 1])
-    one = read_free("vatex-eval-1ref", tmp_path / "v").judged
-    assert one.references.counts.tolist() == [1] * 4
+    assert read_free("vatex-eval-1ref", tmp_path / "v").judged.references.counts.tolist() == [1] * 4
 
 
 def test_lists_are_as_good_as_arrays(tmp_path, read_free):
@@ -160,13 +159,11 @@ def test_sentences_segments_and_references(tmp_path, read_free):
         ("v_a", 1, "a pan", "v_a#0", 0.0, 20.0, ["someone", "a guy"]),
     ]
     asked = benchmark.judged
-    assert asked.label.tolist() == [0, 0]
-    assert asked.votes.tolist() == [[1, 0], [1, 0]]
+    assert (asked.label.tolist(), asked.votes.tolist()) == ([0, 0], [[1, 0], [1, 0]])
     # A paragraph's score is the mean over its sentences.
     assert asked.collect(np.array([1.0, 2.0, 4.0, 0.0, 5.0, 6.0])).tolist() == [[1.5, 2.0], [5.0, 6.0]]
     assert np.array_equal(benchmark.clusters, [0, 1])
-    assert benchmark.photos == ("v_b", "v_b", "v_a")
-    assert benchmark.source == str(tmp_path / "a")
+    assert (benchmark.photos, benchmark.source) == (("v_b", "v_b", "v_a"), str(tmp_path / "a"))
 
 
 def test_segments_of_features_are_cut_as_released(tmp_path, read_free):
@@ -174,8 +171,7 @@ def test_segments_of_features_are_cut_as_released(tmp_path, read_free):
     (folder / "ActivityNet-FOIL_video_feats").mkdir()
     features = np.arange(14, dtype=np.float32)[:, None]
     np.save(folder / "ActivityNet-FOIL_video_feats" / "v_b.npy", features)
-    benchmark = read_free("activitynet-foil", folder)
-    first, second, other = benchmark.images
+    first, second, other = read_free("activitynet-foil", folder).images
     for video, (start, end) in ((first, (0, 9.9)), (second, (10.5, 40.0))):
         assert isinstance(video.source, FrameFeatures)
         part = video.part_of(video.source.read())
@@ -334,8 +330,7 @@ def test_videos_are_found_by_their_ids(tmp_path):
     folder.mkdir()
     for name in ("a.webm", "a.npy", "b.AVI", "c.pt", "d.mp4", "d.mkv"):
         (tmp_path / name).touch()
-    found = videos.find(tmp_path, ["a", "b", "c", "d", "d.mkv", "frames", "gone", "a"])
-    assert found == {
+    assert videos.find(tmp_path, ["a", "b", "c", "d", "d.mkv", "frames", "gone", "a"]) == {
         "a": FileSource(tmp_path / "a.webm"),
         "b": FileSource(tmp_path / "b.AVI"),
         "c": FrameFeatures(tmp_path / "c.pt"),

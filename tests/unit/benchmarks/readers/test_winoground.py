@@ -47,8 +47,7 @@ def _check(found, columns):
 
 
 def _check_groups(found):
-    groups = {name: np.flatnonzero(mask).tolist() for name, mask in found.questions.groups().items()}
-    assert groups == {
+    assert {name: np.flatnonzero(mask).tolist() for name, mask in found.questions.groups().items()} == {
         "Relation": [0, 1],
         "Object": [2],
         "1 Main Pred": [0, 2],
@@ -80,8 +79,7 @@ def test_examples_and_images(tmp_path, small, columns):
             file.write(json.dumps(item) + "\n")
     _check(read(small, tmp_path, None), columns)
     (tmp_path / "images" / "ex_1_img_0.png").unlink()
-    found = read(small, tmp_path, None)
-    assert found.available().questions.ids == ("0", "2")
+    assert read(small, tmp_path, None).available().questions.ids == ("0", "2")
     (tmp_path / "elsewhere").mkdir()
     with pytest.raises(DataError, match=r"none of the 6 images is in this folder.*ex_0_img_0\.png"):
         read(small, tmp_path, tmp_path / "elsewhere")

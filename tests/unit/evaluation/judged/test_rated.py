@@ -61,8 +61,7 @@ def test_raters_apart_are_averaged_and_scores_rounded_first():
     ratings = grades(60, raters=3)
     ratings[:7, 1] = np.nan
     scores = ratings[:, 0] * 1e-3 + rng.normal(size=60) * 1e-3
-    benchmark = rated(ratings, raters="apart", decimals=3)
-    result = evaluate(benchmark, Scores(scores), scorer="s", draws=100)
+    result = evaluate(rated(ratings, raters="apart", decimals=3), Scores(scores), scorer="s", draws=100)
     rounded = np.round(scores, 3)
     given = [(column, ~np.isnan(column)) for column in ratings.T]
     taus = [kendalltau(rounded[there], column[there]).statistic for column, there in given]
@@ -74,8 +73,7 @@ def test_raters_apart_are_averaged_and_scores_rounded_first():
 
 def test_the_interval_is_of_whole_images():
     """Five copies of a caption under one image: drawn by image they are one caption."""
-    rng = np.random.default_rng(2)
-    ratings, noise = grades(100), rng.normal(size=100)
+    ratings, noise = grades(100), np.random.default_rng(2).normal(size=100)
     scores = ratings[:, 0] + 2 * noise
     one = evaluate(rated(ratings, per_image=1), Scores(scores), scorer="s", draws=2000)
     copies = np.repeat(np.arange(100), 5)
@@ -91,10 +89,8 @@ def test_the_interval_is_of_whole_images():
 
 
 def test_equal_scores_have_no_correlation_and_a_note_says_so():
-    benchmark = rated(grades(40), groups=2)
-    result = evaluate(benchmark, Scores(np.ones(40)), scorer="blind:constant", draws=50)
-    assert result.measures == {}
-    assert result.groups == {}
+    result = evaluate(rated(grades(40), groups=2), Scores(np.ones(40)), scorer="blind:constant", draws=50)
+    assert (result.measures, result.groups) == ({}, {})
     assert result.provenance["undefined"] == dict.fromkeys(MEASURES, "all scores are equal")
     assert (result.ties["rate"], result.ties["questions"]) == (1.0, None)
     assert Result.from_json(json.loads(json.dumps(result.to_json(), allow_nan=False))) == result
@@ -257,8 +253,7 @@ def test_preferences_are_compared_question_by_question():
     votes = np.stack([first, 1 - first], axis=1)
     benchmark = preferred(votes, per_image=1)
     scores = {"good": votes + 0.3 * rng.normal(size=(60, 2)), "noise": rng.normal(size=(60, 2))}
-    runs = [_run(name, benchmark, of) for name, of in scores.items()]
-    (comparison,) = compare(runs)
+    (comparison,) = compare([_run(name, benchmark, of) for name, of in scores.items()])
     (found,) = comparison.differences
     assert (found.measure, found.p < 0.01, found.mcnemar is not None) == ("accuracy", True, True)
 
@@ -280,8 +275,7 @@ def test_size_and_power(raters, rounded):
         benchmark = rated(ratings, per_image=4, raters=raters)
 
         def metric(noise, quality=quality, benchmark=benchmark):
-            own = rng.normal(size=80).repeat(4) + rng.normal(size=320)
-            scores = quality + noise * own
+            scores = quality + noise * (rng.normal(size=80).repeat(4) + rng.normal(size=320))
             return _run(f"{noise}/{rng.random()}", benchmark, np.rint(scores) if rounded else scores)
 
         (same,) = compare([metric(1.0), metric(1.0)])
@@ -338,8 +332,7 @@ def test_coverage_of_correlations_over_many_repetitions():
 
 
 def test_units_are_images_and_samples_are_as_before_where_no_caption_repeats():
-    rng = np.random.default_rng(0)
-    benchmark = judged(40, 200, 200, rng)
+    benchmark = judged(40, 200, 200, np.random.default_rng(0))
     unique = Sharing(benchmark.sharing.images, np.arange(200)[:, None])
     assert np.array_equal(unique.components, np.arange(200) % 40)
     by_images = of_ratings.shared_by(benchmark.sharing, of_ratings.IntervalMethod.CLUSTERS, images_alone=True)
@@ -379,8 +372,7 @@ def test_an_oracle_and_its_opposite():
 
 
 def test_ties_by_every_policy_and_by_polos():
-    votes = _votes(40)
-    benchmark = preferred(votes)
+    benchmark = preferred(_votes(40))
     result = evaluate(benchmark, Scores(np.ones((40, 2))), scorer="blind:constant", draws=20)
     assert result.measures["accuracy"].value == 0
     by_policy = {name: by["accuracy"] for name, by in result.ties["measures"].items()}
@@ -396,8 +388,7 @@ def test_draws_of_references_are_averaged():
     votes = _votes(12)
     benchmark = preferred(votes, sample=2, draws=3)
     scores = np.random.default_rng(2).integers(0, 3, (12, 2, 3)).astype(float)
-    preferred_second = (votes[:, 1] > votes[:, 0]).astype(int)
-    expected = preference_accuracy(scores, preferred_second, ties=Ties.HALF)
+    expected = preference_accuracy(scores, (votes[:, 1] > votes[:, 0]).astype(int), ties=Ties.HALF)
     np.testing.assert_array_equal(per_item(benchmark, Scores(scores), ties=Ties.HALF)["accuracy"], expected)
     result = evaluate(benchmark, Scores(scores), scorer="s", draws=50)
     assert result.ties["rate"] == pytest.approx((scores[:, 0] == scores[:, 1]).mean())
@@ -409,8 +400,7 @@ def test_intervals_know_that_questions_share_an_image():
     votes = _votes(40)
     scores = Scores(np.random.default_rng(3).normal(size=(40, 2)))
     results = [evaluate(preferred(votes, per_image=k), scores, scorer="s", draws=50) for k in (1, 2)]
-    method = [result.provenance["interval"]["method"] for result in results]
-    assert method == ["wilson", "clusters"]
+    assert [result.provenance["interval"]["method"] for result in results] == ["wilson", "clusters"]
 
 
 def test_right_and_wrong_may_be_given():

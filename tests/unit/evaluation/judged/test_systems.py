@@ -183,11 +183,10 @@ def test_one_person_against_the_mean_of_the_others():
 
 def test_people_of_whom_no_images_are_known_are_taken_as_given():
     first, second, *_ = _world(4)
-    people = dict(zip(NAMES, (5.0, 4.0, 3.0, 2.0, 1.0), strict=True))
     found = system_correlations(
         {"one": SystemScores.means(NAMES, first),
          "fixed": dict(zip(NAMES, second.mean(axis=1), strict=True))},
-        {"M": people}, draws=40,
+        {"M": dict(zip(NAMES, (5.0, 4.0, 3.0, 2.0, 1.0), strict=True))}, draws=40,
     )  # fmt: skip
     assert found.get("one", "M", "pearson").low < found.get("one", "M", "pearson").high
     assert np.isnan(found.get("fixed", "M", "pearson").low)

@@ -105,8 +105,7 @@ class Load:
 
     def caption(self):
         """Padded ids and unit vectors of the tokens in use."""
-        words = self.rng.integers(1, 20, self.rng.integers(0, LENGTH - 1)).tolist()
-        ids = [SOS, *words, EOS]
+        ids = [SOS, *self.rng.integers(1, 20, self.rng.integers(0, LENGTH - 1)).tolist(), EOS]
         return ids + [0] * (LENGTH - len(ids)), unit(self.rng.normal(size=(len(ids), self.width)))
 
     def phrases(self, corpus):
@@ -157,8 +156,7 @@ def slow_videos(load, corpus, batch):
         parts = slow_pair(caption, frames, [1.0] * len(frames), idf, unseen, longest)
         mean = [sum(frame[k] for frame in frames) / len(frames) for k in range(load.width)]
         size = math.sqrt(sum(x * x for x in mean))
-        coarse = sum(a * b / size for a, b in zip(caption[1][-1], mean, strict=True))
-        rows.append([*parts, coarse])
+        rows.append([*parts, sum(a * b / size for a, b in zip(caption[1][-1], mean, strict=True))])
     return rows
 
 
@@ -230,8 +228,7 @@ def test_a_caption_of_marks_alone_and_weights_of_nothing():
     rng = np.random.default_rng(1)
     video, vectors = unit(rng.normal(size=(3, 4))), unit(rng.normal(size=(2, 4)))
     documents = [np.array([SOS, 3, EOS, 0]), np.array([SOS, 4, EOS, 0])]
-    idf = Frequencies.of(documents).with_end()
-    weights = idf.weights(np.array([SOS, EOS]))
+    weights = Frequencies.of(documents).with_end().weights(np.array([SOS, EOS]))
     # The begin has no weight, the end the mean: the caption is its mark of the end.
     assert weights[0] == 0 < weights[1]
     found = with_videos([TokenizedCaption(vectors, weights, vectors[-1])], [video])

@@ -71,8 +71,7 @@ def test_everything_has_all_measures_and_what_a_cut_ranking_cannot_say_is_empty(
 
 def test_galleries_stand_beside_other_benchmarks(galleries, choices):
     table = overview(galleries, choices, finer=False)
-    assert table.blocks[0] == ("Drawn gallery: image to text", 1)
-    assert table.blocks[-1] == ("Choices", 1)
+    assert (table.blocks[0], table.blocks[-1]) == (("Drawn gallery: image to text", 1), ("Choices", 1))
 
 
 def test_queries_share_images_so_mcnemars_test_does_not_apply(galleries):
@@ -104,8 +103,7 @@ def test_groups_of_queries_have_a_table():
         part for part in GALLERY.sections(compare([run])[0], "b-x") if part.key == "groups"
     ).tables
     assert table.caption == "Results on Drawn gallery by when <asked>."
-    values = [cell.value for cell in table.rows[1].cells]
-    assert run.result.groups["late"]["t2i_map_at_r"].value in values
+    assert run.result.groups["late"]["t2i_map_at_r"].value in [cell.value for cell in table.rows[1].cells]
 
 
 def test_a_gallery_of_one_direction_has_a_chapter():
@@ -121,8 +119,7 @@ def test_a_gallery_of_one_direction_has_a_chapter():
 @pytest.mark.usefixtures("undrawn")
 def test_where_right_is_a_rule_there_is_no_curve():
     benchmark, answers, _ = ruled()
-    run = run_of(benchmark, "ruled", answers)
-    comparison = compare([run])[0]
+    comparison = compare([run_of(benchmark, "ruled", answers)])[0]
     assert [section.key for section in GALLERY.sections(comparison, "b-x")] == ["multiplicity"]
     # The main measure is the only one, so there is no second table.
     assert GALLERY.everything(comparison) is None
@@ -223,16 +220,11 @@ def test_in_parts_a_curve_is_the_mean_over_parts():
     scores = np.random.default_rng(4).normal(size=(31, 62))
     # What other parts hold is never seen: their scores are the lowest.
     gallery = benchmark.gallery
-    seen = gallery.image_parts[:, None] == gallery.caption_parts[None]
-    hidden = np.where(seen, scores, scores.min() - 1)
-    comparison = compare([run_of(benchmark, "parted", rankings_of(benchmark, scores))])[0]
-    curve = curves(comparison)["i2t"][0]
+    hidden = np.where(gallery.image_parts[:, None] == gallery.caption_parts[None], scores, scores.min() - 1)
+    curve = curves(compare([run_of(benchmark, "parted", rankings_of(benchmark, scores))])[0])["i2t"][0]
     for k, value in zip(curve.ks, curve.values, strict=True):
-        of_parts = []
-        for part in (0, 1):
-            rows = np.flatnonzero(gallery.image_parts == part)
-            of_parts.append(recall(hidden, gallery.i2t.take(rows), k))
-        assert value == pytest.approx(np.mean(of_parts))
+        of_parts = [gallery.i2t.take(np.flatnonzero(gallery.image_parts == part)) for part in (0, 1)]
+        assert value == pytest.approx(np.mean([recall(hidden, part, k) for part in of_parts]))
 
 
 def test_lines_are_drawn_where_the_curves_are_and_named_at_their_end(galleries):
@@ -251,10 +243,8 @@ def test_of_many_scorers_the_best_are_named():
     benchmark, scores = gallery_benchmark(12), gallery_scores(12)["good"]
     noise = np.random.default_rng(2).normal(size=scores.shape)
     runs = [run_of(benchmark, f"m {i}", rankings_of(benchmark, scores + 0.2 * i * noise)) for i in range(10)]
-    comparison = compare(runs)[0]
-    figure = recall_curves("i2t", curves(comparison)["i2t"])
-    named = {text.get_text() for text in figure.axes[0].texts} - {""}
-    assert len(named) == NAMED + 1
+    figure = recall_curves("i2t", curves(compare(runs)[0])["i2t"])
+    assert len({text.get_text() for text in figure.axes[0].texts} - {""}) == NAMED + 1
     assert len(figure.axes[0].lines) == 11
 
 
@@ -271,15 +261,13 @@ def test_where_right_is_a_rule_there_is_no_curve_but_a_number_of_right_answers()
 def test_labels_keep_their_order_and_distance(wanted):
     heights = np.array(wanted)
     placed = spaced(heights, 5.0, 0.0, 100.0)
-    order = np.argsort(-heights, kind="stable")
-    assert (np.diff(placed[order]) <= -5.0 + 1e-9).all()
+    assert (np.diff(placed[np.argsort(-heights, kind="stable")]) <= -5.0 + 1e-9).all()
     if len(wanted) == 1:
         assert placed[0] == wanted[0]
 
 
 def test_two_directions_of_any_measure(galleries):
-    figure = figures.directions(galleries, ("i2t_map_at_r", "t2i_map_at_r"))
-    (axes,) = figure.axes
+    (axes,) = figures.directions(galleries, ("i2t_map_at_r", "t2i_map_at_r")).axes
     assert axes.get_xlabel().startswith("I2T mAP@R: images look for captions")
     points = next(line for line in axes.lines if line.get_marker() == "o")
     np.testing.assert_allclose(
@@ -292,16 +280,13 @@ def test_curves_follow_the_tie_policy():
     constant = rankings_of(benchmark, np.zeros((30, 60)))
     values = {}
     for policy in Ties:
-        comparison = compare([run_of(benchmark, "constant", constant, ties=policy)])[0]
-        curve, chance = curves(comparison)["i2t"]
+        curve, chance = curves(compare([run_of(benchmark, "constant", constant, ties=policy)])[0])["i2t"]
         values[policy] = curve.values
         if policy is Ties.HALF:
             np.testing.assert_allclose(curve.values, chance.values)
-    assert values[Ties.OPTIMISTIC].min() == 1
-    assert values[Ties.STRICT][0] == 0
+    assert (values[Ties.OPTIMISTIC].min(), values[Ties.STRICT][0]) == (1, 0)
 
 
-SIDES = ("i2t", "t2i")
 GALLERY = FORMS["gallery"]
 
 
@@ -320,8 +305,7 @@ def ruled(*, rounded=False):
     scores = np.round(rng.normal(size=(30, 60))) if rounded else rng.normal(size=(30, 60))
     sides = []
     for search, table in ((gallery.i2t, scores), (gallery.t2i, scores.T)):
-        rule = search.positives
-        right = rule.distances(slice(None)) == 0
+        right = search.positives.distances(slice(None)) == 0
         order = np.argsort(-table, axis=1, kind="stable")[:, :10].astype(np.int32)
         none, depth = np.empty(0, np.int64), np.full(len(table), table.shape[1])
         kept = np.take_along_axis(table, order, axis=1).astype(np.float32)
@@ -337,7 +321,7 @@ def gains(search, query):
 
 
 @pytest.mark.parametrize("name", list(gallery_scores()))
-@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("side", ["i2t", "t2i"])
 def test_marks_places_and_what_is_missed_are_those_of_the_scores(name, side):
     benchmark = gallery_benchmark()
     scores = gallery_scores()[name]
@@ -370,8 +354,7 @@ def test_marks_places_and_what_is_missed_are_those_of_the_scores(name, side):
 
 def test_in_a_cut_ranking_what_is_behind_the_end_is_missed_without_a_place():
     benchmark = gallery_benchmark()
-    scores = np.zeros((30, 60)) - np.arange(60)
-    answers = rankings_of(benchmark, scores, cut=12)
+    answers = rankings_of(benchmark, np.zeros((30, 60)) - np.arange(60), cut=12)
     # Every image ranks the captions as they stand: of image 20 all three are behind the twelfth.
     left, there = missed(benchmark.gallery.i2t, answers.i2t)
     assert there[20]
@@ -395,8 +378,7 @@ def test_kinds_are_recall_at_one_and_at_five(policy):
 def test_by_rule_places_are_looked_for_among_the_items_kept(rounded):
     benchmark, answers, scores = ruled(rounded=rounded)
     run = run_of(benchmark, "ruled", answers)
-    rule = benchmark.gallery.i2t.positives
-    right = rule.distances(slice(None)) == 0
+    right = benchmark.gallery.i2t.positives.distances(slice(None)) == 0
     found = first_right(benchmark.gallery.i2t, answers.i2t)
     kind = kinds(run)
     endless = 0
@@ -448,8 +430,7 @@ def test_all_queries_with_a_right_answer_are_shown_while_there_is_room(galleries
 
 
 def test_the_data_lead_back_to_items_scores_and_pictures(galleries):
-    thumbnails = Thumbnails()
-    data = json.loads(to_json(GALLERY.data(galleries, thumbnails, pictures=True, captions=True)))
+    data = json.loads(to_json(GALLERY.data(galleries, Thumbnails(), pictures=True, captions=True)))
     benchmark = galleries.runs[0].benchmark
     gallery = benchmark.gallery
     assert data["of"] == 88
@@ -480,8 +461,7 @@ def test_the_data_lead_back_to_items_scores_and_pictures(galleries):
 def test_pictures_go_to_both_directions_and_stay_within_the_budget(galleries):
     whole = Thumbnails()
     GALLERY.data(galleries, whole, pictures=True, captions=True)
-    thumbnails = Thumbnails(sum(map(len, whole.uris)) // 2)
-    data = GALLERY.data(galleries, thumbnails, pictures=True, captions=True)
+    data = GALLERY.data(galleries, Thumbnails(sum(map(len, whole.uris)) // 2), pictures=True, captions=True)
     assert 0 < data["pictured"] < 88
     assert "1" in data["pictures"][: data["split"]]
     assert "1" in data["pictures"][data["split"] :]

@@ -43,11 +43,9 @@ def words(text):
 def test_correlations_are_never_per_cent(rated):
     table = overview(rated)
     assert {column.style for column in table.columns} == {"correlation"}
-    oracle = table.rows[1]
-    for cell, column in zip(oracle.cells, table.columns, strict=True):
+    for cell, column in zip(table.rows[1].cells, table.columns, strict=True):
         assert written(cell, column) == f"{100 * rated.runs[0].result.measures[column.measure].value:.2f}"
-    against = written(table.rows[3].cells[0], table.columns[0])
-    assert against.startswith("−")
+    assert written(table.rows[3].cells[0], table.columns[0]).startswith("−")
     said = lead(rated)
     assert "%" not in said
     assert said.startswith("oracle has Kendall τ-c")
@@ -74,8 +72,7 @@ def test_what_has_no_value_is_a_dash_with_its_reason(rated):
 
 
 def test_the_question_that_people_answered():
-    benchmark = rated_benchmark()
-    said = FORMS["rated"].about(benchmark)
+    said = FORMS["rated"].about(rated_benchmark())
     assert said.startswith(
         "36 captions of 18 images, rated from 1 to 4 by up to 3 people: every rating is a point"
     )
@@ -97,18 +94,15 @@ def test_groups_of_correlations(rated):
     table = by_group(rated)
     assert [name for name, _ in table.blocks] == ["person", "machine <2>"]
     good = next(row for row in table.rows if row.name == "good")
-    estimate = rated.runs[1].result.groups["person"]["kendall_tau_c"]
-    assert good.cells[0].value == estimate.value
+    assert good.cells[0].value == rated.runs[1].result.groups["person"]["kendall_tau_c"].value
     # Correlations say much the same: one per group, or tables of many groups are too wide to read.
     assert {column.measure for column in table.columns} == {"kendall_tau_c"}
 
 
 @pytest.mark.usefixtures("undrawn")
 def test_a_page_where_nothing_has_a_value():
-    benchmark = rated_benchmark(8)
-    alone = compare([run_of(benchmark, "constant", Scores(np.ones(8)))])[0]
-    chapter = FORMS["rated"].chapter(alone, "b-x", "")
-    assert chapter.lead == "No scorer has a value of Kendall τ-c."
+    alone = compare([run_of(rated_benchmark(8), "constant", Scores(np.ones(8)))])[0]
+    assert FORMS["rated"].chapter(alone, "b-x", "").lead == "No scorer has a value of Kendall τ-c."
     assert FORMS["rated"].measures(alone, "b-x") == []
     assert "all scores are equal" in words(page([alone]))
 
@@ -177,8 +171,7 @@ def test_the_data_hold_judgements_and_scores(rated):
     data = RATED.data(rated, Thumbnails(), pictures=True, captions=True)
     json.loads(to_json(data))
     questions = rated.runs[0].benchmark.judged
-    assert data["ids"] == list(questions.ids)
-    assert data["kinds"] == list(RATED.KINDS)
+    assert (data["ids"], data["kinds"]) == (list(questions.ids), list(RATED.KINDS))
     assert data["pictured"] == len(questions)
     for q, row in enumerate(questions.ratings.tolist()):
         assert data["ratings"][q] == [None if np.isnan(value) else value for value in row]
@@ -191,8 +184,7 @@ def test_the_data_hold_judgements_and_scores(rated):
     values = rated.runs[1].answers.values
     assert good["scores"] == [[pytest.approx(value, rel=1e-5)] for value in values]
     assert good["standing"] == pytest.approx((100 * standing(values)).round(1).tolist())
-    far = np.abs(np.array(good["away"])) > 100 * NEAR
-    assert [kind != "0" for kind in good["kinds"]] == far.tolist()
+    assert [kind != "0" for kind in good["kinds"]] == (np.abs(np.array(good["away"])) > 100 * NEAR).tolist()
 
 
 def test_a_preference_of_several_draws_shows_their_mean(preferred):
@@ -202,8 +194,7 @@ def test_a_preference_of_several_draws_shows_their_mean(preferred):
     assert data["models"][2]["scores"] == pytest.approx(drawn.mean(axis=2), rel=1e-5)
     questions = preferred.runs[0].benchmark.judged
     assert questions.references is data["references"] is None
-    assert data["votes"] == questions.votes.tolist()
-    assert data["label"] == questions.label.tolist()
+    assert (data["votes"], data["label"]) == (questions.votes.tolist(), questions.label.tolist())
 
 
 def test_of_many_questions_a_part_is_carried_with_its_place_among_all(rated, monkeypatch):

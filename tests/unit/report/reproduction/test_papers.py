@@ -103,8 +103,7 @@ def test_the_nearer_to_the_cell_the_stronger():
 
 def test_a_blank_is_no_part_of_a_mean():
     spec = Spec(of=["Table A.1b, PVSE", "Table A.1b, VSRN"], against=["Table E.1a, All"])
-    case = Case(all_papers()["eccv-caption"], "PVSE", spec, ReleasedFiles(None, {}))
-    tau = RECIPES["printed_tau"](case)
+    tau = RECIPES["printed_tau"](Case(all_papers()["eccv-caption"], "PVSE", spec, ReleasedFiles(None, {})))
     assert tau.source.endswith("(3 models)")
     # PCME, ViLT, CLIP: means 4.185, 5.49, 5.985 against 77.4, 72.4, 64.3.
     assert tau.value == pytest.approx(-1.0)
