@@ -92,8 +92,7 @@ def test_a_bad_url_is_one_line(number, s3, bucket, folder, monkeypatch):
     if around == "server":
         context = s3_at(s3)
     elif around == "no-credentials":
-        nowhere = str(folder.parent)
-        context = surroundings(AWS_ENDPOINT_URL=s3, AWS_EC2_METADATA_DISABLED="true", HOME=nowhere)
+        context = surroundings(AWS_ENDPOINT_URL=s3, AWS_EC2_METADATA_DISABLED="true", HOME=str(folder.parent))
     else:
         context = s3_at("http://127.0.0.1:9")
     if around == "no-package":

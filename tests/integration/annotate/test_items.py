@@ -74,8 +74,7 @@ def test_images_are_named_by_their_pixels_and_read_when_asked_for(photos):
 
     (red,) = {add(name) for name in ("red.png", "again.png", "red.tiff")}
     assert pixels(pictures[red]) == pixels(photos / "red.png")
-    cropped = add("red.png", crop=(0, 0, 4, 4))
-    assert list(pictures) == [red, cropped]
+    assert list(pictures) == [red, add("red.png", crop=(0, 0, 4, 4))]
     PIL.Image.new("RGB", (7, 7), "red").save(photos / "changed.png")
     changed = add("changed.png")
     PIL.Image.new("RGB", (9, 9), "red").save(photos / "changed.png")
@@ -278,8 +277,7 @@ def test_pairs_of_other_forms_of_question():
     choices = of_world("world-choices", "match", 5)
     gains = {(item.id.rpartition("_")[2], gain_of(item.truth)) for item in choices}
     assert gains == {("s0", 1.0), ("s1", 0.0)}
-    which = of_world("world-quads", "which-image", 2)
-    assert set(which[0].cells) == {"caption", "image", "negative_image"}
+    assert set(of_world("world-quads", "which-image", 2)[0].cells) == {"caption", "image", "negative_image"}
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,6 @@ def test_places_that_were_given_back_are_free():
 def test_states_are_read_however_they_are_spelt():
     spellings = {"TIMED_OUT": "TIMED-OUT", "AWAITING_REVIEW": "AWAITING REVIEW", "active": "ACTIVE"}
     for spelt, status in (spellings | {"NEW": "NEW"}).items():
-        read = ProlificSubmission.read({"id": "s", "participant": "p", "status": spelt})
-        assert read.status == status
+        assert ProlificSubmission.read({"id": "s", "participant": "p", "status": spelt}).status == status
     with pytest.raises(InputError, match="an answer that is no submission; given: id, status"):
         ProlificSubmission.read({"id": "s", "status": "ACTIVE"})

@@ -110,8 +110,7 @@ def trains(backbone, recipe, data, out):
 def test_every_recipe_trains_small_networks(name, library, photographs, tmp_path):
     torch.manual_seed(0)
     (tmp_path / "start").mkdir()
-    backbone = LIBRARIES[library](tmp_path / "start")
-    trains(backbone, few_steps(name, 6), photographs, tmp_path / "ckpt")
+    trains(LIBRARIES[library](tmp_path / "start"), few_steps(name, 6), photographs, tmp_path / "ckpt")
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
