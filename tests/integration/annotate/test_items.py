@@ -74,7 +74,8 @@ def test_images_are_named_by_their_pixels_and_read_when_asked_for(photos):
 
     (red,) = {add(name) for name in ("red.png", "again.png", "red.tiff")}
     assert pixels(pictures[red]) == pixels(photos / "red.png")
-    assert list(pictures) == [red, add("red.png", crop=(0, 0, 4, 4))]
+    cropped = add("red.png", crop=(0, 0, 4, 4))
+    assert list(pictures) == [red, cropped]
     PIL.Image.new("RGB", (7, 7), "red").save(photos / "changed.png")
     changed = add("changed.png")
     PIL.Image.new("RGB", (9, 9), "red").save(photos / "changed.png")

@@ -86,9 +86,8 @@ def test_busy_servers_are_asked_again(client, fake, waits):
 
 
 def test_a_server_that_is_not_there(waits):
-    words = "no answer after 3 tries; .*Connect"
     with ProlificClient(TOKEN, "http://127.0.0.1:9", retries=2, sleep=waits.append) as client:
-        refuses(words, client.submissions, "x", error=InputError)
+        refuses("no answer after 3 tries; .*Connect", client.submissions, "x", error=InputError)
     assert len(waits) == 2
 
 

@@ -176,11 +176,10 @@ def test_an_endpoint_sees_each_image_once(pictures):
         return catalog.scorer(name, Options(settings={"wait": "0.002", **settings}))
 
     work = replace(work, scorer=scorer, session=Session())
-    prompt = "Describe this image in one sentence."
     with chat_server.running() as server:
         url = "data:image/png;base64,"
         shown = chat_server._digest(url + base64.b64encode((work.photos / "1.png").read_bytes()).decode())
-        server.set(shows={shown: [prompt]})
+        server.set(shows={shown: ["Describe this image in one sentence."]})
         step = WriteCaptions(by=f"chat:{server.url}#looker", max_tokens=30)
         found = run_step(step, rows, work)
         assert found.reasons == {NO_IMAGE: 1}

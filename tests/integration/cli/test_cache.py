@@ -52,7 +52,7 @@ def test_what_is_kept_is_listed(counterfoil, folder):
     # The last one needed first.
     assert rows == [(VIT.name, "captions", 1), (CLIP.name, "captions", 1), (CLIP.name, "images", 1)]
     sizes = [path.stat().st_size for path in folder.rglob("*.npz") if len(path.stem) == 32]
-    assert found["bytes"] == sum(sizes) + sum([path.stat().st_size for path in folder.rglob("identity.json")])
+    assert found["bytes"] == sum(sizes) + sum(path.stat().st_size for path in folder.rglob("identity.json"))
     assert [row["bytes"] for row in found["shelves"]] == [sizes[0]] * 3
     said = counterfoil("cache", "list", "--cache", folder)
     assert said.out.count("open-clip:clip") == 2

@@ -125,11 +125,8 @@ def test_intervals_are_in_range_and_contain_the_mean(seed, n_clusters, n):
     rng = np.random.default_rng(seed)
     values = rng.choice([0, 1, 0.5, 1 / 6], size=(n, 4), p=[0.1, 0.7, 0.1, 0.1])
     low, high = cluster_interval(values, rng.integers(0, n_clusters, n))
-    assert (low >= 0).all()
-    assert (high <= 1).all()
-    assert (low < high).all()
-    assert (low <= values.mean(axis=0) + 1e-12).all()
-    assert (values.mean(axis=0) <= high + 1e-12).all()
+    assert ((low >= 0) & (low < high) & (high <= 1)).all()
+    assert ((low <= values.mean(axis=0) + 1e-12) & (values.mean(axis=0) <= high + 1e-12)).all()
 
 
 def test_numbers_of_clusters_and_other_columns_decide_nothing():

@@ -228,9 +228,8 @@ def test_images_of_several_candidates_are_one_document_each(images):
     """The tool kit takes one candidate per image, so it is asked once for each turn."""
     module = pytest.importorskip("pycocoevalcap.cider.cider")
     owner = np.repeat(np.arange(len(images)), [len(own) for own, _ in images])
-    rows = [(text, listed) for own, listed in images for text in own]
     documents = np.unique(owner, return_index=True)[1]
-    found = cider(*columns(rows), documents=documents)
+    found = cider(*columns([(text, listed) for own, listed in images for text in own]), documents=documents)
     references = [listed for _, listed in images]
     for k in range(max(len(own) for own, _ in images)):
         of_image = scored(module.Cider(), [own[min(k, len(own) - 1)] for own, _ in images], references)[1]
