@@ -165,12 +165,11 @@ def of_files() -> Iterator[Case]:
             command = READERS[file][_drawn(file, kind) % len(READERS[file])]
             # Where two files do not fit each other either may be the one that is named.
             others = [each for each in READERS if each in command.split()]
-            names = (Path(file).name, Path(file).stem, Path(file).parts[0], *others)
             yield Case(
                 kind,
                 file,
                 tuple(command.split()),
-                names,
+                (Path(file).name, Path(file).stem, Path(file).parts[0], *others),
                 wanted(kind, file),
                 lambda folder, kind=kind, file=file: damages(file)[kind](folder / file),
             )

@@ -139,8 +139,7 @@ TABLE: dict[str, Damage] = {
 def _json(change: Callable[[Any], Any]) -> Damage:
     def damage(path: Path) -> None:
         if path.suffix == ".jsonl":
-            lines = [json.loads(line) for line in path.read_text().splitlines()]
-            found = change(lines)
+            found = change([json.loads(line) for line in path.read_text().splitlines()])
             text = "\n".join(map(json.dumps, found)) if isinstance(found, list) else json.dumps(found)
             replaced(path, text)
         else:

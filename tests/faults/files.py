@@ -113,8 +113,7 @@ def change_column(path: Path, name: str, change: Callable[[list[Any]], object]) 
         column = pa.array(cells, table.schema.field(name).type)
     except (pa.ArrowException, TypeError):
         column = pa.array(cells)
-    at = table.column_names.index(name)
-    pq.write_table(table.set_column(at, name, column), path)
+    pq.write_table(table.set_column(table.column_names.index(name), name, column), path)
 
 
 def drop_column(path: Path, name: str) -> None:

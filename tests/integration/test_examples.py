@@ -41,8 +41,7 @@ def test_the_core_is_alone_here(tmp_path):
 
 
 def test_drawing_a_world(tmp_path):
-    out = run("draw_a_world.py", tmp_path, "sheet")
-    assert out.count("[[True, False], [False, True]]") == 7
+    assert run("draw_a_world.py", tmp_path, "sheet").count("[[True, False], [False, True]]") == 7
     with PIL.Image.open(tmp_path / "sheet" / "contact-sheet.png") as sheet:
         # Seven rows of two contrasts, two pictures of 192 pixels each.
         assert sheet.width > 4 * 192

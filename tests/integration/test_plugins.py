@@ -57,11 +57,9 @@ def test_benchmark_and_scorer_from_another_package(command):
     hue = ("evaluate", "example-hue:primary", "example-squares", "--out", out / "hue", "--json", "-")
     measured = result(command, *hue)
     # Of six pairs of colours three have yellow, which the scorer does not know: its caption loses everywhere.
-    assert measured["measures"]["group"]["value"] == 0.5
-    assert measured["groups"]["red"]["group"]["n"] == 3
+    assert (measured["measures"]["group"]["value"], measured["groups"]["red"]["group"]["n"]) == (0.5, 3)
     command("evaluate", "blind:constant", "example-squares", "--out", out / "constant")
-    compared = command("compare", out / "hue", out / "constant", "--html", out / "report.html")
-    assert "hue" in compared.out
+    assert "hue" in command("compare", out / "hue", out / "constant", "--html", out / "report.html").out
     page = (out / "report.html").read_text()
     assert "Coloured squares" in page
     assert "a yellow square" in page
@@ -70,8 +68,7 @@ def test_benchmark_and_scorer_from_another_package(command):
     assert measured["measures"]["pairs_right"]["chance"] == 1 / 3
     assert "<dt>Pairs right</dt>" in page
     assert "pairs_right" in command("list", "measures").out
-    listed = command("list", "benchmarks").out
-    assert "example-squares" in listed
+    assert "example-squares" in command("list", "benchmarks").out
     assert "example-hue:COLOURS" in command("list", "scorers").out
     wrong = command("evaluate", "example-hue:all", "example-squares", code=2)
     assert wrong.err.strip().startswith("counterfoil: example-hue: unknown set of colours; given: all")
@@ -81,8 +78,7 @@ def test_benchmark_and_scorer_from_another_package(command):
 def test_form_of_work_from_another_package(command):
     assert "example-mood" in command("annotate", "forms").out
     facts = json.loads(command("annotate", "forms", "example-mood", "--json", "-").out)
-    assert facts["columns"] == {"image": "image"}
-    assert facts["settings"] == {"words": "The words."}
+    assert (facts["columns"], facts["settings"]) == ({"image": "image"}, {"words": "The words."})
 
 
 def test_form_of_question_from_another_package(command):
@@ -116,8 +112,7 @@ def test_form_of_question_from_another_package(command):
 
 
 def test_caption_metric_from_another_package(command):
-    folder = command.folder
-    (folder / "candidates.json").write_text(json.dumps({"a": "aha", "b": "sky"}))
+    (command.folder / "candidates.json").write_text(json.dumps({"a": "aha", "b": "sky"}))
     score = ("captions", "score", "--candidates", "candidates.json", "--metrics", "vowels", "--json", "-")
     assert result(command, *score)["metrics"]["vowels"]["value"] == pytest.approx((2 / 3 + 0) / 2)
     assert "vowels" in command("list", "metrics").out
@@ -143,8 +138,7 @@ def test_the_form_of_work_is_shown_in_full():
 
 
 def test_a_package_that_cannot_be_imported_is_a_line_where_it_is_named(command):
-    points = command.site / "counterfoil_example-1.0.dist-info" / "entry_points.txt"
-    points.write_text(
+    (command.site / "counterfoil_example-1.0.dist-info" / "entry_points.txt").write_text(
         "[counterfoil.scorers]\nbroken = counterfoil_missing:ENTRY\n"
         "other = counterfoil_example.vowels:ENTRY\n"
     )

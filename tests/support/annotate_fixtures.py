@@ -58,5 +58,4 @@ def new_database(request):
     """Addresses of new databases: None is SQLite's file in the campaign's folder."""
     if request.param == "sqlite":
         return lambda: None
-    server = request.getfixturevalue("postgres")
-    return server.new
+    return request.getfixturevalue("postgres").new

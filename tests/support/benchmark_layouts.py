@@ -159,8 +159,7 @@ def valse(least, into):
     for n, name in enumerate(layouts("valse")[0].subsets):
         items = {}
         for votes in (least, least - 1, 0):
-            key = f"test_{least - votes}"
-            items[key] = {
+            items[f"test_{least - votes}"] = {
                 "image_file": into.picture(f"{n}_{votes}.jpg", 10 * n + votes),
                 "caption": f"caption {n} {votes}",
                 "foil": f"foil {n} {votes}",

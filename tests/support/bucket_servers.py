@@ -106,8 +106,7 @@ class Cutter:
 
     def serve(self, client):
         server = socket.create_connection(self.target)
-        back = threading.Thread(target=self.pass_back, args=(server, client), daemon=True)
-        back.start()
+        threading.Thread(target=self.pass_back, args=(server, client), daemon=True).start()
         passed = 0
         with suppress(OSError), client, server:
             while data := client.recv(1 << 16):

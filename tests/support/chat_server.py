@@ -25,8 +25,7 @@ KEY = "sk-a-secret-of-the-tests"
 
 def probability(image, caption):
     """P(yes) of an image (its digest) and a caption, in (0, 1): the same in server and test."""
-    number = int(hashlib.sha256(f"{image} {caption}".encode()).hexdigest()[:8], 16)
-    return 0.05 + 0.9 * number / 2**32
+    return 0.05 + 0.9 * int(hashlib.sha256(f"{image} {caption}".encode()).hexdigest()[:8], 16) / 2**32
 
 
 class State:
@@ -97,8 +96,7 @@ class Handler(loopback.Handler):
         with STATE.lock:
             STATE.log.append(entry)
             fault = STATE.faults.pop(0) if STATE.faults else ""
-            answered = sum(each["answered"] for each in STATE.log)
-            held = STATE.most is not None and answered >= STATE.most
+            held = STATE.most is not None and sum(each["answered"] for each in STATE.log) >= STATE.most
             entry["answered"] = not held and fault in ("", "late")
             released = STATE.released
         if held:

@@ -69,7 +69,6 @@ def galleries():
             found = [Plausible(codes, codes[owners], (0, 1), 3), Plausible(codes[owners], codes, (0, 1), 3)]
         else:
             found = [Qrels.of(own, worth[:12]), Qrels.of(back, worth[12:])]
-        measures = ("pmrp",) if rule else ("map_at_r", "recall_at_1")
         benchmark = forms.gallery_of(
             [Image(f"i{i}") for i in range(12)],
             [Caption(f"c{i}", f"caption {i}" if i else None) for i in range(36)],
@@ -77,7 +76,7 @@ def galleries():
             parts=(image_parts, image_parts[owners]) if parts else (None, None),
             labels={"kind": ("odd", "even") * 6 + ("even",) * 36},
             title="Toy gallery",
-            measures=measures,
+            measures=("pmrp",) if rule else ("map_at_r", "recall_at_1"),
         )
         return Asked(benchmark, rng.integers(0, values, size=(12, 36)).astype(np.float64))
 

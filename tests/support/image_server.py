@@ -53,8 +53,7 @@ class ImageHandler(Handler):
         elif fault:
             self.send(int(fault), {"error": {"message": "gone"}})
         else:
-            prompt = bytes.fromhex(self.path.removeprefix("/image/")).decode()
-            self.send(200, picture(prompt, 24))
+            self.send(200, picture(bytes.fromhex(self.path.removeprefix("/image/")).decode(), 24))
 
     def _parsed(self, body):
         """The fields of JSON or, of an edit, those of a form, with the image's bytes as `image`."""

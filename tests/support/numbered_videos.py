@@ -9,8 +9,7 @@ KINDS = {"mp4": "libx264", "mov": "mpeg4", "avi": "mpeg4", "mkv": "libx264", "we
 
 def numbered(number, height=SIDE):
     """A frame that says its number: eight upright bars, light for 1."""
-    bits = [(number >> bit) & 1 for bit in range(BITS)]
-    row = np.repeat(np.array(bits, np.uint8) * 200 + 20, SIDE // BITS)
+    row = np.repeat(np.array([(number >> bit) & 1 for bit in range(BITS)], np.uint8) * 200 + 20, SIDE // BITS)
     return np.broadcast_to(row[None, :, None], (height, SIDE, 3)).copy()
 
 

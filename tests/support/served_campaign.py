@@ -56,8 +56,7 @@ def campaign_of(folder, form, *, n=3, onboarding=None, instructions="Look **clos
         items += [WorkItem(f"test {at}", CELLS[form], "onboarding", onboarding) for at in range(2)]
         recipe["onboarding"] = 2
     values = {"title": "Discs & <grounds>", "overlap": 30, "completion": "DONE-1", **recipe}
-    made = CampaignRecipe(form=form, **values)
-    campaign = create_folder(folder, made, items, PICTURES)
+    campaign = create_folder(folder, CampaignRecipe(form=form, **values), items, PICTURES)
     (folder / "instructions.md").write_text(instructions)
     return campaign
 

@@ -24,13 +24,12 @@ LONG = 240.0
 def start(*command, **variables):
     """A Python process that can reach the cluster, which is on this machine alone."""
     # Scripts import modules of the tests, as pytest finds them.
-    paths = [variables.pop("PYTHONPATH", ""), *sys.path]
     return subprocess.Popen(
         [sys.executable, "-W", "error::RuntimeWarning", *map(str, command)],
         env={
             **os.environ,
             "RAY_AUTH_MODE": "disabled",
-            "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+            "PYTHONPATH": os.pathsep.join(filter(None, [variables.pop("PYTHONPATH", ""), *sys.path])),
             **variables,
         },
         stdin=subprocess.PIPE,

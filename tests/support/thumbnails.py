@@ -74,8 +74,7 @@ def rows(n, *, seed=0, negatives=False, captions_each=1):
         for image_role, caption_role in roles:
             if row % captions_each == 0:
                 colour = rng.integers(0, 256, 3)
-                grain = rng.integers(-20, 20, (12, 10, 3))
-                picture = np.clip(colour + grain, 0, 255).astype(np.uint8)
+                picture = np.clip(colour + rng.integers(-20, 20, (12, 10, 3)), 0, 255).astype(np.uint8)
                 images.append(Image(f"{image_role}-{row}", PixelSource(picture)))
             chosen = [WORDS[int(colour.argmax())], "light" if colour.sum() > 384 else "dark"]
             chosen += [WORDS[int(i)] for i in rng.integers(5, 8, rng.integers(0, 3))]

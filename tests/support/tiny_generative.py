@@ -102,7 +102,6 @@ def _qwen(sizes, folder, *, third):
     }
     half = sizes["width"] // sizes["heads"] // 2
     section = [half - 2 * (half // 3), half // 3, half // 3]
-    rope = {"rope_type": "default", "mrope_section": section, "rope_theta": 10000.0}
     pixels = sizes["side"] ** 2
     merging = {"patch_size": sizes["patch"], "temporal_patch_size": 2}
     template = CHATML.replace("IMAGE", "<|vision_start|><|image_pad|><|vision_end|>")
@@ -111,7 +110,7 @@ def _qwen(sizes, folder, *, third):
     )
     vision = {"depth": sizes["vision_layers"], "num_heads": sizes["heads"], "spatial_merge_size": 2}
     vision |= merging
-    text = {"rope_parameters": rope}
+    text = {"rope_parameters": {"rope_type": "default", "mrope_section": section, "rope_theta": 10000.0}}
     if third:
         text["head_dim"] = sizes["width"] // sizes["heads"]
         vision |= {

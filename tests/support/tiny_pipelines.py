@@ -47,7 +47,6 @@ def _sd(tokenizer):
     # Cosines above the first threshold are flagged; 1 flags none.
     checker.concept_embeds_weights.data.fill_(1.0)
     checker.special_care_embeds_weights.data.fill_(1.0)
-    size = {"shortest_edge": 30}
     return diffusers.StableDiffusionPipeline(
         vae=_vae(4),
         text_encoder=transformers.CLIPTextModel(transformers.CLIPTextConfig(**_TEXT)),
@@ -61,7 +60,7 @@ def _sd(tokenizer):
             steps_offset=1,
         ),
         safety_checker=checker,
-        feature_extractor=transformers.CLIPImageProcessor(size=size, crop_size=30),
+        feature_extractor=transformers.CLIPImageProcessor(size={"shortest_edge": 30}, crop_size=30),
     )
 
 

@@ -73,8 +73,7 @@ def test_the_budget_is_what_comes_out(here, design):
     words = (*KNOWN, *own, "--overlap", "4", "--pay-per-hour", "9", "--json", "-", "--quiet")
     found = json.loads(create(*YES_NO, *words))
     work = {"role": "work", "items": 10, "instances": 10, "answers": 40, "hours": 40 * 4 / 3600, "cost": 0.4}
-    assert found["roles"][0] == work
-    assert found["digest"] == open_campaign(here / "new").digest
+    assert (found["roles"][0], found["digest"]) == (work, open_campaign(here / "new").digest)
     # The salt says who sees a golden item when: with one of its own each run would be another campaign.
     kept = json.loads((here / "new" / SECRETS).read_text())
     (here / "new" / SECRETS).write_text(json.dumps({**kept, "salt": "0" * 64}))
@@ -153,8 +152,7 @@ def test_a_killed_create_is_finished_by_the_same_command(here):
     later = {"images", "figures", "database.sqlite", "export", "prolific.json", "prolific_bonuses.json"}
     # What deleting answers leaves comes later too, and so do translations.
     later |= {"kept_labels.csv", "data_sheet.md", *TEXTS}
-    one_each = set(FILES) - later | {"instructions.md", "consent.md"}
-    assert len(killed) == 2 + len(one_each)
+    assert len(killed) == 2 + len(set(FILES) - later | {"instructions.md", "consent.md"})
     for folder in killed[1:]:
         refuses("not written to its end", open_campaign, folder)
     # Before the first file, before the last, and every fourth between them.
@@ -189,8 +187,7 @@ def test_a_pool_with_golden_pairs_drawn_from_its_gallery(here):
     # 60 pairs are 4 tasks of 18.
     kinds = Counter(item.kind for item in made.items if item.role == "golden")
     assert kinds == {"true pair": 4, "random pair": 4}
-    work = [item.id for item in made.items if item.role == "work"]
-    assert work == made.source["item"].to_pylist()
+    assert [item.id for item in made.items if item.role == "work"] == made.source["item"].to_pylist()
     assert made.source["place:a"].to_pylist() == ["1"] * 60
 
 

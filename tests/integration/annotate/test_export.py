@@ -161,13 +161,11 @@ def test_votes_between_rankings_are_what_preferences_reads(here):
 
     def says(item, n):
         """The first of the alphabet, or by the second person the other one; the third has no preference."""
-        order = sorted(("first", "second"), key=item.cells.__getitem__)
-        return {"better": [*order, "same"][n]}
+        return {"better": [*sorted(("first", "second"), key=item.cells.__getitem__), "same"][n]}
 
     answered(campaign, 3, says)
     votes = read_votes(exported(campaign, "votes.csv"))
-    assert votes.names == ("A", "B", "C")
-    assert votes.wins.tolist() == [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
+    assert (votes.names, votes.wins.tolist()) == (("A", "B", "C"), [[0, 1, 2], [1, 0, 1], [2, 1, 0]])
 
 
 def test_ratings_are_a_benchmark_of_ones_own(here):
@@ -310,8 +308,7 @@ def test_people_answer_quads_by_single_directions(here, capsys):
     wrong = {f"{names[0]}_i2t-0", f"{names[1]}_t2i-1", f"{names[2]}_t2i-0", f"{names[2]}_t2i-1"}
     answered(campaign, 4, lambda item, n: {"best": str(int(item.truth) ^ (item.id in wrong))})
     found = counterfoil.evaluate("people:campaign", "world-quads", draws=100)
-    values = [found.result[name].value for name in ("i2t", "t2i", "group")]
-    assert values == pytest.approx([0.9, 0.8, 0.7])
+    assert [found.result[name].value for name in ("i2t", "t2i", "group")] == pytest.approx([0.9, 0.8, 0.7])
     assert "world-quads: 10 of 500 questions are answered in full" in capsys.readouterr().err
     annotate_export(campaign.folder, people=False)
     assert sorted(read_table(campaign.folder / "export" / "outcomes.csv")["id"]) == names
@@ -350,8 +347,7 @@ def test_a_quad_is_right_as_often_as_one_answer_to_each_query_is(here):
 
     def answer(item, n):
         seen[item.id] += 1
-        wrong = item.instance == name and seen[item.id] == 2
-        return {"best": str(int(item.truth) ^ wrong)}
+        return {"best": str(int(item.truth) ^ (item.instance == name and seen[item.id] == 2))}
 
     answered(campaign, 10, answer)
     found = counterfoil.evaluate("people:campaign", "world-quads", draws=100, out=here / "run")
@@ -365,8 +361,7 @@ def test_a_quad_is_right_as_often_as_one_answer_to_each_query_is(here):
 
 
 def test_judgements_without_a_known_truth_are_exported(here):
-    campaign = asked_twice(here)
-    found = annotate_export(campaign.folder)
+    found = annotate_export(asked_twice(here).folder)
     assert {"judgements", "labels", "outcomes"} & set(found.written) == {"judgements", "labels"}
     assert any("12 items have no known right answer" in line for line in found.notes)
     refuses("'truth'", catalog.scorer, "people:campaign", error=InputError)
@@ -384,8 +379,7 @@ def test_the_share_of_yes_is_a_score_of_every_pair(here):
     odd = f"{name}_c0_i1"
     answered(campaign, 8, lambda item, n: {"match": next(votes) if item.id == odd else item.truth})
     scorer = catalog.scorer("people:campaign")
-    at = list(scorer.ids).index(name)
-    assert scorer.values[at].tolist() == [[1.0, 0.5], [0.0, 1.0]]
+    assert scorer.values[list(scorer.ids).index(name)].tolist() == [[1.0, 0.5], [0.0, 1.0]]
     found = counterfoil.evaluate("people:campaign", "world-quads", draws=100)
     assert (found.result["group"].value, found.result["group"].n) == (1.0, 4)
     annotate_export(campaign.folder, here / "kept", kind="parquet")

@@ -278,8 +278,7 @@ def test_pairs_of_other_forms_of_question():
     choices = of_world("world-choices", "match", 5)
     gains = {(item.id.rpartition("_")[2], gain_of(item.truth)) for item in choices}
     assert gains == {("s0", 1.0), ("s1", 0.0)}
-    which = of_world("world-quads", "which-image", 2)
-    assert set(which[0].cells) == {"caption", "image", "negative_image"}
+    assert set(of_world("world-quads", "which-image", 2)[0].cells) == {"caption", "image", "negative_image"}
 
 
 @pytest.mark.parametrize(

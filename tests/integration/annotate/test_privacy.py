@@ -47,8 +47,7 @@ def test_labels_stay_without_any_answer_person_or_time(tmp_path, new_database):
     db = open_database(campaign, url)
     # The last item has one answer alone.
     for number, items in ((1, 6), (2, 5)):
-        now = 1.7e9 + 0.123456 + 1e4 * number
-        Worker(db, campaign, number, now=now, judge=lambda item: "yes").do(items)
+        Worker(db, campaign, number, now=1.7e9 + 0.123456 + 1e4 * number, judge=lambda item: "yes").do(items)
     votes = Counter(judgement_table(db, campaign)["item"].to_pylist())
     (one,) = (item for item, count in votes.items() if count == 1)
     traces = _traces(db)

@@ -86,9 +86,8 @@ def test_busy_servers_are_asked_again(client, fake, waits):
 
 
 def test_a_server_that_is_not_there(waits):
-    words = "no answer after 3 tries; .*Connect"
     with ProlificClient(TOKEN, "http://127.0.0.1:9", retries=2, sleep=waits.append) as client:
-        refuses(words, client.submissions, "x", error=InputError)
+        refuses("no answer after 3 tries; .*Connect", client.submissions, "x", error=InputError)
     assert len(waits) == 2
 
 
@@ -137,7 +136,6 @@ def test_places_that_were_given_back_are_free():
 def test_states_are_read_however_they_are_spelt():
     spellings = {"TIMED_OUT": "TIMED-OUT", "AWAITING_REVIEW": "AWAITING REVIEW", "active": "ACTIVE"}
     for spelt, status in (spellings | {"NEW": "NEW"}).items():
-        read = ProlificSubmission.read({"id": "s", "participant": "p", "status": spelt})
-        assert read.status == status
+        assert ProlificSubmission.read({"id": "s", "participant": "p", "status": spelt}).status == status
     with pytest.raises(InputError, match="an answer that is no submission; given: id, status"):
         ProlificSubmission.read({"id": "s", "status": "ACTIVE"})

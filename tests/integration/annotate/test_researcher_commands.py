@@ -76,8 +76,7 @@ def test_disagreements_are_listed_and_decided(campaign):
     text = printed(campaign, "adjudicate")
     for words in ("1 × yes, 1 × no", "adjudicate CAMPAIGN ITEM ANSWER", "1 without a decision"):
         assert words in text
-    decided = printed(campaign, "adjudicate", "1", "no", "--note", "It is.")
-    assert decided.strip() == "item 1, match: no"
+    assert printed(campaign, "adjudicate", "1", "no", "--note", "It is.").strip() == "item 1, match: no"
     (item,) = facts(campaign, "adjudicate")["items"]
     assert (item["item"], item["decided"]["answer"]) == ("1", "no")
 

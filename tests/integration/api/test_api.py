@@ -73,8 +73,7 @@ def test_a_function_with_a_version_is_asked_once(bench, tmp_path):
         asked.append(len(images))
         return brightness(images, captions)
 
-    once = cf.scorer(counting, version="1")
-    first = cf.evaluate(once, bench, draws=100, quiet=True)
+    first = cf.evaluate(cf.scorer(counting, version="1"), bench, draws=100, quiet=True)
     count = len(asked)
     again = cf.evaluate(cf.scorer(counting, version="1"), bench, draws=100, quiet=True)
     assert count
@@ -151,8 +150,7 @@ def test_two_runs_are_compared_and_reported(bench, table):
     assert [d.value for d in found.differences] == [
         pytest.approx(other.result[d.measure].value - one.result[d.measure].value) for d in found.differences
     ]
-    frame = found.to_frame()
-    assert list(frame["measure"]) == [d.measure for d in found.differences]
+    assert list(found.to_frame()["measure"]) == [d.measure for d in found.differences]
     assert len(found.to_arrow(by="measure")) == len(one.to_arrow()) + len(other.to_arrow())
     for text in (str(found), found.to_markdown(), found.to_latex(), found.to_csv(), found._repr_html_()):
         assert "brightness" in text
@@ -168,8 +166,7 @@ def test_two_runs_are_compared_and_reported(bench, table):
     one.to_html("one.html")
     assert "blind:length" in Path("one.html").read_text()
     found.to_html("report.html")
-    page = Path("report.html").read_text()
-    assert str(table.parent) not in page
+    assert str(table.parent) not in Path("report.html").read_text()
     refuses("the file exists", found.to_html, "report.html", error=InputError)
     found.to_html("report.html", title="Mine", overwrite=True)
     assert "Mine" in Path("report.html").read_text()
@@ -209,7 +206,7 @@ def test_several_benchmarks_and_their_paths(bench, table):
 
 
 def test_errors_are_one_line(bench, table):
-    calls = [
+    for call in [
         *(lambda: cf.load_benchmark("winogrund"), lambda: cf.load_benchmark("pairs", "nowhere.csv")),
         *(lambda: cf.load_scorer("opn-clip:x"), lambda: cf.load_run("."), lambda: cf.compare([])),
         lambda: cf.evaluate("blind:length", "pairs", data="nowhere.csv"),
@@ -217,8 +214,7 @@ def test_errors_are_one_line(bench, table):
         lambda: cf.evaluate("blind:length", bench, interval="wilsn"),
         lambda: cf.evaluate("blind:length", bench, measures="groop"),
         lambda: cf.compare(["nowhere"]),
-    ]
-    for call in calls:
+    ]:
         refuses("", call, error=CounterfoilError)
 
 
@@ -246,8 +242,7 @@ def test_a_table_in_memory_is_the_benchmark_of_its_file(bench, table, kind):
         pandas = pytest.importorskip("pandas")
         held = pandas.DataFrame(rows) if kind == "frame" else pandas.Series(rows)
     found = cf.load_benchmark("pairs", held, "photos")
-    assert found.digest == bench.digest
-    assert found.images == bench.images
+    assert (found.digest, found.images) == (bench.digest, bench.images)
     run = cf.evaluate(cf.scorer(brightness), "pairs", data=held, images="photos", draws=100, quiet=True)
     assert run["i2t"] == cf.evaluate(cf.scorer(brightness), bench, draws=100, quiet=True)["i2t"]
     refuses("one benchmark that is named", cf.evaluate, "blind:length", bench, data=held, error=InputError)
@@ -287,8 +282,7 @@ def test_questions_are_looked_at_one_by_one_and_as_a_table(bench):
 
 def test_importing_loads_nothing_and_the_names_are_all_there():
     code = "import sys, counterfoil; print(len({'numpy', 'click', 'rich'} & set(sys.modules)))"
-    done = python("-c", code)
-    assert done.stdout.strip() == "0"
+    assert python("-c", code).stdout.strip() == "0"
     assert set(cf.__all__) <= set(dir(cf))
     for name in cf.__all__:
         assert getattr(cf, name) is not None

@@ -102,8 +102,7 @@ def test_results_are_tables_figures_and_files(job, world):
 def test_python_takes_more_than_a_shell(world):
     """Runs stand for their folders, queries and their answers for files."""
     sources = [cf.load_run(world.run("one")), world.files()[1]]
-    some = cf.pool(sources, queries=["i2t/100", "t2i/3"], quiet=True)
-    assert some.summary.queries == {"i2t": 1, "t2i": 1}
+    assert cf.pool(sources, queries=["i2t/100", "t2i/3"], quiet=True).summary.queries == {"i2t": 1, "t2i": 1}
     refuses("no such folder", cf.reproduce, "none", error=CounterfoilError)
     ledger = cf.reproduce(papers="bivlc", quiet=True)
     assert len(ledger.entries) > len(ledger.only("same").entries)
@@ -114,8 +113,7 @@ def test_a_model_is_trained(here):
     pytest.importorskip("torch")
     rows = ["image,caption"]
     for number, colour in enumerate(("red", "green", "blue", "white") * 4):
-        pixels = np.full((24, 24, 3), 15 * number, np.uint8)
-        PIL.Image.fromarray(pixels).save(here / f"{number}.png")
+        PIL.Image.fromarray(np.full((24, 24, 3), 15 * number, np.uint8)).save(here / f"{number}.png")
         rows.append(f"{number}.png,a {colour} square {number}")
     Path("rows.csv").write_text("\n".join(rows))
     changed = {"batch_size": 4, "steps": 4}

@@ -38,10 +38,8 @@ def near(tmp_path):
 def _same(far, near):
     roles = [{role: rows.tolist() for role, rows in data.rows.items()} for data in (far, near)]
     assert roles[0] == roles[1]
-    assert list(far.captions) == list(near.captions)
-    assert far.groupings == near.groupings
-    assert far.name == near.name
-    assert pictures(far, "image") == pictures(near, "image")
+    assert (list(far.captions), far.groupings) == (list(near.captions), near.groupings)
+    assert (far.name, pictures(far, "image")) == (near.name, pictures(near, "image"))
 
 
 def test_rows_and_images_are_those_of_a_disk(root, near):
@@ -72,8 +70,7 @@ def test_images_of_a_batch_are_read_together(root, near):
 
 def test_a_shard_is_streamed_once_where_the_store_says_what_it_holds(root, near, tmp_path):
     far, shelf = copied(near, f"{root}/shards"), tmp_path / "shelf"
-    opened = "counterfoil.benchmarks.training_shards.open_file"
-    with patch(opened, side_effect=open_file) as streams:
+    with patch("counterfoil.benchmarks.training_shards.open_file", side_effect=open_file) as streams:
         first = read(far, shelf=shelf)
         assert streams.call_count == 2
         again = read(far, shelf=shelf)
@@ -125,9 +122,7 @@ def test_a_file_is_read_anywhere(root, monkeypatch):
         rng = np.random.default_rng(1)
         for _ in range(10):
             at, size = int(rng.integers(0, len(data))), int(rng.integers(0, 70_000))
-            assert file.seek(at) == at
-            assert file.read(size) == data[at : at + size]
-        assert file.seek(-3, os.SEEK_END) == len(data) - 3
-        assert file.read() == data[-3:]
+            assert (file.seek(at), file.read(size)) == (at, data[at : at + size])
+        assert (file.seek(-3, os.SEEK_END), file.read()) == (len(data) - 3, data[-3:])
     refuses("no such file", open_file, Location(where.scheme, f"{where.path}.none"))
     refuses(r"(is a folder|no such file)", open_file, Location(where.scheme, where.path.rpartition("/")[0]))

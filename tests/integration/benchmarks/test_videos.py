@@ -56,8 +56,7 @@ def test_frames_by_count_rate_and_part(clip):
 
 
 def test_a_part_that_starts_late_is_jumped_to(tmp_path):
-    path = write(tmp_path / "long.mp4", 250)
-    assert numbers(video(path, start=21.3, end=22.0)) == list(range(213, 220))
+    assert numbers(video(write(tmp_path / "long.mp4", 250), start=21.3, end=22.0)) == list(range(213, 220))
 
 
 def test_a_real_clip(shared_data):
@@ -91,8 +90,7 @@ def test_what_a_file_hides_is_not_counted(shared_data, tmp_path):
     real = shared_data / "video" / "Bfyp0C02sko_000248_000258.mp4"
     path = remuxed(real, tmp_path / "trimmed.mp4", start=5.3)
     shown = [np.asarray(picture).mean() for picture in video(path).frames()]
-    whole = [np.asarray(picture).mean() for picture in video(real).frames()]
-    assert shown == whole[133:]
+    assert shown == [np.asarray(picture).mean() for picture in video(real).frames()][133:]
     some = [np.asarray(picture).mean() for picture in video(path, count=4).frames()]
     assert some == [shown[at] for at in (0, 38, 77, 116)]
 
@@ -121,8 +119,7 @@ def test_a_file_cut_off_in_the_middle_is_named_with_what_is_left(kind, tmp_path)
     for share in (0.4, 0.6) if kind == "avi" else (0.4, 0.6, 0.9):
         cut.write_bytes(data[: int(len(data) * share)])
         for made in (video(cut), video(cut, count=3), video(cut, rate=1), video(cut, start=0.1, end=0.2)):
-            found = refuses(rf"cut\.{kind}: the video is cut off", next, made.frames())
-            assert "120" in found
+            assert "120" in refuses(rf"cut\.{kind}: the video is cut off", next, made.frames())
 
 
 def test_a_file_without_its_table_is_no_video(tmp_path):
@@ -134,8 +131,7 @@ def test_a_file_without_its_table_is_no_video(tmp_path):
 
 
 def test_damage_in_the_middle_is_an_error_and_not_fewer_frames(tmp_path):
-    path = write(tmp_path / "whole.mov", 120)
-    data = bytearray(path.read_bytes())
+    data = bytearray(write(tmp_path / "whole.mov", 120).read_bytes())
     middle = len(data) // 2
     data[middle - 600 : middle + 600] = bytes(1200)
     (tmp_path / "bad.mov").write_bytes(bytes(data))
@@ -162,18 +158,15 @@ def test_what_is_no_video_is_said_in_a_line(tmp_path):
         (tmp_path / "none.mp4", "no such video file"),
         (tmp_path, "a folder, not a video file"),
     ]:
-        found = refuses("", next, video(path).frames())
-        assert found.startswith(f"{path}: {said}")
+        assert refuses("", next, video(path).frames()).startswith(f"{path}: {said}")
 
 
 def test_a_phone_held_upright_shows_upright(tmp_path):
-    path = write(tmp_path / "flat.mp4", 3)
-    data = path.read_bytes()
+    data = write(tmp_path / "flat.mp4", 3).read_bytes()
     one = (1 << 16).to_bytes(4, "big")
     zero, minus = bytes(4), (-1 << 16).to_bytes(4, "big", signed=True)
     plain = one + zero * 3 + one
-    at = data.index(b"tkhd")
-    place = data.index(plain, at)
+    place = data.index(plain, data.index(b"tkhd"))
     # ISO 14496-12: (x, y) goes to (a x + c y, b x + d y), y down; a, b, u, c, d lie in this order. What
     # points right then points down: a quarter turn with the clock.
     turned = zero + one + zero + minus + zero
@@ -187,8 +180,7 @@ def test_a_phone_held_upright_shows_upright(tmp_path):
 
 
 def test_a_crop_applies_to_every_frame(tmp_path):
-    path = write(tmp_path / "clip.mp4", 4)
-    made = Video("clip", FileSource(path), crop=(0, 0, 8, 32))
+    made = Video("clip", FileSource(write(tmp_path / "clip.mp4", 4)), crop=(0, 0, 8, 32))
     assert [picture.size for picture in made.frames()] == [(8, 32)] * 4
 
 

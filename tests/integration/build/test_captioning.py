@@ -88,8 +88,7 @@ def test_a_model_writes_one_caption_for_each_image(name, captioner, pictures):
 
     rows, work = pictures
     folder = captioner(name)
-    step = WriteCaptions(by=f"captioner:{folder}", batch=3, max_tokens=6, beams=2)
-    found = run_step(step, rows, work)
+    found = run_step(WriteCaptions(by=f"captioner:{folder}", batch=3, max_tokens=6, beams=2), rows, work)
     writer = load_writer(str(folder))
     cells = [f"{number}.png" for number in range(4)]
     alone = {cell: writer.write([work.image(cell)], most=6, beams=2)[0] for cell in cells}
@@ -155,8 +154,7 @@ def test_words_are_drawn_with_the_seed_that_is_written_down(captioner, pictures)
     from counterfoil.models.generative.writing import load_writer
 
     rows, work = pictures
-    by = f"captioner:{captioner('blip')}"
-    step = WriteCaptions(by=by, temperature=1.5, batch=2, max_tokens=8)
+    step = WriteCaptions(by=f"captioner:{captioner('blip')}", temperature=1.5, batch=2, max_tokens=8)
     found = run_step(step, rows, work).kept.to_pylist()
     seeds = [row["generated_caption_seed"] for row in found]
     assert len(set(seeds)) == 2
@@ -178,11 +176,10 @@ def test_an_endpoint_sees_each_image_once(pictures):
         return catalog.scorer(name, Options(settings={"wait": "0.002", **settings}))
 
     work = replace(work, scorer=scorer, session=Session())
-    prompt = "Describe this image in one sentence."
     with chat_server.running() as server:
         url = "data:image/png;base64,"
         shown = chat_server._digest(url + base64.b64encode((work.photos / "1.png").read_bytes()).decode())
-        server.set(shows={shown: [prompt]})
+        server.set(shows={shown: ["Describe this image in one sentence."]})
         step = WriteCaptions(by=f"chat:{server.url}#looker", max_tokens=30)
         found = run_step(step, rows, work)
         assert found.reasons == {NO_IMAGE: 1}

@@ -77,8 +77,7 @@ def test_the_first_where_nothing_chooses(drawn):
     assert made.kept["negative_image"].to_pylist() == rows["negative_image"].to_pylist()[::4]
     assert made.facts["places"] == [60]
     # A table without candidates stays as it is.
-    again = Choose().run(made.kept, work(folder))
-    assert again.kept.equals(made.kept)
+    assert Choose().run(made.kept, work(folder)).kept.equals(made.kept)
 
 
 def test_a_scorer_chooses_through_the_engine(drawn):
@@ -95,8 +94,7 @@ def test_a_scorer_chooses_through_the_engine(drawn):
 def test_none_below_a_calibrated_threshold(drawn):
     folder, rows = drawn
     rows = scored(rows, right_of(rows, "caption"), 4.0).drop_columns(["of"])
-    target = {"target_precision": 0.75, "verify": 160}
-    step = Choose(column="fit", against="caption", **target)
+    step = Choose(column="fit", against="caption", target_precision=0.75, verify=160)
     made = step.run(rows, work(folder))
     known, truth = made.facts["calibration"], made.facts["truth"]
     assert known["rows_chosen_on"] == known["rows_reported_on"] == 80
@@ -108,8 +106,7 @@ def test_none_below_a_calibrated_threshold(drawn):
     assert json.dumps(made.facts)
     assert step.run(rows, work(folder)).kept.equals(made.kept)
     out_of_reach = Choose(column="fit", target_precision=0.99, verify=20).run(rows, work(folder))
-    assert len(out_of_reach.kept) == 0
-    assert out_of_reach.facts["calibration"]["threshold"] is None
+    assert (len(out_of_reach.kept), out_of_reach.facts["calibration"]["threshold"]) == (0, None)
 
 
 def test_a_table_of_verified_rows(drawn, tmp_path):
@@ -135,13 +132,11 @@ def test_people_choose(tmp_path):
     answers = tmp_path / "answers.csv"
     answers.write_text("id,annotator,answer\na#0,x,no\na#1,x,yes\na#1,y,yes\na#0,y,yes\nb#0,x,no\nb#1,x,no\n")
     made = Choose(people=str(answers)).run(rows, work(tmp_path))
-    assert made.kept.to_pylist() == [{"id": "a"}]
-    assert made.reasons == {UNFIT: 2, UNJUDGED: 2, OTHER: 1}
+    assert (made.kept.to_pylist(), made.reasons) == ([{"id": "a"}], {UNFIT: 2, UNJUDGED: 2, OTHER: 1})
     choices = tmp_path / "choices.csv"
     choices.write_text("of,chosen\na,a#1\na,a#1\na,a#0\nb,\nb,b#0\nc,c#1\n")
     made = Choose(people=str(choices)).run(rows, work(tmp_path))
-    assert made.kept["id"].to_pylist() == ["a", "c"]
-    assert made.facts["places"] == [0, 2]
+    assert (made.kept["id"].to_pylist(), made.facts["places"]) == (["a", "c"], [0, 2])
     assert made.reasons == {OTHER: 2, UNFIT: 2}
     choices.write_text("of,chosen\na,b#1\n")
     with pytest.raises(CounterfoilError, match=r"no candidate of its row; given: b#1; allowed: a#0, a#1"):
@@ -175,8 +170,7 @@ def test_simulated_people_and_their_label_noise(drawn, questions):
     assert facts["true"]["covered"]
     _, low, high = facts["estimated"]["label_noise"]
     assert low <= facts["true"]["label_noise"] <= high
-    assert facts["answers"] == 300
-    assert facts["verified"]["rows"] == 30
+    assert (facts["answers"], facts["verified"]["rows"]) == (300, 30)
     assert facts["truth"]["right_before"] < facts["truth"]["precision"]
     assert made.reasons == {AMBIGUOUS: 60 - len(made.kept)}
     assert json.dumps(facts)
@@ -194,9 +188,7 @@ def test_people_who_answered_in_a_table(questions, tmp_path):
     here = work(tmp_path, notes=notes)
     for rule, kept in (("majority", 3), ("any", 9), ("all", 3)):
         made = FilterAmbiguous(people=str(path), rule=rule).run(questions, here)
-        assert len(made.kept) == kept
-        assert made.reasons.get(UNJUDGED) == 51
-        assert made.facts["estimated"] is None
+        assert (len(made.kept), made.reasons.get(UNJUDGED), made.facts["estimated"]) == (kept, 51, None)
     assert notes[0].startswith("fewer than three people")
 
 
@@ -230,10 +222,9 @@ def test_scorers_of_an_ensemble_have_settings_of_their_own(drawn, questions):
         asked[name] = dict(settings)
         return catalog.scorer(name, Options(device="cpu"))
 
-    step = FilterAmbiguous(
+    FilterAmbiguous(
         scorers=("pixels:colours", "blind:random"), set=("depth=2", "blind.seed=7=8"), threshold=0.5
-    )
-    step.run(questions.slice(0, 12), replace(work(folder), scorer=loaded))
+    ).run(questions.slice(0, 12), replace(work(folder), scorer=loaded))
     assert asked == {"pixels:colours": {"depth": "2"}, "blind:random": {"depth": "2", "seed": "7=8"}}
 
 

@@ -94,8 +94,7 @@ def test_settings_are_sent(server, tmp_path):
         assert picture.size == (16, 16)
     assert len(asked(server)) == 4
     # Images that are there are not asked for again; of another size they are.
-    again = run_step(asking, ROWS.slice(0, 2), work(tmp_path))
-    assert again.kept.equals(output.kept)
+    assert run_step(asking, ROWS.slice(0, 2), work(tmp_path)).kept.equals(output.kept)
     assert len(asked(server)) == 4
     run_step(replace(asking, size=24), ROWS.slice(0, 2), work(tmp_path))
     assert len(asked(server)) == 8
@@ -104,16 +103,14 @@ def test_settings_are_sent(server, tmp_path):
 def test_faults_are_tried_again(server, tmp_path):
     faults = "429", "500", "cut", "half", "no json", "no data", "not an image", "no base64", "other scheme"
     server.set(faults=faults * 2)
-    output = run_step(step(server, retries=18), ROWS, work(tmp_path))
-    assert shown(output, tmp_path) == COLOURS
+    assert shown(run_step(step(server, retries=18), ROWS, work(tmp_path)), tmp_path) == COLOURS
     assert len(asked(server)) == 6 + 18
 
 
 def test_an_endpoint_that_answers_nonsense_ends_in_one_line(server, tmp_path):
     server.set(faults=["", "", *["not an image"] * 90])
     words = "no answer after 3 tries; given: status 200 and no image"
-    patient = step(server, retries=2, concurrency=1)
-    refuses(words, run_step, patient, ROWS, work(tmp_path), error=ModelError)
+    refuses(words, run_step, step(server, retries=2, concurrency=1), ROWS, work(tmp_path), error=ModelError)
     assert len(list((tmp_path / "images").iterdir())) == 2
     server.set()
     assert shown(run_step(step(server), ROWS, work(tmp_path)), tmp_path) == COLOURS
@@ -137,8 +134,7 @@ def test_an_address_that_was_noted_is_fetched_and_not_asked_for_again(server, tm
     with pytest.raises(ModelError, match="the image that the endpoint made cannot be fetched; given: "):
         run_step(step(server, retries=1, concurrency=1), ROWS.slice(0, 3), work(tmp_path))
     paid = len(asked(server))
-    output = run_step(step(server), ROWS.slice(0, 3), work(tmp_path))
-    assert shown(output, tmp_path) == COLOURS[:3]
+    assert shown(run_step(step(server), ROWS.slice(0, 3), work(tmp_path)), tmp_path) == COLOURS[:3]
     # What was asked for before is fetched now; what its address has no more is asked for again.
     assert len(asked(server)) == 3
     assert paid >= 1

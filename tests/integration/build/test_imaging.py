@@ -162,8 +162,7 @@ def test_a_stopped_build_draws_what_lacks_and_ends_in_the_same_bytes(place, tmp_
     # One of a batch is gone, another is damaged: both batches are drawn again, the third for the first time.
     (broken.images / made[1].cell).unlink()
     (broken.images / made[2].cell).write_bytes(kept[made[2].cell][:200])
-    again = pipeline(asked, broken).images(wanted())
-    assert again == made
+    assert pipeline(asked, broken).images(wanted()) == made
     assert files(broken) == files(whole)
     # What is there is not drawn again.
     before = {path: path.stat().st_mtime_ns for path in broken.images.iterdir()}
@@ -185,8 +184,7 @@ def test_the_filter_of_a_pipeline_is_heard(place, tmp_path):
     rows = pa.table({"id": ["a", "b"], "negative_caption": list(TEXTS[:2])})
     step = Imagine(by=f"diffusers:{folder}", steps=1, size=32, k=2)
     output = run_step(step, rows, StepContext(tmp_path, step="2-imagine", device="cpu"))
-    assert output.kept["negative_image_unsafe"].to_pylist() == [True] * 4
-    assert output.facts["unsafe"] == 4
+    assert (output.kept["negative_image_unsafe"].to_pylist(), output.facts["unsafe"]) == ([True] * 4, 4)
     assert output.facts["pipeline"]["filter"] == "safety_checker"
     dropping = replace(step, unsafe="drop")
     with pytest.raises(InputError, match="no row is left; given: 4 flagged as unsafe"):

@@ -174,8 +174,7 @@ def test_real_captions_have_negatives_in_the_category_asked_for(real, tmp_path):
     again = step.run(rows.slice(20, 20), StepContext(tmp_path, step="negate"))
     pairs = dict(zip(found.kept["id"].to_pylist(), found.kept["negative_caption"].to_pylist(), strict=True))
     # A row's draw depends on the row alone, not on what stands around it.
-    same = [pairs.get(r["id"]) == r["negative_caption"] for r in again.kept.to_pylist()]
-    assert np.mean(same) > 0.9
+    assert np.mean([pairs.get(r["id"]) == r["negative_caption"] for r in again.kept.to_pylist()]) > 0.9
 
 
 def test_each_and_one_category(tmp_path):
@@ -204,8 +203,7 @@ def test_words_of_a_field_of_its_own_come_from_its_captions(parser):
                 ("fracture", "lesion", "nodule") for _ in range(3)]  # fmt: skip
     usage = Usage.of(parser.parses(captions))
     assert usage.like("femur") == ("spleen", "tibia") or set(usage.like("femur")[:2]) == {"tibia", "spleen"}
-    found = made(parser, "A scan of the femur.", "replace_obj", Lexicon(usage=usage))
-    assert "A scan of the tibia." in found
+    assert "A scan of the tibia." in made(parser, "A scan of the femur.", "replace_obj", Lexicon(usage=usage))
 
 
 def test_a_pipeline_of_spacy_parses_as_the_tagger_does(tmp_path, parser):
@@ -221,9 +219,7 @@ def test_a_pipeline_of_spacy_parses_as_the_tagger_does(tmp_path, parser):
     found = load_parser(f"spacy:{tmp_path / 'tags'}")
     caption = "A brown dog sits on the grass."
     (parse,), (other,) = found.parses([caption]), parser.parses([caption])
-    assert str(parse) == caption
-    assert parse.phrases == other.phrases
-    assert parse.tokens == other.tokens
+    assert (str(parse), parse.phrases, parse.tokens) == (caption, other.phrases, other.tokens)
     spacy.blank("en").to_disk(tmp_path / "blank")
     refuses("the pipeline gives no tags", load_parser, f"spacy:{tmp_path / 'blank'}", error=CounterfoilError)
     refuses("no such pipeline of spaCy", load_parser, "spacy:no_such_model", error=CounterfoilError)

@@ -153,8 +153,7 @@ def test_prompts_together_are_answered_as_by_themselves(writer):
 
     generator = load_generator(str(writer))
     prompts = [asked(*each) for each in TAUGHT] + ["A dog", "Two"]
-    together = generator.write(prompts, most=12)
-    for each, text in zip(prompts, together, strict=True):
+    for each, text in zip(prompts, generator.write(prompts, most=12), strict=True):
         ids = generator._ids(each)
         for _ in range(12):
             with torch.inference_mode():
@@ -211,8 +210,7 @@ def test_an_endpoint_is_asked_once_and_its_answers_are_kept(server, tmp_path):
         assert schema.items() <= form["json_schema"]["schema"].items()
         assert len(each["asked"]["messages"]) == 5  # Two examples with their answers, then the question.
     assert sum(each["answered"] for each in server.log()) == 4
-    again = step.run(rows(), endpoint_work(tmp_path, tmp_path / "cache"))
-    assert again.kept == found.kept
+    assert step.run(rows(), endpoint_work(tmp_path, tmp_path / "cache")).kept == found.kept
     assert len(server.log()) == 6
     server.set(always="The weather is nice.", refuse=["A red car."])
     other = step.run(rows(), endpoint_work(tmp_path / "other"))
@@ -374,5 +372,4 @@ def test_a_small_model_within_this_process(shared_data, tmp_path, tmp_path_facto
     folder = made_once(tmp_path_factory, "smollm2", small_model.convert)
     rows = captions(shared_data, 4)
     step = Negate(by=f"lm:{folder}", per_caption="subset", batch=4)
-    found = step.run(rows, StepContext(tmp_path, step="negate"))
-    assert readable(found) >= 0.95
+    assert readable(step.run(rows, StepContext(tmp_path, step="negate"))) >= 0.95

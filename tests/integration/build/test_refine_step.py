@@ -136,8 +136,7 @@ def test_scorers_of_images_look_at_the_images_of_the_rows(tmp_path):
     work = work_in(tmp_path)
     rows = of_benchmark(bench, work)
     rated = run_step(Rate(scorer="pixels:colours"), rows, work).kept
-    swapped = Rate(scorer="pixels:colours", image="negative_image", score="other")
-    rated = run_step(swapped, rated, work).kept
+    rated = run_step(Rate(scorer="pixels:colours", image="negative_image", score="other"), rated, work).kept
     scorer = catalog.scorer("pixels:colours")
     images = [bench.images[image] for image in bench.questions.images[:, 0]]
     for column, side in (("pixels", 0), ("negative_pixels", 1)):
@@ -169,8 +168,7 @@ def test_a_language_model_takes_part_and_another_is_held_out(models, tmp_path):
     said = []
     work = work_in(tmp_path)
     work = replace(work, session=replace(work.session, note=said.append))
-    step = Refine(balance=(one,), held_out=(other, "blind:length"))
-    output = run_step(step, rows, work)
+    output = run_step(Refine(balance=(one,), held_out=(other, "blind:length")), rows, work)
     assert set(output.facts["scores"]) == {"noise", one}
     assert output.facts["scores"][one]["after"]["value"] == 0.5
     # The same once more of what was kept, caption by caption.

@@ -68,8 +68,7 @@ def test_ranks_make_every_row_once_and_the_row_of_a_killed_one_twice(tmp_path):
     assert (tmp_path / "out-0").read_bytes() == (tmp_path / "out-2").read_bytes() == wanted
     # The one that was killed comes back, and makes nothing that is there.
     assert start(1).wait(timeout=120) == 0
-    again = Counter(line for path in tmp_path.glob("made-*") for line in path.read_text().splitlines())
-    assert again == made
+    assert Counter(line for path in tmp_path.glob("made-*") for line in path.read_text().splitlines()) == made
     assert (tmp_path / "out-1").read_bytes() == wanted
 
 
@@ -95,8 +94,7 @@ def take(session, items, size=2):
 def test_one_process_keeps_nothing_in_the_cache_and_takes_what_others_left(tmp_path):
     items = ["a", "b", "", "d", "e"]
     wanted = [item.encode() for item in items]
-    alone = take(Session(tmp_path), items)
-    assert alone[1] == wanted
+    assert take(Session(tmp_path), items)[1] == wanted
     assert not list(tmp_path.rglob("*.npz"))
     first = take(Session(tmp_path, executor=RankExecutor(0, 2)), items)
     assert (first[0].made, first[1]) == (items, wanted)

@@ -37,10 +37,8 @@ def test_tables_page_and_json_of_ones_own_table(counterfoil, table, tmp_path):
         assert text in said.out, text
     (found,) = json.loads(result.read_text())["benchmarks"]
     words = {each["word"]: each for each in found["words"]["artefacts"]}
-    assert words["indeed"]["wrong"] == 30
-    assert words["indeed"]["right"] == 0
-    assert found["same_words"] == 15
-    assert found["leakage"][0]["with"] == "train.txt"
+    assert (words["indeed"]["wrong"], words["indeed"]["right"]) == (30, 0)
+    assert (found["same_words"], found["leakage"][0]["with"]) == (15, "train.txt")
     assert found["leakage"][0]["questions"] == 1
     bag = next(each for each in found["blind"] if each["scorer"] == "blind:bag-of-words")
     assert bag["groups"]["same words"]["accuracy"]["value"] == 0.5
@@ -90,8 +88,7 @@ def test_sugarcrepe_gives_answers_away(shared_data):
     found = cf.audit("sugarcrepe", data=shared_data / "sugarcrepe", draws=100, cache=None, quiet=True)[
         "sugarcrepe"
     ]
-    assert found.same_words == 572
-    assert len(found.artefacts) == 2784
+    assert (found.same_words, len(found.artefacts)) == (572, 2784)
     assert [each.word for each in found.named[:3]] == ["and", "(more words)", "are"]
     assert (found.named[0].right, found.named[0].wrong) == (30, 1176)
     learned = found.blind[-1]

@@ -131,8 +131,7 @@ def test_a_saved_benchmark_keeps_its_corpus(counterfoil, vatex, tmp_path):
     from counterfoil.benchmarks.readers.specs import read
 
     facts = card("vatex-eval").model_copy(update={"size": None})
-    benchmark = read(facts, vatex, None)
-    save(benchmark, tmp_path / "saved")
+    save(read(facts, vatex, None), tmp_path / "saved")
     saved = load(tmp_path / "saved")
     assert saved.corpus is not None
     assert saved.corpus.read_bytes() == (vatex / CORPORA["vatex-eval"]).read_bytes()

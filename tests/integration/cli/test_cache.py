@@ -52,8 +52,7 @@ def test_what_is_kept_is_listed(counterfoil, folder):
     # The last one needed first.
     assert rows == [(VIT.name, "captions", 1), (CLIP.name, "captions", 1), (CLIP.name, "images", 1)]
     sizes = [path.stat().st_size for path in folder.rglob("*.npz") if len(path.stem) == 32]
-    notes = [path.stat().st_size for path in folder.rglob("identity.json")]
-    assert found["bytes"] == sum(sizes) + sum(notes)
+    assert found["bytes"] == sum(sizes) + sum(path.stat().st_size for path in folder.rglob("identity.json"))
     assert [row["bytes"] for row in found["shelves"]] == [sizes[0]] * 3
     said = counterfoil("cache", "list", "--cache", folder)
     assert said.out.count("open-clip:clip") == 2
@@ -72,8 +71,7 @@ def test_what_was_longest_not_needed_goes_first(counterfoil, folder):
     whole = json.loads(counterfoil("cache", "list", "--cache", folder, "--json", "-").out)["bytes"]
     # Needed now: the oldest becomes the newest.
     assert len(Cache(folder, CLIP).read("images", [_key("a")]).rows) == 1
-    said = counterfoil.succeeds("cache", "limit", whole - 1, "--cache", folder)
-    assert "removed: 1 file, " in said.err
+    assert "removed: 1 file, " in counterfoil.succeeds("cache", "limit", whole - 1, "--cache", folder).err
     assert len(Cache(folder, CLIP).read("captions", [_key("b")]).rows) == 0
     assert len(Cache(folder, CLIP).read("images", [_key("a")]).rows) == 1
     assert len(Cache(folder, VIT).read("captions", [_key("c")]).rows) == 1

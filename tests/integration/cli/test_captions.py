@@ -102,8 +102,7 @@ def test_a_metric_is_a_scorer(counterfoil, rated, tmp_path):
     assert json.loads(again.out)["measures"] == result["measures"]
     counterfoil("evaluate", "metric:length", rated, "--out", tmp_path / "runs/length")
     compared = counterfoil.succeeds("compare", *sorted((tmp_path / "runs").glob("*/mine")), "--json", "-")
-    found = json.loads(compared.out)
-    assert "rouge" in json.dumps(found)
+    assert "rouge" in json.dumps(json.loads(compared.out))
 
 
 def test_the_model_behind_a_metric_is_in_its_name(counterfoil, rated, tmp_path):
@@ -119,8 +118,7 @@ def test_the_model_behind_a_metric_is_in_its_name(counterfoil, rated, tmp_path):
 
 def test_what_one_benchmark_lacks_is_said_first(counterfoil, rated, tmp_path):
     benchmark = load_folder(rated)
-    without = replace(benchmark, questions=replace(benchmark.questions, references=None))
-    save(without, tmp_path / "without")
+    save(replace(benchmark, questions=replace(benchmark.questions, references=None)), tmp_path / "without")
     said = counterfoil.fails(
         f"evaluate metric:cider {rated} {tmp_path}/without --out {tmp_path}/runs",
         says="mine has no references, which metric:cider compares with",
@@ -174,8 +172,7 @@ def test_videos_in_folders_of_frames(counterfoil, spec, never_loads, tmp_path):
     found = json.loads(said.out)["metrics"]
     # With one model behind both, PAC-S of videos is EMScore.
     assert found["em-score"] == found["pac-s"]
-    few = counterfoil(*command, "--frames", "1")
-    assert json.loads(few.out)["metrics"] != found
+    assert json.loads(counterfoil(*command, "--frames", "1").out)["metrics"] != found
     never_loads()
     assert json.loads(counterfoil(*command).out)["metrics"] == found
     counterfoil.fails(
@@ -194,10 +191,9 @@ def test_several_candidates_share_their_references_once(counterfoil, caption_inp
             f"--out {tmp_path}/s.csv --overwrite --workers 0",
             *settings,
         )
-        table = csv.DictReader((tmp_path / "s.csv").read_text().splitlines())
         return {
             (row["image"], row["caption"]): (float(row["ref-em-score"]), float(row["em-score"]))
-            for row in table
+            for row in csv.DictReader((tmp_path / "s.csv").read_text().splitlines())
         }
 
     # em-score counts all candidates, ref-em-score the references of each image, once.
@@ -233,8 +229,7 @@ def test_a_table_and_how_metrics_agree_with_people(counterfoil, caption_inputs, 
     assert [row["system"] for row in rows] == ["good", "fair", "bad"]
     assert [row["M1"] for row in rows] == ["0.9", "0.5", "0.1"]
     result = json.loads((tmp_path / "t.json").read_text())
-    correlations = result["agreement"]["correlations"]
-    assert {(each["metric"], each["human"]) for each in correlations} == {
+    assert {(each["metric"], each["human"]) for each in result["agreement"]["correlations"]} == {
         (metric, human) for metric in ("bleu-1", "rouge-l") for human in ("M1", "M2")
     }
     # One system alone says the same of itself.
@@ -270,8 +265,7 @@ def test_judges_and_images_in_every_kind_of_file(counterfoil, caption_inputs, pr
         *(text for name, path in files.items() for text in (f"--{name}", path)),
     )
     agreed = json.loads(files["json"].read_text())["agreement"]
-    assert agreed["interval"]["over"] == "images"
-    assert agreed["interval"]["images"] == 3
+    assert (agreed["interval"]["over"], agreed["interval"]["images"]) == ("images", 3)
     metrics = ["bleu-1", "rouge-l", "cider", "one person"]
     assert list(dict.fromkeys(each["metric"] for each in agreed["correlations"])) == metrics
     assert "one person, with the others" in said.out
@@ -342,8 +336,7 @@ def test_as_many_of_each_are_the_files_of_one_each(counterfoil, references, tmp_
         expected = np.stack([scores(own, metric) for own in single], axis=1)
         np.testing.assert_allclose(scores(rows, metric).reshape(14, 3), expected, rtol=1e-12, atol=0)
         value = found["metrics"][metric]
-        assert value["mean"] == pytest.approx(expected.mean(), abs=1e-12)
-        assert value["n"] == 14
+        assert (value["mean"], value["n"]) == (pytest.approx(expected.mean(), abs=1e-12), 14)
     of_images = np.stack([scores(rows, metric).reshape(14, 3).sum(axis=1) / 3 for metric in MEANS], axis=1)
     low, high = mean_intervals(of_images)
     for at, metric in enumerate(MEANS):

@@ -28,10 +28,8 @@ def pairs(tmp_path):
         files = []
         for side in (0, 1):
             path = tmp_path / f"{number}_{side}.png"
-            pixels = np.full((8, 8, 3), (30 * number, 200 * side, 90), dtype=np.uint8)
-            PIL.Image.fromarray(pixels).save(path)
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
-            shows[digest] = [f"thing {number} on side {side}"]
+            PIL.Image.fromarray(np.full((8, 8, 3), (30 * number, 200 * side, 90), dtype=np.uint8)).save(path)
+            shows[hashlib.sha256(path.read_bytes()).hexdigest()] = [f"thing {number} on side {side}"]
             files.append(path.name)
         rows.append(f"{files[0]},thing {number} on side 0,thing {number} on side 1,{files[1]}")
     (tmp_path / "pairs.csv").write_text("\n".join(rows) + "\n")
@@ -58,8 +56,7 @@ def test_a_run_ends_with_what_it_cost_and_writes_no_key(server, pairs, counterfo
     assert len(written) > 4 * N
     assert not any(KEY.encode() in path.read_bytes() for path in written)
     assert KEY not in said.out + said.err
-    manifest = (tmp_path / "run" / "pairs" / "manifest.json").read_text()
-    assert '"read": "text"' in manifest
+    assert '"read": "text"' in (tmp_path / "run" / "pairs" / "manifest.json").read_text()
 
     again = counterfoil(*evaluate(server, pairs, *prices, "--json", "-"))
     assert (

@@ -18,8 +18,7 @@ pytest.importorskip("open_clip")
 
 @pytest.fixture
 def questions(tmp_path):
-    rng = np.random.default_rng(1)
-    pictures = rng.integers(0, 256, (16, 40, 50, 3)).astype(np.uint8)
+    pictures = np.random.default_rng(1).integers(0, 256, (16, 40, 50, 3)).astype(np.uint8)
     images = tuple(Image(f"i{n}", PixelSource(pixels)) for n, pixels in enumerate(pictures))
     captions = tuple(Caption(f"c{n}", f"{n} birds on a wire") for n in range(16))
     save(forms.quads_of(images, captions, name="birds", title="Birds"), tmp_path / "b")
@@ -33,8 +32,7 @@ def test_the_folder_is_a_scorer(spec, tmp_path, questions, counterfoil):
     out = tmp_path / "result.json"
     scorer = spec.format(tmp_path / "ckpt")
     counterfoil.succeeds("evaluate", scorer, questions, "--device", "cpu", "--json", out, "--workers", 0)
-    result = json.loads(out.read_text())
-    assert f"ckpt:{tmp_path / 'ckpt'}" in json.dumps(result)
+    assert f"ckpt:{tmp_path / 'ckpt'}" in json.dumps(json.loads(out.read_text()))
 
 
 def test_a_detector_is_one_too(tmp_path, questions, counterfoil):
@@ -77,6 +75,5 @@ def test_a_mixture_is_kept_as_a_checkpoint(counterfoil, ends, tmp_path):
     assert checkpoint.facts(tmp_path / "mixed")["mixture"]["alpha"] == 0.25
     # Neither another mixture nor a training replaces it.
     (tmp_path / "rows.csv").write_text("image,caption\na.png,a cat\n")
-    train = f"train coco --model small --data {tmp_path}/rows.csv --out {tmp_path}/mixed"
-    for again in (mix, (train,)):
+    for again in (mix, (f"train coco --model small --data {tmp_path}/rows.csv --out {tmp_path}/mixed",)):
         counterfoil.refused(*again, says="mixed: the folder holds other files (")

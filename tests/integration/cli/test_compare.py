@@ -163,8 +163,7 @@ def test_a_row_per_measure_in_which_no_name_and_no_number_is_cut(gallery, width)
     names = list(dict.fromkeys(split_direction(name)[1] for name in result.measures))
     rows = [line for line in lines[2:] if not line.startswith(" ")]
     assert [line.split()[0] for line in rows] == names
-    below = lines[3::2] if width == 60 else rows
-    for base, line, ends in zip(names, rows, below, strict=True):
+    for base, line, ends in zip(names, rows, lines[3::2] if width == 60 else rows, strict=True):
         estimates = [result.measures[f"{side}_{base}"] for side in ("i2t", "t2i", "mean")]
         assert {f"{100 * estimate.value:.2f}" for estimate in estimates} <= set(line.split())
         assert line.endswith(f" {100 * estimates[2].chance:.2f}")
@@ -216,8 +215,7 @@ def test_what_was_cut_and_not_measured(gallery):
 
 
 def test_groups_without_a_value_have_no_row(gallery):
-    result = evaluate(gallery, rankings(8), scorer="s", draws=100)
-    lines = shown(groups_table(result, gallery), 80)
+    lines = shown(groups_table(evaluate(gallery, rankings(8), scorer="s", draws=100), gallery), 80)
     # The only query of "none" has no right answer; "far" has images alone, so no mean.
     rows = [line.split() for line in lines[2:] if not line.startswith(" ")]
     assert [row[0] for row in rows] == ["near", "far"]
@@ -255,8 +253,7 @@ def rated():
 
 @pytest.mark.parametrize("width", [60, 160])
 def test_correlations_are_times_a_hundred_with_two_decimals(rated, width):
-    against = Scores(-rated.judged.ratings[:, 0])
-    result = evaluate(rated, against, scorer="against", draws=100)
+    result = evaluate(rated, Scores(-rated.judged.ratings[:, 0]), scorer="against", draws=100)
     lines = shown(measures_table(result, rated, width=width), width)
     assert lines[1].split()[:3] == ["measure", "x", "100"]
     value = result.measures["kendall_tau_c"]

@@ -15,8 +15,7 @@ from .annotator_world import NAMES, made
 
 
 def _result(counterfoil, *arguments):
-    said = counterfoil.succeeds("evaluate", *arguments, "--json", "-", "--draws", 200)
-    return json.loads(said.out)
+    return json.loads(counterfoil.succeeds("evaluate", *arguments, "--json", "-", "--draws", 200).out)
 
 
 def test_winoground_scores_with_tags(counterfoil, shared_data):

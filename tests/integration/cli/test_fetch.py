@@ -59,11 +59,10 @@ class TestBenchmarksFromSeveralPlaces:
             f"--data sugarcrepe={tmp_path / 'mine'} --draws 100 --out {tmp_path}/run --json -"
         )
         assert [each["benchmark"] for each in json.loads(said.out)] == ["sugarcrepe", "winoground"]
-        paths = [
+        assert [
             json.loads((tmp_path / "run" / name / "manifest.json").read_text())["benchmark"]["path"]
             for name in ("sugarcrepe", "winoground")
-        ]
-        assert paths == [str(tmp_path / "mine"), str((shared_data / "winoground").resolve())]
+        ] == [str(tmp_path / "mine"), str((shared_data / "winoground").resolve())]
 
     def test_one_that_is_missing_is_said_before_anything_is_measured(self, counterfoil, shared_data):
         said = counterfoil.fails(

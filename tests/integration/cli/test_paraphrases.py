@@ -67,8 +67,7 @@ def test_similarities_and_embeddings_are_given_and_compared(counterfoil, folder)
 
 @pytest.mark.parametrize("scorer", ["blind:length", "pixels:colours", "metric:length", "blind:bag-of-words"])
 def test_scorers_that_compare_no_captions_are_refused_in_a_line(counterfoil, folder, scorer):
-    said = counterfoil.fails("evaluate", scorer, *asked(folder))
-    (line,) = said.err.strip().splitlines()
+    (line,) = counterfoil.fails("evaluate", scorer, *asked(folder)).err.strip().splitlines()
     assert "cannot answer questions of form 'paraphrase'; given: sugarcrepe-pp-tot" in line
     assert "answered by a dual encoder, a text encoder, a table of answers" in line
 

@@ -128,8 +128,7 @@ def test_bias_is_that_of_the_performances_on_a_page_and_in_a_plot(counterfoil, w
         f"--judgements {answers} --draws 200 --json {found} --plot {world.folder}/bias.png "
         f"--html {world.folder}/bias.html",
     )
-    facts = json.loads(found.read_text())
-    measure = facts["measures"]["t2i_graded_recall_at_1"]
+    measure = json.loads(found.read_text())["measures"]["t2i_graded_recall_at_1"]
     whole = measure["annotators"]["one+two+three"]["performance"]
     alone = measure["annotators"]["two"]
     off = {m: abs(alone["performance"][m] - whole[m]) for m in NAMES}

@@ -61,8 +61,7 @@ def test_every_stage_is_named(made):
 
 
 def test_every_printed_command_runs_in_the_folder_and_gives_the_same(made, counterfoil, monkeypatch):
-    folder = made[0].path.parent
-    monkeypatch.chdir(folder)
+    monkeypatch.chdir(made[0].path.parent)
     results = {path: json.loads(path.read_text())["measures"] for path in Path("runs").rglob("result.json")}
     assert len(results) == len(SCORERS)
     digests = (

@@ -100,8 +100,7 @@ def test_a_detector_learns_from_the_two_sides(train, counterfoil, tmp_path):
 def test_a_checkpoint_is_a_start_and_an_ended_training_is_not_repeated(train, tmp_path):
     assert train("coco", "--steps", 3, "--quiet").code == 0
     before = (tmp_path / "ckpt" / "model.safetensors").read_bytes()
-    again = train.succeeds("coco", "--steps", 3)
-    assert "had ended before, and nothing was repeated" in again.err
+    assert "had ended before, and nothing was repeated" in train.succeeds("coco", "--steps", 3).err
     assert (tmp_path / "ckpt" / "model.safetensors").read_bytes() == before
     train.fails("coco", "--steps", 4, "--quiet", says="steps 3, now 4")
     assert train("coco", "--steps", 4, "--no-resume", "--quiet").code == 0
@@ -150,8 +149,7 @@ def test_a_dry_run_trains_nothing(train, counterfoil, tmp_path):
     ],
 )
 def test_a_loss_that_is_no_number_is_one_line(train, tmp_path, options, said):
-    found = train.fails("coco", *options, "--quiet")
-    (line,) = found.err.splitlines()
+    (line,) = train.fails("coco", *options, "--quiet").err.splitlines()
     assert line.startswith("counterfoil: ")
     assert said in line
     assert not (tmp_path / "ckpt" / "model.safetensors").exists()

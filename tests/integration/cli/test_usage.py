@@ -92,8 +92,7 @@ def _worked(clock, *, seconds):
 
 def test_a_line_every_half_minute(clock, capsys):
     _worked(clock, seconds=100)
-    lines = capsys.readouterr().err.splitlines()
-    assert lines == [
+    assert capsys.readouterr().err.splitlines() == [
         "embedding: 30 of 100, about 70 s left",
         "embedding: 60 of 100, about 40 s left",
         "embedding: 90 of 100, about 10 s left",

@@ -79,8 +79,7 @@ def test_training_sets(counterfoil, tmp_path):
     assert "negative_caption" in halves[0].rows
     # The same place again, with what a bad generator draws.
     noisy = ("world", "build", "training", "--n", 200, "--failure", 0.5, "--out", out, "--overwrite")
-    wrong = int(counterfoil(*noisy).out.splitlines()[1].split()[0])
-    assert 70 < wrong < 130
+    assert 70 < int(counterfoil(*noisy).out.splitlines()[1].split()[0]) < 130
 
 
 def test_a_folder_may_be_called_as_what_is_built(counterfoil, tmp_path, monkeypatch):

@@ -101,5 +101,4 @@ def agrees(shown, printed):
     (True, False, True)
     """
     parts = [re.escape(" ".join(part.split())) for part in re.split(r"\.\.\.|…", shown)]
-    pattern = " ?.*".join(parts)
-    return re.fullmatch(pattern, " ".join(printed.split()), re.DOTALL) is not None
+    return re.fullmatch(" ?.*".join(parts), " ".join(printed.split()), re.DOTALL) is not None

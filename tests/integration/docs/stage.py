@@ -172,8 +172,7 @@ def coco_embeddings(path, eccv, seed):
         for c, i in json.loads((eccv / "original_caption_to_image.json").read_text()).items()
     }
     images = list(dict.fromkeys(owner[int(c)] for c in captions))
-    rng = np.random.default_rng(0)
-    centre = rng.normal(size=(len(images), 16)).astype(np.float32)
+    centre = np.random.default_rng(0).normal(size=(len(images), 16)).astype(np.float32)
     row = {image: n for n, image in enumerate(images)}
     noise = np.random.default_rng(seed + 1)
     near = centre[[row[owner[int(c)]] for c in captions]]
@@ -243,8 +242,7 @@ def queries(folder):
 def judge_pool(folder):
     """What annotators would answer to the pairs of pool.parquet: judged.parquet, here by a fixed rule."""
     table = pq.read_table(folder / "pool.parquet")
-    numbers = np.arange(len(table)) % 3
-    answers = np.array(["100% YES", "Partially YES, but", "Mostly NO, because"])[numbers]
+    answers = np.array(["100% YES", "Partially YES, but", "Mostly NO, because"])[np.arange(len(table)) % 3]
     pq.write_table(table.append_column("answer", pa.array(answers.tolist())), folder / "judged.parquet")
 
 

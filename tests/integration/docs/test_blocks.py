@@ -95,10 +95,9 @@ def expanded(pattern, command, folder):
     found = sorted(glob.glob(pattern, root_dir=folder))
     if not pattern.startswith("runs/"):
         return found
-    page = command.where.partition(":")[0]
     words = [
         word
-        for block in blocks(page)
+        for block in blocks(command.where.partition(":")[0])
         if block.language in ("sh", "console")
         for c in commands(block)
         for word in c.words

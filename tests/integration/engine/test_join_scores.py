@@ -232,5 +232,4 @@ def test_outputs_of_detectors(shared_data):
     assert shares == [66.6894, 19.6386, 19.6386]
     benchmark = specs.read(card("sugarcrepe"), released / "SUGARCREPE_ViT-B-32.csv", None)
     loaded = precomputed.load(str(folder / "sugarcrepe_CLIP_baseline.csv"))
-    answers = join_scores(loaded, benchmark, note=[].append)
-    assert round(100 * answers.right["accuracy"].mean(), 4) == 74.5873
+    assert round(100 * join_scores(loaded, benchmark, note=[].append).right["accuracy"].mean(), 4) == 74.5873

@@ -22,9 +22,8 @@ IMAGES, CAPTIONS = 4, 7
 
 def gallery(i2t, t2i, *, parts=False, queries=(list(range(IMAGES)), list(range(CAPTIONS)))):
     """Images 100, 101, ... and captions 0, 1, ...; in parts: even and odd ones."""
-    names = [f"i2t/{100 + i}" for i in queries[0]] + [f"t2i/{c}" for c in queries[1]]
     questions = Gallery(
-        tuple(names),
+        tuple([f"i2t/{100 + i}" for i in queries[0]] + [f"t2i/{c}" for c in queries[1]]),
         i2t=RetrievalDirection(np.array(queries[0]), i2t),
         t2i=RetrievalDirection(np.array(queries[1]), t2i),
         owners=np.full(CAPTIONS, -1),
@@ -90,8 +89,7 @@ def test_places_are_those_of_the_scores(drawn, scores, lengths, top):
         for pair, (query, item) in enumerate(zip(positives.queries, positives.items, strict=True)):
             above = int((rows[query] > rows[query, item]).sum())
             reached = item >= 0 and above < depth[query]
-            assert placed.above[pair] == (above if reached else -1)
-            assert placed.level[pair] == reached
+            assert (placed.above[pair], placed.level[pair]) == (above if reached else -1, reached)
         width = min(top, rows.shape[1])
         assert placed.top.shape == placed.top_scores.shape == (len(rows), width)
         assert np.isnan(placed.top_scores).all()
@@ -104,8 +102,7 @@ def test_places_are_those_of_the_scores(drawn, scores, lengths, top):
 def test_in_parts_the_rest_is_as_if_it_were_not_there(drawn, scores):
     (i2t, t2i), queries = drawn
     benchmark = gallery(Qrels.of(i2t), Qrels.of(t2i), parts=True, queries=queries)
-    found = rank_precomputed(benchmark, ranked(scores), top=9)
-    for placed, search, rows in sides(found, benchmark, scores):
+    for placed, search, rows in sides(rank_precomputed(benchmark, ranked(scores), top=9), benchmark, scores):
         positives = search.positives
         assert isinstance(positives, Qrels)
         for at, query in enumerate(search.queries.tolist()):
@@ -148,8 +145,7 @@ def test_a_rule_looks_at_the_first_r(scores, lengths, parts, cap, data):
     cut = ranked(scores, lengths)
     counts = [((distance <= 1) & ~apart).sum(axis=1), ((distance <= 1) & ~apart).sum(axis=0)]
     wanted = [np.minimum(c, cap or 99) for c in counts]
-    missing = any((np.array(n) < w).any() for n, w in zip(lengths, wanted, strict=True))
-    if not parts and missing:
+    if not parts and any((np.array(n) < w).any() for n, w in zip(lengths, wanted, strict=True)):
         refuses("too short for R-Precision on small", rank_precomputed, benchmark, cut, error=InputError)
     elif not parts:
         found = rank_precomputed(benchmark, cut)
@@ -248,13 +244,11 @@ def test_rankings_that_nothing_asks_about_may_be_anything():
     # The last caption has no right answer, so that its ranking is not missed.
     short = {str(c): [100, 101, 102, 103] for c in range(6)}
     found = rank_precomputed(WHOLE, PrecomputedRankings(FULL.identity, FULL.i2t, to_lists(short)))
-    assert found.t2i.depth.tolist() == [4] * 6 + [0]
-    assert found.t2i.top[-1].tolist() == [-1] * 4
+    assert (found.t2i.depth.tolist(), found.t2i.top[-1].tolist()) == ([4] * 6 + [0], [-1] * 4)
 
 
 def test_the_whole_of_ones_part_is_enough():
     own = {str(100 + i): [c for c in range(CAPTIONS) if c % 2 == i % 2] for i in range(IMAGES)}
     other = {str(c): [100 + i for i in range(IMAGES) if i % 2 == c % 2] for c in range(CAPTIONS)}
     found = rank_precomputed(PARTED, PrecomputedRankings(Identity("x"), to_lists(own), to_lists(other)))
-    assert found.i2t.above.tolist() == [0, 0, 1, 1]
-    assert found.i2t.depth.tolist() == [4, 3, 4, 3]
+    assert (found.i2t.above.tolist(), found.i2t.depth.tolist()) == ([0, 0, 1, 1], [4, 3, 4, 3])

@@ -59,8 +59,7 @@ def test_whatever_is_killed_the_bytes_are_those_of_one_process(tmp_path, what):
             # Its workers die with it; the next one goes on beside a process without Ray.
             process.send_signal(signal.SIGKILL)
             process.communicate(timeout=LONG)
-            both = [begin(shared, cluster.inside), begin(shared, "rank:0/2", out="other")]
-            for process in both:
+            for process in [begin(shared, cluster.inside), begin(shared, "rank:0/2", out="other")]:
                 finish(process)
             assert (shared / "other").read_bytes() == (whole / "out").read_bytes()
     # The same answers and the same files, and nothing twice but what the processes that are lost were at.
@@ -86,8 +85,7 @@ def test_a_driver_on_its_own_measures_builds_and_says_what_is_wrong(tmp_path):
     process = start(HERE, tmp_path, OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1")
     found = json.loads(finish(process))
     assert found["measured"] == {"pixels:colours": True, f"vqa:{tmp_path / 'vqa'}": True}
-    assert found["named"] == 2  # both are loaded by their names, and no weights are sent
-    assert found["rated"] is True
+    assert (found["named"], found["rated"]) == (2, True)
     errors = found["errors"]
     assert errors["ours"] == "DataError: row 7: not as it should be; given: odd"
     assert errors["not ours"] == "ZeroDivisionError: integer division or modulo by zero"
@@ -173,8 +171,7 @@ def test_workers_are_one_per_gpu_or_as_many_processors_as_asked(monkeypatch):
 @pytest.mark.parametrize("name", ["counterfoil", "python", "torch"])
 def test_a_worker_with_another_version_is_refused(tmp_path, name):
     (tmp_path / "probe").write_text("token")
-    asked = {**versions(), name: "0.0.1"}
-    error = ShardWorker().meet(Handshake(asked, tmp_path, "probe", "token"))
+    error = ShardWorker().meet(Handshake({**versions(), name: "0.0.1"}, tmp_path, "probe", "token"))
     assert isinstance(error, InputError)
     assert f"given: {name} {versions()[name]}; allowed: {name} 0.0.1" in str(error)
     assert ShardWorker().meet(Handshake(versions(), tmp_path, "probe", "token")) is None

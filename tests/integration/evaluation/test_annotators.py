@@ -117,8 +117,7 @@ def simulated(seed=0, *, models=5, queries=400, items=300, copies=1):
         seen = [points + 0.5 * rng.normal(size=points.shape) for points in (asked, found)]
         scores = seen[0] @ (seen[1] / np.linalg.norm(seen[1], axis=1, keepdims=True)).T
         tops.append(np.repeat(np.argsort(-scores, axis=1)[:, :30], copies, axis=0))
-    many = queries * copies
-    return verified(tops, np.repeat(gains, copies, axis=0), 5, clusters=np.arange(many) // 5)
+    return verified(tops, np.repeat(gains, copies, axis=0), 5, clusters=np.arange(queries * copies) // 5)
 
 
 @pytest.fixture(scope="module")
@@ -177,8 +176,7 @@ def test_bias_shrinks_with_the_number_proposed():
     gains = rng.choice([0, 0.5, 1], p=[0.8, 0.1, 0.1], size=(100, 20))
     tops = [np.stack([rng.permutation(20) for _ in range(100)]) for _ in range(3)]
     # Who hands in everything leaves nothing out.
-    found = study(verified(tops, gains, 20), draws=100)
-    for each in found:
+    for each in study(verified(tops, gains, 20), draws=100):
         assert each.bias.total == pytest.approx(np.zeros(7))
         assert np.ptp(each.performance, axis=0) == pytest.approx(np.zeros(3))
 
@@ -286,8 +284,7 @@ def test_coverage_by_hand():
     query = np.array([0, 0, 0, 1, 2, 2])
     right, accepted = np.array([[1, 1, 0, 0, 1, 0], [1, 0, 1, 1, 0, 0]], dtype=bool)
     found = coverage("mine", "t2i", query=query, right=right, accepted=accepted, sharing=alone(3))
-    assert found.precision[0] == pytest.approx(1 / 4)
-    assert found.recall[0] == pytest.approx(1 / 2)
+    assert (found.precision[0], found.recall[0]) == pytest.approx((1 / 4, 1 / 2))
     assert (found.queries, found.left_out) == (2, 1)
     assert found.precision[1] < 1 / 4 < found.precision[2]
     none, one = np.array([False]), np.array([True])
@@ -308,8 +305,7 @@ def test_places_are_those_in_the_lists(world):
     short = [np.where(np.arange(top.shape[1]) < top.shape[1] - m, top, -1) for m, top in enumerate(tops)]
     pairs = [(q, i) for q in range(len(gains)) for i in range(gains.shape[1])]
     query, item = np.array(pairs).T
-    found = places(query, item, short)
-    for row, (q, i) in zip(found.tolist(), pairs, strict=True):
+    for row, (q, i) in zip(places(query, item, short).tolist(), pairs, strict=True):
         assert row == [list(top[q]).index(i) + 1 if i in top[q] else 0 for top in short]
 
 
@@ -383,8 +379,7 @@ def test_how_many_count_those_outside():
 
 def test_captions_of_one_image_are_together():
     found = asked_about(benchmark(), "t2i", ("k", "z", "l", "m")).components
-    assert found[0] == found[2]
-    assert len(set(found.tolist())) == 3
+    assert (found[0], len(set(found.tolist()))) == (found[2], 3)
     assert asked_about(benchmark(), "i2t", ("a", "b")).components.tolist() == [0, 1]
     assert asked_about(None, "t2i", ("k", "l")).components.tolist() == [0, 1]
 

@@ -49,12 +49,9 @@ def named(benchmark):
 
 
 def test_a_planted_word_is_found_and_named():
-    world = quads(200, seed=1, size=32, lazy=True)
-    benchmark = asked(world, np.random.default_rng(1), "indeed")
+    benchmark = asked(quads(200, seed=1, size=32, lazy=True), np.random.default_rng(1), "indeed")
     found = artefacts(Contrasts.of(benchmark))[0]
-    assert found.word == "indeed"
-    assert found.right == 0
-    assert found.precision == 1
+    assert (found.word, found.right, found.precision) == ("indeed", 0, 1)
     assert found.p_adjusted < 1e-6
     texts = [caption.text for caption in benchmark.captions]
     assert all("indeed" in texts[2 * at + 1] for at in found.examples)
@@ -67,8 +64,7 @@ def test_a_planted_word_is_found_and_named():
 
 def test_where_no_word_is_planted_none_is_named():
     # One benchmark in twenty may have one; the simulation below counts them.
-    world = quads(200, seed=1, size=32, lazy=True)
-    assert named(asked(world, np.random.default_rng(1))) == []
+    assert named(asked(quads(200, seed=1, size=32, lazy=True), np.random.default_rng(1))) == []
 
 
 @pytest.mark.slow
@@ -135,8 +131,7 @@ def test_a_language_model_is_shown_by_sum_and_by_mean(tmp_path):
     values = {result.scorer: result["accuracy"].value for result in found.blind}
     assert values[name] == 1
     assert values[f"{name} (mean per token)"] < 1
-    asked_for = options | {"settings": {"score": "perplexity"}}
-    (found,) = audit(benchmark, **asked_for).audits
+    (found,) = audit(benchmark, **options | {"settings": {"score": "perplexity"}}).audits
     assert [result.scorer for result in found.blind if result.scorer.startswith("lm:")] == [name]
 
 
@@ -155,8 +150,7 @@ def sign_test(benchmark):
             signs[cluster] = signs.get(cluster, 0) + sign
         up, down = (sum(np.sign(value) == way for value in signs.values()) for way in (1, -1))
         if right + wrong:
-            p = binomtest(up, up + down).pvalue if up + down else 1.0
-            found[word] = (right, wrong, p)
+            found[word] = (right, wrong, binomtest(up, up + down).pvalue if up + down else 1.0)
     return found
 
 
@@ -204,8 +198,7 @@ def test_a_family_of_tests_that_can_be_significant():
 
 
 def test_opinions_of_votes_and_of_ratings():
-    given = np.array([[3.0, 0.0], [2.0, 2.0], [1.0, 0.0], [3.0, 1.0]])
-    votes = auditing.opinions_of(forms.preferred(given))
+    votes = auditing.opinions_of(forms.preferred(np.array([[3.0, 0.0], [2.0, 2.0], [1.0, 0.0], [3.0, 1.0]])))
     assert votes is not None
     assert votes.questions == 3
     # Pairs who agree: 3 of 3, 2 of 6, 3 of 6.

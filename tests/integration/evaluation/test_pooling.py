@@ -38,9 +38,7 @@ def test_two_directions_by_hand():
     tasks = Tasks(per_task=2, golden=1, answers=3, price=0.5)
     found = summary(pools, 2, ("a", "b"), {"i2t": 1, "t2i": 1}, numbers, tasks)  # type: ignore[arg-type]
     assert (found.rows, found.pairs) == (5, 4)
-    assert found.proposed == (4, 4)
-    assert found.alone == (1, 1)
-    assert found.new == (4, 1)
+    assert (found.proposed, found.alone, found.new) == ((4, 4), (1, 1), (4, 1))
     assert found.curve.tolist() == [[2, 4], [2, 5]]
     # Four pairs, two a task, three people each: six tasks.
     assert (found.n_tasks, found.cost) == (6, 3.0)
@@ -53,8 +51,7 @@ def test_two_directions_by_hand():
 @given(st.integers(0, 2**32 - 1))
 def test_pairs_are_taken_out(seed):
     rng = np.random.default_rng(seed)
-    tops = [np.stack([rng.permutation(6)[:3] for _ in range(4)]) for _ in range(2)]
-    pooled = pool(tops)
+    pooled = pool([np.stack([rng.permutation(6)[:3] for _ in range(4)]) for _ in range(2)])
     known = rng.integers(0, [4, 9], size=(7, 2))
     left = without(pooled, known)
     gone = set(map(tuple, known.tolist()))
@@ -63,8 +60,7 @@ def test_pairs_are_taken_out(seed):
     assert left_pairs == [pair for pair in pairs if pair not in gone]
     kept = [row for row, pair in zip(pooled.place.tolist(), pairs, strict=True) if pair not in gone]
     assert left.place.tolist() == kept
-    nothing = np.empty((0, 2), np.int64)
-    assert without(pooled, nothing) is pooled
+    assert without(pooled, np.empty((0, 2), np.int64)) is pooled
 
 
 def test_a_pool_may_be_empty():
@@ -107,8 +103,7 @@ def made(drawn, tmp_path_factory):
     runs = []
     for name, values in zip(NAMES, scores, strict=True):
         answers = rank([drawn], Matrix(values.astype(np.float32)), top=60)[0]
-        result = evaluate(drawn, answers, scorer=name, draws=20)
-        save_run(folder / name, drawn, answers, result, {})
+        save_run(folder / name, drawn, answers, evaluate(drawn, answers, scorer=name, draws=20), {})
         runs.append(folder / name)
     return runs, scores
 
@@ -143,12 +138,10 @@ def test_rounds_are_those_of_a_loop(drawn, made):
     for each, (new, hits, _) in zip(found.rounds, counts, strict=True):
         assert (each.judged, each.right) == (new, hits)
     last = found.rounds[-1]
-    assert last.all_judged == len(judged)
-    assert last.total == right.sum()
+    assert (last.all_judged, last.total) == (len(judged), right.sum())
     assert last.recall == pytest.approx(sum(bool(right[pair]) for pair in judged) / right.sum())
     union = sorted(set().union(*finds))
-    table = np.array([[pair in each for each in finds] for pair in union])
-    assert last.at_least == chao(table)
+    assert last.at_least == chao(np.array([[pair in each for each in finds] for pair in union]))
     images = {image.id: at for at, image in enumerate(drawn.images)}
     captions = {caption.id: at for at, caption in enumerate(drawn.captions)}
     positives = found.positives.to_pylist()
@@ -175,8 +168,7 @@ def test_unjudged_items_by_a_loop():
     pairs = list(zip(pool.query.tolist(), pool.item.tolist(), strict=True))
     assert dict(zip(pairs, pool.place.tolist(), strict=True)) == expected
     found = found_by(tops, depths, np.array([0, 1]), np.array([tops[0][0, 0], tops[1][1, 6]]))
-    assert found[0, 0] == (depths[0][0] >= 1)
-    assert found[1, 1] == (depths[1][1] >= 7)
+    assert (found[0, 0], found[1, 1]) == (depths[0][0] >= 1, depths[1][1] >= 7)
 
 
 def test_bias_after_a_round_is_that_of_its_judgements(made, tmp_path):
@@ -186,8 +178,7 @@ def test_bias_after_a_round_is_that_of_its_judgements(made, tmp_path):
     same = bias(runs, tmp_path / "judgements.csv", measures=("recall_at_1",), draws=100)
     assert found.biases[-1].to_json() == same.to_json()
     facts = json.loads((tmp_path / "rounds.json").read_text())
-    assert len(facts["rounds"]) == 2
-    assert facts["rounds"][0]["bias"]["models"] == list(NAMES)
+    assert (len(facts["rounds"]), facts["rounds"][0]["bias"]["models"]) == (2, list(NAMES))
     assert "Rounds of pooling" in str(found)
     assert found.to_arrow(by="model").num_rows == 6
     assert found.to_arrow().column("round").to_pylist() == [1, 2]
@@ -210,8 +201,7 @@ def test_simulated_people_err(made):
     runs, _ = made
     found = pool_rounds(runs, "world", rounds=1, k=3, people=3, accuracy=0.9, draws=0)
     sure = pool_rounds(runs, "world", rounds=1, k=3, draws=0)
-    both = found.judgements["pair"].to_numpy() == sure.judgements["pair"].to_numpy()
-    assert both.all()
+    assert (found.judgements["pair"].to_numpy() == sure.judgements["pair"].to_numpy()).all()
     wrong = (found.judgements["gain"].to_numpy() != sure.judgements["gain"].to_numpy()).mean()
     # Three of 90 % are wrong together in 2.8 % of pairs.
     assert 0.005 < wrong < 0.06

@@ -58,8 +58,7 @@ def test_values_and_intervals_equal_those_of_draws_written_out(mixed):
         c = found.columns[column]
         r = by_name[c.benchmark, model]
         if c.benchmark == "toy":
-            clusters = np.arange(9) // 2
-            copies = np.ones(9, int) if draw is None else of_quads[draw][clusters]
+            copies = np.ones(9, int) if draw is None else of_quads[draw][np.arange(9) // 2]
         else:
             owners = [int(name.split("/")[1].split("_")[0]) - 100 for name in r.benchmark.questions.ids]
             copies = np.ones(len(owners), int) if draw is None else of_images[draw][owners]
@@ -233,8 +232,7 @@ def test_metrics_are_ordered_by_their_correlations_with_ratings():
     # A scorer that says the same of everything has no correlation, and is not ordered by it.
     assert np.isnan(found.values[3, 0])
     assert found.pairs[0].models == 3
-    defaults = rank_correlation(runs, draws=5)
-    assert {c.measure for c in defaults.columns} == {*MEASURES, "accuracy"}
+    assert {c.measure for c in rank_correlation(runs, draws=5).columns} == {*MEASURES, "accuracy"}
     families = np.random.SeedSequence(seed).generate_state(3).tolist()
     of_images = np.concatenate(list(cluster_draws(20, draws, seed=families[0]))).astype(int)
     of_questions = np.concatenate(list(cluster_draws(20, draws, seed=families[1]))).astype(int)
@@ -247,8 +245,7 @@ def test_metrics_are_ordered_by_their_correlations_with_ratings():
         first, second = [], []
         for k, model in enumerate("abc"):
             first += [correlations(scores[model][rows], ratings[rows, 0])[0]] * of_models[draw][k]
-            mean = by_name["toy-preference", model].items["accuracy"][asked].mean()
-            second += [mean] * of_models[draw][k]
+            second += [by_name["toy-preference", model].items["accuracy"][asked].mean()] * of_models[draw][k]
         taus.append(
             kendalltau(np.round(first, 12), np.round(second, 12)).statistic if len(first) > 1 else np.nan
         )
@@ -383,8 +380,7 @@ def test_matrices_hold_the_means_over_queries():
 def test_queries_of_two_galleries_are_reported_once():
     whole, some = forms.gallery("whole", range(20)), forms.gallery("some", range(20), asked=slice(3, 9))
     twin, parts = forms.gallery("twin", range(20)), forms.gallery("parts", range(20), parts=2)
-    other = forms.gallery("other", range(20, 40))
-    worlds = (some, whole, twin, parts, other)
+    worlds = (some, whole, twin, parts, forms.gallery("other", range(20, 40)))
     runs = [listed(seed, name, world) for world in worlds for seed, name in enumerate("ab")]
     found = [d.benchmark for d in diversity(runs, k=4)]
     assert found == ["whole", "whole", "parts", "parts", "other", "other"]

@@ -74,10 +74,9 @@ def test_no_other_module_opens_pictures():
     own = SOURCES / "inputs" / "pictures.py"
     files = [path for path in SOURCES.rglob("*.py") if path != own]
     assert len(files) > 300
-    opened = {
+    assert {
         str(path.relative_to(SOURCES)): lines
         for path in files
         if (lines := _opens(ast.parse(path.read_text(encoding="utf-8"))))
-    }
-    assert opened == {}
+    } == {}
     assert len(_opens(ast.parse(own.read_text(encoding="utf-8")))) == 1

@@ -77,8 +77,7 @@ def queries(draw, largest):
     n = draw(st.integers(1, largest))
     scores = draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
     gains = draw(st.lists(st.sampled_from([0.0, 0.0, 0.5, 1.0]), min_size=n, max_size=n))
-    absent = draw(st.lists(st.sampled_from([0.5, 1.0]), max_size=2))
-    return scores, gains, absent
+    return scores, gains, draw(st.lists(st.sampled_from([0.5, 1.0]), max_size=2))
 
 
 def ranks_of(scores, gains, absent):
@@ -93,8 +92,7 @@ def test_strict_and_optimistic_are_the_worst_and_best_ranking(query):
     wanted = [g for g in gains if g] + absent
     ranks = ranks_of(*query)
     for ties, sign in ((Ties.STRICT, 1), (Ties.OPTIMISTIC, -1)):
-        order = sorted(range(len(scores)), key=lambda i: (-scores[i], sign * gains[i]))
-        along = [gains[i] for i in order]
+        along = [gains[i] for i in sorted(range(len(scores)), key=lambda i: (-scores[i], sign * gains[i]))]
         for name, (measure, twin) in MEASURES.items():
             value = measure(ranks, ties=ties)[0]
             if wanted:
@@ -110,8 +108,7 @@ def test_half_is_the_mean_over_all_orders_of_tied_items(query):
     ranks = ranks_of(*query)
     seen = {}
     for tiebreak in permutations(range(len(scores))):
-        order = sorted(range(len(scores)), key=lambda i: (-scores[i], tiebreak[i]))
-        along = tuple(gains[i] for i in order)
+        along = tuple(gains[i] for i in sorted(range(len(scores)), key=lambda i: (-scores[i], tiebreak[i])))
         seen[along] = seen.get(along, 0) + 1
     for name, (measure, twin) in MEASURES.items():
         value = measure(ranks, ties=Ties.HALF)[0]

@@ -111,8 +111,7 @@ def test_log_probabilities_are_read_over_all_spellings(server, quads):
 def test_texts_are_read_where_no_log_probabilities_are_given(server, quads):
     server.set(shows=shows(quads), logprobs=False)
     scorer = load(server, input_price="2", output_price="10")
-    answers = run(quads, scorer)
-    np.testing.assert_array_equal(answers.values, np.broadcast_to(np.eye(2), (6, 2, 2)))
+    np.testing.assert_array_equal(run(quads, scorer).values, np.broadcast_to(np.eye(2), (6, 2, 2)))
     assert scorer.identity.options["read"] == "text"
     assert "answers read as text" in scorer.spent()
     assert f"cost {(25 * 100 * 2 + 25 * 2 * 10) / 1e6:.4f}" in scorer.spent()
@@ -125,8 +124,7 @@ def test_texts_are_read_where_no_log_probabilities_are_given(server, quads):
 def test_faults_are_tried_again(server, quads, fault):
     server.set(faults=["", *[fault] * 4])
     scorer = load(server)
-    answers = run(quads, scorer)
-    np.testing.assert_allclose(answers.values, expected(quads), rtol=1e-12)
+    np.testing.assert_allclose(run(quads, scorer).values, expected(quads), rtol=1e-12)
     assert scorer.endpoint.spent.retried == 4
     assert sent(server) == 1 + 24 + 4
 
@@ -162,8 +160,7 @@ def test_an_endpoint_that_stays_broken_ends_the_run_and_what_was_answered_is_kep
         run(quads, load(server, tmp_path, retries="2", concurrency="1"))
     server.set()
     scorer = load(server, tmp_path)
-    answers = run(quads, scorer)
-    np.testing.assert_allclose(answers.values, expected(quads), rtol=1e-12)
+    np.testing.assert_allclose(run(quads, scorer).values, expected(quads), rtol=1e-12)
     assert (sent(server), scorer.endpoint.spent.cached) == (14, 11)
 
 
@@ -236,8 +233,7 @@ def test_one_who_sees_gets_quads_right_in_any_order(server, quads, protocol, ord
 def test_choices_of_several(server, asks):
     choices = shown(forms.choices({"a": 5}, k=4, asks=asks))
     server.set(shows=shows(choices))
-    answers = run(choices, load(server, protocol="choose"))
-    assert answers.right["accuracy"].all()
+    assert run(choices, load(server, protocol="choose")).right["accuracy"].all()
     assert sent(server) == 5
     uneven = shown(forms.choices({"a": 3}, k=(4, 2, 3), asks=asks))
     server.set(shows=shows(uneven))
@@ -340,8 +336,7 @@ def test_questions_are_sent_as_they_are_and_the_first_answer_counts(server):
     choices = shown(forms.choices({"a": 3}))
     choices = replace(choices, captions=asked)
     server.set(shows={digests(choices)[0]: ["Is it 0? Name A or B."], digests(choices)[2]: ["no question"]})
-    answers = run(choices, load(server, protocol="answer"))
-    assert answers.right["accuracy"].tolist() == [True, False, False]
+    assert run(choices, load(server, protocol="answer")).right["accuracy"].tolist() == [True, False, False]
     refuses("answer asks about one image", run, quads, load(server, protocol="answer"), error=InputError)
     words = tuple(replace(each, text=("red", "green")[n % 2]) for n, each in enumerate(asked))
     with pytest.raises(InputError, match=r"not one question with different answers; given: red \| green"):
@@ -349,8 +344,7 @@ def test_questions_are_sent_as_they_are_and_the_first_answer_counts(server):
 
 
 def test_crops_and_other_formats_are_sent_as_png(server, quads):
-    whole = quads.images[0]
-    cut = replace(quads, images=(replace(whole, crop=(0, 0, 1, 1)), *quads.images[1:]))
+    cut = replace(quads, images=(replace(quads.images[0], crop=(0, 0, 1, 1)), *quads.images[1:]))
     server.set()
     first, second = (run(each, load(server)).values for each in (quads, cut))
     assert not np.array_equal(first[0], second[0])

@@ -146,8 +146,7 @@ def test_blip(matchers, protocol):
     for part, own in zip(heat.parts, tokens_of(scorer.tokens.tokenizer), strict=True):
         np.testing.assert_allclose(part.ravel(), cam[own].mean(axis=0), atol=1e-6)
     # Nothing is left behind: scores are as before, and no hook stays.
-    own_layer = scorer.matcher.model.text_encoder.encoder.layer[0].crossattention.self
-    assert not own_layer._forward_hooks
+    assert not scorer.matcher.model.text_encoder.encoder.layer[0].crossattention.self._forward_hooks
     pair = (picture(), Caption("c", TEXT))
     assert next(scorer.score_pairs([[pair]]))[0] == pytest.approx(found.score, rel=1e-4)
 
@@ -224,8 +223,7 @@ class TestRegions:
         every = rollout([layer[0].numpy() for layer in output.attentions])
         np.testing.assert_allclose(rolled.whole, self.painted(every[0, length:]), atol=1e-6)
         for part, own in zip(rolled.parts, tokens_of(scorer.tokens.tokenizer), strict=True):
-            expected = every[own, length:].mean(axis=0)
-            np.testing.assert_allclose(part, self.painted(expected), atol=1e-6)
+            np.testing.assert_allclose(part, self.painted(every[own, length:].mean(axis=0)), atol=1e-6)
 
     def test_regions_without_boxes(self, matchers, tmp_path):
         scorer, _ = self.scorer(matchers, tmp_path, "visual_bert", boxes=False)
@@ -258,8 +256,7 @@ def test_prompts_move_words_and_cut_captions_have_none(matchers):
     again, inner = plain.heats.maps("rollout", picture(), Caption("c", text), [(11, 14), (15, 18)])
     np.testing.assert_allclose(whole, again)
     np.testing.assert_allclose(parts, inner)
-    long = "cat " * 60 + "dog"
-    _, far = plain.heats.maps("rollout", picture(), Caption("c", long), [(0, 3), (240, 243)])
+    _, far = plain.heats.maps("rollout", picture(), Caption("c", "cat " * 60 + "dog"), [(0, 3), (240, 243)])
     assert far[0].any()
     assert not far[1].any()
 
@@ -340,8 +337,7 @@ def test_open_clip(tiny_model, checkpoint):
         assert methods_of(each) == ("patches", "occlusion")
         (found,) = explain(each, [pair], methods=["patches"])
         texts = [Caption(str(k), text) for k, text in enumerate(("a red cat", "a", "red", "cat"))]
-        captions = np.concatenate(list(scorer.embed_captions([texts])))
-        expected = patches_of(scorer)[1].vectors @ captions.T
+        expected = patches_of(scorer)[1].vectors @ np.concatenate(list(scorer.embed_captions([texts]))).T
         (heat,) = found.heats
         np.testing.assert_allclose(heat.whole, expected[..., 0], atol=1e-5)
         np.testing.assert_allclose(heat.parts, expected[..., 1:].transpose(2, 0, 1), atol=1e-5)

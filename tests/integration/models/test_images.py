@@ -75,8 +75,7 @@ def test_a_picture_as_thin_as_a_line_takes_no_gigabytes(preparation, tmp_path):
 
 
 def smooth(width, height, seed=0):
-    rng = np.random.default_rng(seed)
-    coarse = PIL.Image.fromarray(rng.integers(0, 256, (6, 8, 3), dtype=np.uint8))
+    coarse = PIL.Image.fromarray(np.random.default_rng(seed).integers(0, 256, (6, 8, 3), dtype=np.uint8))
     return coarse.resize((width, height), PIL.Image.Resampling.BICUBIC)
 
 
@@ -87,8 +86,7 @@ def test_the_device_resizes_as_pillow_does(mode, interpolation, corner):
     resized = Resized(48, mode, interpolation, corner)
     sizes = [(331, 478), (478, 331), (48, 48), (47, 95), (20, 30), (331, 478)]
     pictures = [np.asarray(smooth(*size, seed)) for seed, size in enumerate(sizes)]
-    pixels = DevicePixels(resized, (0.0,) * 3, (1.0,) * 3, torch.device("cpu"), torch.float32)
-    found = pixels(pictures)
+    found = DevicePixels(resized, (0.0,) * 3, (1.0,) * 3, torch.device("cpu"), torch.float32)(pictures)
     assert found.shape == (6, 3, 48, 48)
     for one, picture in zip(found, pictures, strict=True):
         expected = resized(PIL.Image.fromarray(picture)).astype(float)
@@ -112,8 +110,7 @@ def test_pixels_of_a_picture_that_fits_are_normalised_and_no_more():
 def test_the_reference_has_the_name_it_always_had(tiny_architectures, checkpoint):
     where = f"tiny/{checkpoint('tiny')}"
     plain = load(where, Options(device="cpu")).identity
-    named = load(where, Options(device="cpu", settings={"resize": "host", "compile": "no"})).identity
-    assert plain == named
+    assert plain == load(where, Options(device="cpu", settings={"resize": "host", "compile": "no"})).identity
     assert set(plain.options) == {"activation", "device"}
 
 

@@ -37,8 +37,7 @@ def loaded(folder, protocol="", **options):
 def by_the_library(folder, name, protocol, pairs):
     """Each pair's score as the model's documentation computes it, one pair at a time."""
     parts = AutoImageProcessor.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
-    kind = itm.FAMILIES[name].kind
-    model = getattr(transformers, kind).from_pretrained(folder).eval()
+    model = getattr(transformers, itm.FAMILIES[name].kind).from_pretrained(folder).eval()
 
     def blip(image, text):
         inputs = transformers.BlipProcessor(*parts)(images=image, text=text, return_tensors="pt")
@@ -215,15 +214,13 @@ def files(matchers, tmp_path_factory):
 
 
 def reading(files, name, features="each", **settings):
-    place = str(files / features)
     return itm.load_regions(
-        str(files / name), Options(device="cpu", settings={"features": place, **settings})
+        str(files / name), Options(device="cpu", settings={"features": str(files / features), **settings})
     )
 
 
 def named():
-    images = [Image(name) for name in COUNTS]
-    return [(image, Caption(text, text)) for image in images for text in TEXTS]
+    return [(image, Caption(text, text)) for image in [Image(name) for name in COUNTS] for text in TEXTS]
 
 
 def by_the_docs(folder, name):

@@ -59,8 +59,7 @@ def test_the_second_time_loads_when_a_batch_asks(weights, tmp_path):
     second = _asked(weights, tmp_path)
     assert isinstance(second, LazyEmbedder)
     assert isinstance(second, Embedder)
-    assert second.identity == first.identity
-    assert second.provenance == {"device": "cpu"}
+    assert (second.identity, second.provenance) == (first.identity, {"device": "cpu"})
     # What a run from the cache asks for needs no model.
     assert list(second.embed_images([])) == list(second.embed_captions([])) == second.lengths([]) == []
     side = np.array([[0.6, 0.8]], dtype=np.float32)
@@ -119,8 +118,7 @@ def test_parts_are_remembered_too(checkpoint, tmp_path):
     # Frames that are embedded already need no model.
     short, long = Caption("0", "a cat"), Caption("1", " ".join(["cat"] * 80))
     np.save(tmp_path / "film.npy", np.array([[3.0, 4.0]]))
-    film = Video("film", FrameFeatures(tmp_path / "film.npy"))
-    ((frames,),) = second.local.embed_frames([[film]])
+    ((frames,),) = second.local.embed_frames([[Video("film", FrameFeatures(tmp_path / "film.npy"))]])
     np.testing.assert_allclose(frames, [[0.6, 0.8]], rtol=1e-6)
     assert list(second.local.embed_tokens([])) == list(second.local.embed_frames([])) == []
     assert second.local.token_ids([]) == []

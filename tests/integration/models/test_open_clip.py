@@ -34,9 +34,8 @@ def by_the_library(model, images, texts):
     transform = open_clip.transform.image_transform(model.visual.image_size, is_train=False)
     with torch.inference_mode():
         pixels = torch.stack([transform(image.decode()) for image in images])
-        tokens = open_clip.SimpleTokenizer()(texts)
         return model.encode_image(pixels, normalize=True).numpy(), model.encode_text(
-            tokens, normalize=True
+            open_clip.SimpleTokenizer()(texts), normalize=True
         ).numpy()
 
 
@@ -108,8 +107,7 @@ def test_other_resize_modes_go_through_the_librarys_transform(
     with torch.inference_mode():
         pixels = torch.stack([transform(image.decode()) for image in drawn_images])
         exact = model.encode_image(pixels, normalize=True)
-    found = embedded(scorer, drawn_images, 5, "images")
-    assert abs(found - exact.numpy()).max() < 1e-5
+    assert abs(embedded(scorer, drawn_images, 5, "images") - exact.numpy()).max() < 1e-5
     assert "longest" in scorer.identity.preprocessing
 
 
@@ -191,8 +189,7 @@ def test_the_configuration_beside_open_clips_own_files_tells(quick, tmp_path, ti
 
 def test_what_a_checkpoint_says_of_its_activation_goes_first(tmp_path, tiny_model):
     path = tmp_path / "openai.pt"
-    content = {"state_dict": tiny_model("tiny").state_dict(), "counterfoil": {"quick_gelu": False}}
-    torch.save(content, path)
+    torch.save({"state_dict": tiny_model("tiny").state_dict(), "counterfoil": {"quick_gelu": False}}, path)
     assert load("tiny", path).identity.options["activation"] == "gelu"
     refused(f"tiny-quickgelu/{path}", "with GELU .*, tiny-quickgelu builds QuickGELU.*use open-clip:tiny/")
 

@@ -194,8 +194,7 @@ def test_rows_are_compared_as_the_losses_compare():
     network = pcme.pvse(small(), heads=3).network
     answer = network(pixels, tokens)
     images, texts = (pcme.rows(side).detach().numpy() for side in (answer.images, answer.texts))
-    assert images.dtype == np.float32
-    assert images.shape == (5, 3 * WIDTH)
+    assert (images.dtype, images.shape) == (np.float32, (5, 3 * WIDTH))
     comparison = network.comparison()
     assert comparison == MostSimilarHeads(3)
     expected = losses.similarity(answer.images.points, answer.texts.points).detach().numpy()

@@ -72,8 +72,7 @@ def test_every_parameter_takes_part(kind):
     backbone = made(kind)
     answer = backbone.network(backbone.pixels(pictures(2)), backbone.tokens(CAPTIONS))
     image, text = (torch.nn.functional.normalize(side.points, dim=-1) for side in answer[:2])
-    logits = answer.logit_scale.exp() * image @ text.T
-    torch.nn.functional.cross_entropy(logits, torch.arange(2)).backward()
+    torch.nn.functional.cross_entropy(answer.logit_scale.exp() * image @ text.T, torch.arange(2)).backward()
     assert all(one.grad is not None and one.grad.any() for one in backbone.network.parameters())
 
 
@@ -147,8 +146,7 @@ def test_a_training_on_regions_is_measured_above_chance_on_images_that_are_not_a
     scorer = cf.load_scorer(
         f"ckpt:{tmp_path / 'ckpt'}", device="cpu", settings={"regions": str(path)}, cache=None
     )
-    accuracy = cf.evaluate(scorer, benchmark, cache=None, quiet=True).result["accuracy"]
-    assert accuracy.value > 0.9
+    assert cf.evaluate(scorer, benchmark, cache=None, quiet=True).result["accuracy"].value > 0.9
     # Other regions are other data to go on with.
     other = write_regions(tmp_path / "other.npz", {name: 2 * rows for name, rows in features.items()})
     refuses("other training data", trained, regions=other, error=InputError)
@@ -201,8 +199,7 @@ def test_rows_of_images_without_regions_are_left_out_where_that_is_asked_for(reg
     assert [each.shape for each in batch] == [(4, 6), (2, 6)]
     # Heads stand on networks of regions.
     backbone = pcme.pvse(on_regions("vsrn", regions), heads=2)
-    found = backbone.network.encode_images(backbone.pixels(batch))
-    assert tuple(found.points.shape) == (2, 2, 12)
+    assert tuple(backbone.network.encode_images(backbone.pixels(batch)).points.shape) == (2, 2, 12)
 
 
 @pytest.fixture
@@ -216,8 +213,7 @@ def test_words_differ_by_letters_and_not_by_case(tiny):
     words = {
         word for caption in CAPTIONS for word in caption.lower().replace(".", " .").replace(",", " ,").split()
     }
-    ids = tiny.tokens([" ".join(sorted(words))])[0].tolist()
-    assert sorted(ids) == list(range(2, 2 + len(words)))
+    assert sorted(tiny.tokens([" ".join(sorted(words))])[0].tolist()) == list(range(2, 2 + len(words)))
     assert tiny.tokens(["RED Star"]).tolist() == tiny.tokens(["red star"]).tolist()
     # What it never heard is one word to it, and nothing at all is that word too.
     assert tiny.tokens(["green", "purple", ""]).tolist() == [[1], [1], [1]]
@@ -240,8 +236,7 @@ def test_padding_changes_no_text_and_order_and_place_matter(tiny):
 def test_pixels_are_centred_bytes_and_places_are_of_one_pass(tiny):
     black, white = np.zeros((32, 32, 3), np.uint8), np.full((32, 32, 3), 255, np.uint8)
     values = tiny.pixels([black, white])
-    assert tuple(values.shape) == (2, 3, 32, 32)
-    assert values[0].unique().tolist() == [-2.0]
+    assert (tuple(values.shape), values[0].unique().tolist()) == ((2, 3, 32, 32), [-2.0])
     assert values[1].unique().tolist() == [2.0]
     assert torch.equal(values, tiny.pixels(np.stack([black, white])))
     # The whole and its places come from one pass.

@@ -38,8 +38,7 @@ def folder(text_models):
 
 def scores(spec, texts, batch=32, **settings):
     scorer = catalog.scorer(spec, Options(device="cpu", settings=settings))
-    pairs = [(Image("x"), Caption(str(at), text)) for at, text in enumerate(texts)]
-    return scored(scorer, pairs, batch)
+    return scored(scorer, [(Image("x"), Caption(str(at), text)) for at, text in enumerate(texts)], batch)
 
 
 @cache
@@ -60,8 +59,7 @@ def causal_twin(folder, text, *, end):
     ids = [tokenizer.bos_token_id, *words, *([tokenizer.eos_token_id] if end else [])]
     total = 0.0
     for at in range(1, len(ids)):
-        logits = model(torch.tensor([ids[:at]])).logits[0, -1].double()
-        total += float(logits.log_softmax(-1)[ids[at]])
+        total += float(model(torch.tensor([ids[:at]])).logits[0, -1].double().log_softmax(-1)[ids[at]])
     return total, len(ids) - 1
 
 
@@ -69,8 +67,7 @@ def causal_twin(folder, text, *, end):
 def test_a_causal_model_is_its_log_likelihood_token_by_token(folder, end):
     more = {"end": "in"} if end else {}
     spec = f"lm:{folder / 'gpt2'}"
-    expected = [causal_twin(folder / "gpt2", text, end=end) for text in TEXTS]
-    sums, counts = np.array(expected).T
+    sums, counts = np.array([causal_twin(folder / "gpt2", text, end=end) for text in TEXTS]).T
     np.testing.assert_allclose(scores(spec, TEXTS, **more), sums, atol=2e-5)
     np.testing.assert_allclose(scores(spec, TEXTS, score="mean", **more), sums / counts, atol=2e-6)
     found = scores(spec, TEXTS, score="perplexity", **more)
@@ -96,8 +93,7 @@ def test_a_causal_model_reads_its_context_and_does_not_count_it(folder):
 
 
 def test_a_model_that_sees_no_image_has_no_heatmaps(folder):
-    spec = f"lm:{folder / 'gpt2'}"
-    found = explain(spec, "world-quads", questions=["add_att-00000"], cache=None)
+    found = explain(f"lm:{folder / 'gpt2'}", "world-quads", questions=["add_att-00000"], cache=None)
     assert found.methods == ()
     assert "the scorer sees no image: there is no heatmap" in found.notes
     assert found.to_arrow(by="word").num_rows > 0
@@ -117,8 +113,7 @@ def test_a_masked_model_hides_one_token_at_a_time(folder):
                 logits = model(ids, attention_mask=torch.ones_like(ids)).logits[0, at].double()
                 total += float(logits.log_softmax(-1)[given.input_ids[at]])
         expected.append(total)
-    spec = f"lm:{folder / 'bert'}"
-    np.testing.assert_allclose(scores(spec, TEXTS), expected, atol=2e-5)
+    np.testing.assert_allclose(scores(f"lm:{folder / 'bert'}", TEXTS), expected, atol=2e-5)
 
 
 @pytest.mark.parametrize(("label", "at"), [("", 1), ("unacceptable", 0), ("0", 0)])
@@ -198,8 +193,7 @@ def pooled_twin(folder, kind, pool, *, length=512, lower=False):
     for text in TEXTS:
         cased = text.lower() if lower else text
         given = tokenizer(cased, return_tensors="pt", truncation=True, max_length=length)
-        states = model(input_ids=given["input_ids"]).last_hidden_state[0]
-        row = pool(states).double().numpy()
+        row = pool(model(input_ids=given["input_ids"]).last_hidden_state[0]).double().numpy()
         found.append(row / np.sqrt((row**2).sum()))
     return np.array(found)
 
@@ -249,8 +243,7 @@ def sentences(folder, tmp_path):
 def test_a_checkpoint_says_how_its_sentences_are_made(sentences, mode, pooling):
     sentence_files(sentences, ON_MODULES, pooled_by(mode), max_seq_length=9, do_lower_case=True)
     scorer = encoder(f"text-encoder:{sentences}")
-    assert scorer.identity.options["pooling"] == pooling
-    assert scorer.identity.options["length"] == 9
+    assert (scorer.identity.options["pooling"], scorer.identity.options["length"]) == (pooling, 9)
     expected = pooled_twin(sentences, transformers.AutoModel, POOLS[pooling], length=9, lower=True)
     np.testing.assert_allclose(rows(scorer, TEXTS), expected, atol=1e-5)
     assert scorer.over_limit([Caption(str(at), text) for at, text in enumerate(TEXTS)]) == 1

@@ -82,8 +82,7 @@ def test_nested_guards_claim_once(tmp_path):
             pass
         with pytest.raises(InputError, match="another command is writing there"):
             claim(tmp_path / "page.html", "compare")
-    held = claim(tmp_path / "page.html", "compare")
-    held.release()
+    claim(tmp_path / "page.html", "compare").release()
 
 
 def test_other_ranks_do_not_claim(tmp_path, monkeypatch):

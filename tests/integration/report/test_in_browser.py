@@ -132,8 +132,7 @@ def test_pages_turn_with_buttons_and_keys_and_the_address_remembers(view, report
     cards, place = browser.shown, "#" + view.url.split("#", 1)[1]
     again = opened(report, place=place)
     assert again.title() == "A <test> & report"
-    there = again.locator("#questions .card").evaluate_all("c => c.map(x => x.dataset.question)")
-    assert there == cards
+    assert again.locator("#questions .card").evaluate_all("c => c.map(x => x.dataset.question)") == cards
     assert again.locator("#questions input[name=kind]:checked").get_attribute("value") == "3"
     # A link to other questions, followed while the page is open; the other browsers stay where they are.
     queries = Browser(again, "queries", "b-drawn-gallery").shown
@@ -248,8 +247,7 @@ def test_a_card_shows_the_first_five_with_shape_word_and_score(galleries, view):
             np.testing.assert_allclose(scores, placed.top_scores[row, :FIRST], atol=5.1e-4)
             top = placed.top[row, :FIRST]
             if asks == "i2t":
-                texts = items.locator(".said").all_text_contents()
-                assert texts == [benchmark.captions[i].text for i in top]
+                assert items.locator(".said").all_text_contents() == [benchmark.captions[i].text for i in top]
             else:
                 titles = items.locator("img").evaluate_all("i => i.map(x => x.title)")
                 assert titles == [benchmark.images[i].id for i in top]
@@ -273,8 +271,7 @@ def test_a_card_says_how_many_are_right_where_the_missed_one_stands_and_what_oth
     by_name = {run.name: run for run in galleries.runs}
     for row, name in zip(rows.all(), ranking(galleries), strict=True):
         first = marks(search, by_name[name].answers.i2t.top[:, :FIRST].astype(np.int64))[2]
-        hidden = row.locator(".marks .visually-hidden").all_text_contents()
-        assert hidden == [MARKS[digit] for digit in first]
+        assert row.locator(".marks .visually-hidden").all_text_contents() == [MARKS[digit] for digit in first]
     view.uncheck("#queries input[name=all]")
     assert browser.all("table.models").count() == 0
     # Only an order is known of the ranking that was cut, and nothing behind its end.

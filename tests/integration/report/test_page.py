@@ -26,8 +26,7 @@ def island(text):
 def small(**card):
     """One scorer of choices: a page of few figures."""
     benchmark = choice_benchmark(8, **card)
-    scores = Scores(np.random.default_rng(3).normal(size=(8, 3)))
-    return compare([run_of(benchmark, "alone", scores)])[0]
+    return compare([run_of(benchmark, "alone", Scores(np.random.default_rng(3).normal(size=(8, 3))))])[0]
 
 
 @pytest.fixture(scope="module")

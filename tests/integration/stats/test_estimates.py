@@ -107,8 +107,7 @@ def test_one_cluster_of_most_questions_leaves_few_degrees_of_freedom():
     """What percentiles and sums of squares miss: 40 of 58 questions are one image's."""
     clusters = np.repeat(np.arange(19), [40] + [1] * 18)
     values = (np.random.default_rng(0).random((58, 1)) < 0.7).astype(np.float64)
-    found = spread(values, clusters)
-    assert found.freedom[0] < 3
+    assert spread(values, clusters).freedom[0] < 3
 
 
 @pytest.mark.parametrize("constant", [0.0, 1.0, 0.5, 1 / 6, 0.123])
@@ -125,13 +124,9 @@ def test_a_column_that_does_not_vary_never_claims_certainty(constant):
 def test_intervals_are_in_range_and_contain_the_mean(seed, n_clusters, n):
     rng = np.random.default_rng(seed)
     values = rng.choice([0, 1, 0.5, 1 / 6], size=(n, 4), p=[0.1, 0.7, 0.1, 0.1])
-    clusters = rng.integers(0, n_clusters, n)
-    low, high = cluster_interval(values, clusters)
-    assert (low >= 0).all()
-    assert (high <= 1).all()
-    assert (low < high).all()
-    assert (low <= values.mean(axis=0) + 1e-12).all()
-    assert (values.mean(axis=0) <= high + 1e-12).all()
+    low, high = cluster_interval(values, rng.integers(0, n_clusters, n))
+    assert ((low >= 0) & (low < high) & (high <= 1)).all()
+    assert ((low <= values.mean(axis=0) + 1e-12) & (values.mean(axis=0) <= high + 1e-12)).all()
 
 
 def test_numbers_of_clusters_and_other_columns_decide_nothing():
@@ -139,8 +134,7 @@ def test_numbers_of_clusters_and_other_columns_decide_nothing():
     first = cluster_interval(values, clusters)
     # Other numbers in the same order, and one column alone: the same bits.
     again = cluster_interval(values[:, [1]], clusters * 7 - 3)
-    assert first[0][1] == again[0][0]
-    assert first[1][1] == again[1][0]
+    assert (first[0][1], first[1][1]) == (again[0][0], again[1][0])
 
 
 @pytest.mark.parametrize(
@@ -213,8 +207,7 @@ def test_a_group_in_one_cluster_varies_as_far_as_it_is_from_the_mean():
 
 def test_macro_over_one_group_is_micro_and_negative_groups_do_not_count():
     values, clusters = example(m=1)
-    groups = np.where(np.arange(60) < 50, 3, -1)
-    found = spread(values, clusters, groups=groups)
+    found = spread(values, clusters, groups=np.where(np.arange(60) < 50, 3, -1))
     low, high = found.wilson(0.95)
     inside = cluster_interval(values[:50], clusters[:50])
     assert found.value[0] == pytest.approx(values[:50].mean())
@@ -313,8 +306,7 @@ def test_many_columns_at_once_are_as_one_by_one():
 
 def test_an_average_of_columns_weighs_them_and_not_their_rows():
     values, groups, clusters = _table()
-    averages = np.array([[1.0, 0.5], [0.0, 0.5]])
-    value, low, high = _ends(values, groups, clusters, averages=averages)
+    value, low, high = _ends(values, groups, clusters, averages=np.array([[1.0, 0.5], [0.0, 0.5]]))
     means = [np.mean([values[groups[:, k] == g, k].mean() for g in (0, 1)]) for k in (0, 1)]
     assert value == pytest.approx([means[0], np.mean(means)], abs=1e-9)
     assert (low < value).all()
@@ -336,8 +328,7 @@ def test_differences_of_many_columns_are_as_one_by_one():
         expected = difference_interval(tables[:, :, k].T, clusters, pairs, groups=groups[:, k])
         np.testing.assert_allclose((low[:, k], high[:, k], p[:, k]), expected, atol=1e-9)
     assert value[2].tolist() == [0.0, 0.0]
-    half = np.full((2, 1), 0.5)
-    mean, low, high, _ = differences(tables, clusters, pairs, groups=groups, averages=half)
+    mean, low, high, _ = differences(tables, clusters, pairs, groups=groups, averages=np.full((2, 1), 0.5))
     np.testing.assert_allclose(mean[:, 0], value.mean(axis=1), atol=1e-12)
     assert ((low < mean) & (mean < high)).all()
 

@@ -41,8 +41,7 @@ def frame(given):
 
 def crowdkit(name, given, **settings):
     """A fitted model of crowd-kit and its posterior, in our order."""
-    aggregation = pytest.importorskip("crowdkit.aggregation")
-    model = getattr(aggregation, name)(**settings)
+    model = getattr(pytest.importorskip("crowdkit.aggregation"), name)(**settings)
     return model, model.fit_predict_proba(frame(given)).sort_index().sort_index(axis=1).to_numpy()
 
 
@@ -72,8 +71,7 @@ def test_known_labels_are_used_as_crowd_kit_uses_them():
     golden = np.where(np.arange(300) < 60, truth, -1)
     with_golden = Labels.of(given.items, given.people, given.labels, n_classes=3, known=golden)
     pandas = pytest.importorskip("pandas")
-    aggregation = pytest.importorskip("crowdkit.aggregation")
-    theirs = aggregation.DawidSkene(n_iter=8, tol=-1.0)
+    theirs = pytest.importorskip("crowdkit.aggregation").DawidSkene(n_iter=8, tol=-1.0)
     posterior = theirs.fit_predict_proba(frame(given), true_labels=pandas.Series(truth[:60]))
     here = dawid_skene(with_golden, smoothing=0.0, rounds=8, tolerance=0.0)
     assert here.posterior == pytest.approx(posterior.sort_index(axis=1).to_numpy(), abs=1e-6)
@@ -161,8 +159,7 @@ def test_an_item_that_stands_for_three_is_three_items(name):
 def test_ties_have_no_label():
     given = Labels.of(np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([0, 1, 1]), n_classes=3, n_items=3)
     found = majority_vote(given)
-    assert found.labels.tolist() == [-1, 1, -1]
-    assert found.tied.tolist() == [True, False, True]
+    assert (found.labels.tolist(), found.tied.tolist()) == ([-1, 1, -1], [True, False, True])
 
 
 @pytest.mark.parametrize(
@@ -269,8 +266,7 @@ def all_possibilities(given, means=20):
 
 def test_draws_come_to_what_summing_over_all_possibilities_gives():
     _, given = simulated(3, 3, items=5, people=4)
-    found = pooled_one_coin(given, draws=2_000)
-    assert found.posterior == pytest.approx(all_possibilities(given), abs=0.03)
+    assert pooled_one_coin(given, draws=2_000).posterior == pytest.approx(all_possibilities(given), abs=0.03)
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -307,6 +303,5 @@ def test_who_errs_is_found():
     item, person = np.repeat(np.arange(200), 4), np.tile(np.arange(4), 200)
     label = np.where(rng.random(800) < accuracy[person], truth[item], 1 - truth[item])
     given = Labels.of(item, person, label, n_classes=2)
-    found = pooled_one_coin(given)
-    assert found.accuracy == pytest.approx(accuracy, abs=0.06)
+    assert pooled_one_coin(given).accuracy == pytest.approx(accuracy, abs=0.06)
     assert mean_accuracy(given) == pytest.approx(accuracy.mean(), abs=0.03)

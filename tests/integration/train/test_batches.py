@@ -56,8 +56,7 @@ def test_a_course_is_epoch_after_epoch_in_whole_steps(accumulate):
             for turn in range(accumulate):
                 at = 4 * (step * accumulate + turn)
                 expected.append((epoch, rows[at : at + 4]))
-    found = [(part.epoch, part.rows.tolist()) for part in course]
-    assert found == expected[: 7 * accumulate]
+    assert [(part.epoch, part.rows.tolist()) for part in course] == expected[: 7 * accumulate]
     assert steps_per_epoch(23, 4, accumulate) == 5 // accumulate
 
 
@@ -112,10 +111,9 @@ def test_varied_pictures_and_captions_depend_on_seed_epoch_and_row_alone():
 
     def by_row(rank, world):
         course = Course(n=12, batch_size=4, steps=6, rank=rank, world=world)
-        stream = feed(data, variation=VARIED)
         return {
             (batch.epoch, int(row)): (picture.flatten().tolist(), [word for word in words if word])
-            for batch in stream.batches(course)
+            for batch in feed(data, variation=VARIED).batches(course)
             for row, picture, words in zip(batch.rows, batch.pixels, batch.tokens.tolist(), strict=True)
         }
 
@@ -205,8 +203,7 @@ def test_unreadable_images_are_all_found_beforehand_where_they_are_skipped(kept,
     images[6] = image("6.png", 60, size=(1, 400))
     pictures = ImageStore(images, np.arange(1, 8), Resized(6), memory=kept, skip=True, workers=workers)
     # The first is not used, so it is not opened.
-    assert pictures.unreadable == (4, 6)
-    assert pictures.in_memory == (kept > 0)
+    assert (pictures.unreadable, pictures.in_memory) == ((4, 6), kept > 0)
     asked = [BatchImages(np.array([7, 2])), BatchImages(np.array([5]))]
     found = [[int(picture[0, 0, 0]) for picture in batch] for batch in pictures.batches(asked)]
     assert found == [[70, 20], [50]]
@@ -230,8 +227,7 @@ def test_images_that_cannot_be_read_at_all_are_an_error():
 
 
 def test_pictures_of_different_shapes_are_streamed():
-    images = [image("a", 1), image("b", 2, size=(4, 4))]
-    pictures = ImageStore(images, np.arange(2), Untouched())
+    pictures = ImageStore([image("a", 1), image("b", 2, size=(4, 4))], np.arange(2), Untouched())
     assert not pictures.in_memory
     (batch,) = pictures.batches([BatchImages(np.array([1, 0]))])
     assert [picture.shape for picture in batch] == [(4, 4, 3), (7, 9, 3)]

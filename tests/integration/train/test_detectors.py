@@ -69,8 +69,7 @@ def slow(weight, bias, natural, synthetic, recipe, epochs):
             moments[0] = recipe.betas[0] * moments[0] + (1 - recipe.betas[0]) * gradient
             moments[1] = recipe.betas[1] * moments[1] + (1 - recipe.betas[1]) * gradient**2
             first = moments[0] / (1 - recipe.betas[0] ** t)
-            second = moments[1] / (1 - recipe.betas[1] ** t)
-            theta -= recipe.lr * first / (np.sqrt(second) + recipe.eps)
+            theta -= recipe.lr * first / (np.sqrt(moments[1] / (1 - recipe.betas[1] ** t)) + recipe.eps)
         losses.append(total / (2 * len(natural)))
     return theta, losses
 
@@ -114,8 +113,7 @@ def test_the_encoder_stays_as_it_is():
 
 
 def test_a_detector_tells_what_can_be_told_and_answers_questions(tmp_path):
-    fitted = detectors.fit(thumb(), FAST, told(200), validation=told(60, 1))
-    found = fitted.detector()
+    found = detectors.fit(thumb(), FAST, told(200), validation=told(60, 1)).detector()
     assert isinstance(found, Classifier)
     unseen = told(200, 2)
     benchmark = quads(unseen)
@@ -129,13 +127,12 @@ def test_a_detector_tells_what_can_be_told_and_answers_questions(tmp_path):
     answers = run(benchmark, found, session=Session(batch_size=32, cache=tmp_path))
     for q in range(len(unseen)):
         c, i = captions[2 * q : 2 * q + 2], images[2 * q : 2 * q + 2]
-        expected = {
+        assert {name: bool(right[q]) for name, right in answers.right.items()} == {
             "ipos2t": round(i[0]) == 0 and c[0] < c[1],
             "ineg2t": round(i[1]) == 1 and c[0] < c[1],
             "tpos2i": round(c[0]) == 0 and i[0] < i[1],
             "tneg2i": round(c[1]) == 1 and i[0] < i[1],
         }
-        assert {name: bool(right[q]) for name, right in answers.right.items()} == expected
 
 
 def test_the_best_epoch_of_validation_is_kept():
@@ -147,8 +144,7 @@ def test_the_best_epoch_of_validation_is_kept():
     recipe = replace(FAST, lr=0.01)
     fitted = detectors.fit(thumb(), recipe, data, validation=turned)
     for side in ("image", "caption"):
-        values = [each.validation for each in fitted.history[side]]
-        assert fitted.kept[side] == 1 + int(np.argmax(values))
+        assert fitted.kept[side] == 1 + int(np.argmax([each.validation for each in fitted.history[side]]))
     plain = detectors.fit(thumb(), recipe, data)
     assert plain.kept == {"image": 8, "caption": 6}
     assert all(math.isnan(each.validation) for each in plain.history["image"])
@@ -175,8 +171,7 @@ def test_a_detector_is_a_checkpoint(thumbs, tmp_path):
     data = told(40)
     fitted = detectors.fit(thumb(), FAST, data, out=tmp_path / "ckpt")
     facts = checkpoint.facts(tmp_path / "ckpt")
-    assert facts["recipe"]["lr"] == 0.05
-    assert facts["data"]["rows"] == 40
+    assert (facts["recipe"]["lr"], facts["data"]["rows"]) == (0.05, 40)
     losses = [each["loss"] for each in facts["epochs"]["caption"]]
     assert losses == [each.loss for each in fitted.history["caption"]]
     found = catalog.scorer(str(tmp_path / "ckpt"), Options(device="cpu"))
@@ -205,9 +200,8 @@ def test_each_distinct_item_is_encoded_once(monkeypatch):
     for name in ("encode_images", "encode_texts"):
         monkeypatch.setattr(backbone.network, name, counting(name))
     detectors.fit(backbone, FAST, double)
-    distinct = len({each.text for each in data.captions})
     # One grey picture more, to see how wide the encoder's answers are.
-    assert seen == {"encode_images": 24 + 1, "encode_texts": distinct}
+    assert seen == {"encode_images": 24 + 1, "encode_texts": len({each.text for each in data.captions})}
 
 
 def test_data_without_negatives():

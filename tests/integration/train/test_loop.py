@@ -49,10 +49,9 @@ def plain(data, recipe, *, accumulate=1, dropout=0.1):
                 first = (at * accumulate + turn) * recipe.batch_size
                 batch = rows[first : first + recipe.batch_size]
                 images = [data.images[i].decode() for i in data.rows["image"][batch]]
-                texts = [data.captions[i].text or "" for i in data.rows["caption"][batch]]
                 answer = network(
                     thumbnails.pixels([thumbnails.Shrunk()(image) for image in images]),
-                    thumbnails.tokens(texts),
+                    thumbnails.tokens([data.captions[i].text or "" for i in data.rows["caption"][batch]]),
                 )
                 sides.append((answer.images.points, answer.texts.points))
             # The loss is that of all batches of the step together.
@@ -111,22 +110,19 @@ def test_workers_change_nothing():
     recipe = NegativePairs(batch_size=8, steps=4, lr=3e-3, warmup=2, select="last", augment="crop-flip")
     recipe = replace(recipe, erasing=0.5, word_drop=0.3)
     first = trained(recipe, data)
-    second = trained(recipe, data, workers=2)
-    assert close(first.backbone, second.backbone, within=0)
+    assert close(first.backbone, trained(recipe, data, workers=2).backbone, within=0)
 
 
 def test_a_first_look_decides_nothing_and_changes_nothing():
     data, held = thumbnails.rows(24), thumbnails.rows(16)
     recipe = Coco(batch_size=8, epochs=2, lr=3e-3, warmup=2)
     plain_one = trained(recipe, data, validation=held)
-    monitors = Monitors(at_start=True)
-    looked = trained(recipe, data, validation=held, monitors=monitors)
+    looked = trained(recipe, data, validation=held, monitors=Monitors(at_start=True))
     assert close(looked.backbone, plain_one.backbone, within=0)
     assert (looked.step, looked.best) == (plain_one.step, plain_one.best)
     assert [entry["step"] for entry in looked.history] == [0, *(e["step"] for e in plain_one.history)]
     # What it says is what the untouched network says: with a learning rate of next to nothing, for ever.
-    still = Coco(batch_size=8, epochs=1, lr=1e-12, warmup=0)
-    unmoved = trained(still, data, validation=held).history[-1]
+    unmoved = trained(Coco(batch_size=8, epochs=1, lr=1e-12, warmup=0), data, validation=held).history[-1]
     for name in ("validation_accuracy", "validation_loss"):
         assert looked.history[0][name] == pytest.approx(unmoved[name], abs=1e-5)
 
@@ -250,8 +246,7 @@ def test_columns_that_a_recipe_needs_must_be_there():
 def test_without_validation_the_last_weights_are_kept_and_that_is_said():
     said = []
     recipe = Coco(batch_size=4, epochs=1, warmup=1)
-    found = trained(recipe, thumbnails.rows(8), note=said.append)
-    assert found.best is None
+    assert trained(recipe, thumbnails.rows(8), note=said.append).best is None
     assert "the last weights are kept" in said[0]
 
 
@@ -275,8 +270,7 @@ def test_a_small_network_is_trained_by_one_thread(monkeypatch, small, threads):
 
     try:
         torch.set_num_threads(3)
-        recipe = Coco(batch_size=4, steps=2, warmup=1, select="last")
-        trained(recipe, thumbnails.rows(8), progress=seen)
+        trained(Coco(batch_size=4, steps=2, warmup=1, select="last"), thumbnails.rows(8), progress=seen)
         assert found == {threads}
         assert torch.get_num_threads() == 3
     finally:

@@ -117,13 +117,11 @@ def test_values_as_they_are_typed():
 def test_a_recipe_is_plain_values():
     # They go into a checkpoint's facts as JSON.
     for recipe in RECIPES.values():
-        known = json.loads(json.dumps(asdict(recipe)))
-        assert set(known) == {field.name for field in fields(recipe)}
+        assert set(json.loads(json.dumps(asdict(recipe)))) == {field.name for field in fields(recipe)}
 
 
 def test_recipes_load_no_torch():
-    script = "import sys, counterfoil.train.recipes; assert 'torch' not in sys.modules"
-    done = python("-c", script)
+    done = python("-c", "import sys, counterfoil.train.recipes; assert 'torch' not in sys.modules")
     assert done.returncode == 0, done.stderr
 
 

@@ -52,9 +52,8 @@ def of_open_clip(folder):
 def of_transformers(folder):
     layers = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
     # Words of the tiny tokenizer in a text tower that is otherwise CLIP's.
-    words = {"vocab_size": 40, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
     config = transformers.CLIPConfig(
-        text_config={**layers, **words},
+        text_config={**layers, "vocab_size": 40, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0},
         vision_config={**layers, "image_size": 32, "patch_size": 16},
         projection_dim=16,
     )
@@ -110,8 +109,7 @@ def trains(backbone, recipe, data, out):
 def test_every_recipe_trains_small_networks(name, library, photographs, tmp_path):
     torch.manual_seed(0)
     (tmp_path / "start").mkdir()
-    backbone = LIBRARIES[library](tmp_path / "start")
-    trains(backbone, few_steps(name, 6), photographs, tmp_path / "ckpt")
+    trains(LIBRARIES[library](tmp_path / "start"), few_steps(name, 6), photographs, tmp_path / "ckpt")
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -149,8 +149,7 @@ def test_killed_at_any_step_it_goes_on_to_the_same_weights(tmp_path, never_stopp
                 process.send_signal(signal.SIGKILL)
                 break
     assert process.returncode == -signal.SIGKILL, f"stopped at {stop}"
-    found = train(out)
-    assert same(weights(found), weights(never_stopped)), f"killed at {stop}"
+    assert same(weights(train(out)), weights(never_stopped)), f"killed at {stop}"
     assert untimed(read(out / JOURNAL)) == untimed(never_stopped.history)
 
 
@@ -183,8 +182,7 @@ def test_another_training_is_refused_in_a_line(stopped, change, said):
 
 def test_anew_forgets_what_was_there(tmp_path, never_stopped):
     refuses("", train, tmp_path, error=Stopped, stop=8, recipe=replace(RECIPE, lr=5e-2))
-    found = train(tmp_path, resume=False)
-    assert same(weights(found), weights(never_stopped))
+    assert same(weights(train(tmp_path, resume=False)), weights(never_stopped))
     assert untimed(read(tmp_path / JOURNAL)) == untimed(never_stopped.history)
 
 

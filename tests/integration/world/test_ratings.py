@@ -76,8 +76,7 @@ def test_a_preference_is_between_two_levels(preferred):
         said = [meaning_of(preferred, caption) for caption in captions[row]]
         found = [level(meaning, scene) for meaning in said]
         better, worse = questions.groupings["kind"][row].split("-")
-        assert LEVELS[max(found) - 1] == better
-        assert LEVELS[min(found) - 1] == worse
+        assert (LEVELS[max(found) - 1], LEVELS[min(found) - 1]) == (better, worse)
         assert questions.label[row] == np.argmax(found) == np.argmax(questions.votes[row])
         for side in (0, 1):
             check_references(preferred, questions.references, 2 * row + side, scene, said)
@@ -138,8 +137,7 @@ def test_length_tells_nothing_of_clips():
     made = clips(90, size=32)
     long = np.array([len(made.captions[i].text.split()) for i in made.questions.captions]).reshape(-1, 3)
     # Of every clip the three captions are a word apart, and each order of the grades is as common as any.
-    orders = [tuple(row - row.min()) for row in long]
-    assert Counter(orders) == dict.fromkeys(permutations(range(3)), 5)
+    assert Counter([tuple(row - row.min()) for row in long]) == dict.fromkeys(permutations(range(3)), 5)
 
 
 def test_same_seed_same_clips():

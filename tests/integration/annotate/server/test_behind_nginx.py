@@ -81,8 +81,7 @@ def work(port, served):
 def test_answers_pass_a_proxy_with_its_defaults(tmp_path, target):
     with serving(campaign_of(tmp_path / "c", "yes-no"), public_url=PUBLIC) as served:
         port = int(served.url.rpartition(":")[2])
-        location = f"location / {{ proxy_pass http://{target.format(port=port)}; }}"
-        with nginx(tmp_path, location, port) as own:
+        with nginx(tmp_path, f"location / {{ proxy_pass http://{target.format(port=port)}; }}", port) as own:
             work(own, served)
 
 

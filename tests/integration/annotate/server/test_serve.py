@@ -48,8 +48,7 @@ def test_addresses_that_cannot_be_served_are_refused(tmp_path):
 
 def test_people_get_the_address_of_their_platform(tmp_path):
     def people(entry, site):
-        campaign = campaign_of(tmp_path / entry, "yes-no", entry=entry, completion="")
-        return addresses(campaign, site).people
+        return addresses(campaign_of(tmp_path / entry, "yes-no", entry=entry, completion=""), site).people
 
     assert people("open", "http://127.0.0.1:8750/") == "http://127.0.0.1:8750/open"
     assert people("prolific", "https://study.example").startswith("https://study.example/enter?PROLIFIC_PID=")
@@ -59,6 +58,5 @@ def test_people_get_the_address_of_their_platform(tmp_path):
 def test_links_are_the_same_each_time_and_more_can_be_made(tmp_path):
     folder = campaign_of(tmp_path / "campaign", "yes-no").folder
     few, more = (campaign_links(folder, n).value for n in (3, 5))
-    assert more[:3] == few
-    assert len(set(more)) == 5
+    assert (more[:3], len(set(more))) == (few, 5)
     refuses("1 to 1,000,000", campaign_links, folder, 0, error=InputError)

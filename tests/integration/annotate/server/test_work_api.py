@@ -145,8 +145,7 @@ def written_in_forms():
 
 def test_every_language_has_every_phrase_of_forms_and_notices():
     notices = {*answering.NOTICES.values(), answering._ERROR, answering._UNSEEN_TEST}
-    source = Path(answering.__file__).read_text()
-    notices |= set(re.findall(r'Receipt\(False, \w+, "([^"]+)"', source))
+    notices |= set(re.findall(r'Receipt\(False, \w+, "([^"]+)"', Path(answering.__file__).read_text()))
     assert len(notices) >= 7
     written = written_in_forms() | notices
     assert set(CELLS) == {entry.name for entry in WORK_FORMS.values()}

@@ -395,8 +395,7 @@ def test_an_image_that_does_not_come_is_waited_for_and_can_be_said_to_be_unseen(
 
 
 def test_an_image_that_fails_at_first_comes_by_itself(serve, visit):
-    served = serve("yes-no", n=1)
-    page = visit(served.link(), allowed=("Failed to load resource",))
+    page = visit(serve("yes-no", n=1).link(), allowed=("Failed to load resource",))
     page.route("**/media/*", lambda route: route.fulfill(status=503), times=2)
     begin(page)
     page.locator(".images-state[hidden]").wait_for(state="attached")

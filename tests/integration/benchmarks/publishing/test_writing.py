@@ -164,8 +164,7 @@ def test_the_card_says_what_is_known(sharing, tmp_path):
 
 
 def test_rows_of_other_questions_are_refused(sharing, tmp_path):
-    rows = pa.table({"id": ["z"], "caption_by": ["ann"]})
-    about = replace(CC_BY, provenance=Provenance.of({"rows": rows}))
+    about = replace(CC_BY, provenance=Provenance.of({"rows": pa.table({"id": ["z"], "caption_by": ["ann"]})}))
     with pytest.raises(DataError, match="the rows are of other questions; given: z; allowed: q0, q1, q2"):
         publish_folder(sharing, tmp_path / "out", about)
     refuses("missing or there twice", Provenance.of, {"rows": pa.table({"id": ["a", "a"]})})

@@ -55,8 +55,7 @@ def test_range_order_of_references_and_repeated_references(name, items, rng):
     values = score(*columns(items))
     assert ((values >= 0) & (values <= most + 1e-9)).all()
     shuffled = [(candidate, rng.sample(listed, len(listed))) for candidate, listed in items]
-    doubled = [(candidate, listed * 2) for candidate, listed in items]
-    for other in (shuffled, doubled):
+    for other in (shuffled, [(candidate, listed * 2) for candidate, listed in items]):
         np.testing.assert_allclose(score(*columns(other)), values, rtol=0, atol=near)
 
 
@@ -98,8 +97,7 @@ def test_bleu_equals_a_slow_twin(items):
 
 @given(ITEMS, st.sampled_from(["closest", "shortest", "average"]))
 def test_bleu_equals_the_tool_kit_with_each_length_of_references(items, length):
-    module = pytest.importorskip("pycocoevalcap.bleu.bleu_scorer")
-    scorer = module.BleuScorer(n=4)
+    scorer = pytest.importorskip("pycocoevalcap.bleu.bleu_scorer").BleuScorer(n=4)
     for candidate, references in items:
         scorer += (candidate, references)
     corpus, per_item = scorer.compute_score(option=length)
@@ -123,8 +121,7 @@ def test_bleu_of_no_tokens_and_of_two_equally_near_references():
     four, three, five = "a b c d", "a b c", "a b c d e"
     assert bleu([four], [[five, three]]).items[0, 0] == pytest.approx(1, abs=1e-8)
     assert bleu([four], [[five]]).items[0, 0] == pytest.approx(exp(-1 / 4), abs=1e-8)
-    wrong = "longest"
-    refuses(r"unknown length|violates", bleu, ["a"], [["a"]], error=(InputError, TypeError), length=wrong)
+    refuses(r"unknown length|violates", bleu, ["a"], [["a"]], error=(InputError, TypeError), length="longest")
 
 
 # ----------------------------------------------------------------------------------------------- ROUGE-L
@@ -153,8 +150,7 @@ def test_rouge_equals_a_slow_twin_and_the_tool_kit(items):
     found = rouge_l(*columns(items))
     expected = [slow_rouge(candidate, references) for candidate, references in items]
     assert found.tolist() == pytest.approx(expected, abs=1e-12)
-    module = pytest.importorskip("pycocoevalcap.rouge.rouge")
-    same(found, scored(module.Rouge(), *columns(items))[1])
+    same(found, scored(pytest.importorskip("pycocoevalcap.rouge.rouge").Rouge(), *columns(items))[1])
 
 
 def test_rouge_of_more_tokens_than_a_machine_word_has_bits_and_of_none():
@@ -232,13 +228,11 @@ def test_images_of_several_candidates_are_one_document_each(images):
     """The tool kit takes one candidate per image, so it is asked once for each turn."""
     module = pytest.importorskip("pycocoevalcap.cider.cider")
     owner = np.repeat(np.arange(len(images)), [len(own) for own, _ in images])
-    rows = [(text, listed) for own, listed in images for text in own]
     documents = np.unique(owner, return_index=True)[1]
-    found = cider(*columns(rows), documents=documents)
+    found = cider(*columns([(text, listed) for own, listed in images for text in own]), documents=documents)
     references = [listed for _, listed in images]
     for k in range(max(len(own) for own, _ in images)):
-        candidates = [own[min(k, len(own) - 1)] for own, _ in images]
-        of_image = scored(module.Cider(), candidates, references)[1]
+        of_image = scored(module.Cider(), [own[min(k, len(own) - 1)] for own, _ in images], references)[1]
         for image, (own, _) in enumerate(images):
             if k < len(own):
                 assert found[documents[image] + k] == pytest.approx(of_image[image], abs=1e-9)

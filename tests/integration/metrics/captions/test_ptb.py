@@ -141,8 +141,7 @@ def test_no_punctuation_no_capitals_and_nothing_changes_when_cut_again():
 
 
 def test_equal_captions_give_equal_tokens_in_the_order_given():
-    captions = ["A dog.", "Two cats!", "A dog.", ""]
-    assert tokenize_all(captions) == ["a dog", "two cats", "a dog", ""]
+    assert tokenize_all(["A dog.", "Two cats!", "A dog.", ""]) == ["a dog", "two cats", "a dog", ""]
     assert tokenize_all([]) == []
 
 

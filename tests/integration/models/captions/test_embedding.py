@@ -158,8 +158,7 @@ def shown(tiny_model, drawn_images):
     """For each candidate the picture that a random model finds nearest; for the last the farthest."""
     official = Official(tiny_model("tiny-quickgelu"), drawn_images)
     cosines = official.features(CANDIDATES) @ official.images.numpy().T
-    places = [*cosines[:-1].argmax(axis=1), cosines[-1].argmin()]
-    return [drawn_images[place] for place in places]
+    return [drawn_images[place] for place in [*cosines[:-1].argmax(axis=1), cosines[-1].argmin()]]
 
 
 @pytest.fixture
@@ -175,8 +174,7 @@ def test_clip_s_and_pac_s_are_those_of_the_released_codes(kind, weight, spec, of
     np.testing.assert_allclose(asked(load(f"ref-{kind}", spec), shown), beside, atol=NEAR)
     # Each of the settings is felt, and is what it says.
     bare, _ = official.clip_score("", 1.0)
-    found = load(kind, spec, prefix="", weight="1")
-    np.testing.assert_allclose(asked(found, shown), bare, atol=NEAR)
+    np.testing.assert_allclose(asked(load(kind, spec, prefix="", weight="1"), shown), bare, atol=NEAR)
     assert abs(bare * weight - plain).max() > 1e-3
     _, paper = official.clip_score("A photo depicts ", weight, paper=True)
     np.testing.assert_allclose(asked(load(f"ref-{kind}", spec, negative="paper"), shown), paper, atol=NEAR)
@@ -192,8 +190,7 @@ def test_em_score_is_that_of_the_released_code(name, spec, official, shown):
     np.testing.assert_allclose(
         asked(load(name, spec, idf="none"), shown), official.em_score(None, references=references), atol=NEAR,
     )  # fmt: skip
-    other = "candidates" if references else "references"
-    metric = load(name, spec, idf=other, prefix="a film of")
+    metric = load(name, spec, idf="candidates" if references else "references", prefix="a film of")
     assert metric.needs == ("images", "captions", "references")
     np.testing.assert_allclose(
         asked(metric, shown),
@@ -205,8 +202,7 @@ def test_em_score_is_that_of_the_released_code(name, spec, official, shown):
 def test_the_choice_among_references(spec, official, shown):
     whole = asked(load("ref-em-score", spec, max="whole"), shown)
     np.testing.assert_allclose(whole, official.em_score(FLAT, references=True, whole=True), atol=NEAR)
-    component = asked(load("ref-em-score", spec), shown)
-    assert (component >= whole - 1e-9).all()
+    assert (asked(load("ref-em-score", spec), shown) >= whole - 1e-9).all()
 
 
 def test_a_corpus_of_document_frequencies(spec, official, shown, tmp_path):
@@ -239,8 +235,7 @@ def test_token_match_is_berts_score(spec, official):
         found = asked(load("token-match", spec, part=part), [])
         np.testing.assert_allclose(found, np.array(table)[:, column], atol=NEAR)
     np.testing.assert_array_equal(asked(load("token-match", spec), []), found)
-    weighed = asked(load("token-match", spec, idf="references"), [])
-    assert abs(weighed - found).max() > 1e-4
+    assert abs(asked(load("token-match", spec, idf="references"), []) - found).max() > 1e-4
 
 
 def test_pac_s_of_videos_is_em_score_with_its_model(spec, shown):
@@ -248,8 +243,7 @@ def test_pac_s_of_videos_is_em_score_with_its_model(spec, shown):
         metric = load(name, spec)
         moving = metric.for_videos()
         assert isinstance(moving, LocalMetric)
-        assert moving.identity.name == f"metric:{name}"
-        assert moving.identity.prompt == "{}"
+        assert (moving.identity.name, moving.identity.prompt) == (f"metric:{name}", "{}")
         assert moving.needs == metric.needs
         np.testing.assert_array_equal(asked(moving, shown), asked(load(em, spec), shown))
         # No second model.

@@ -32,8 +32,7 @@ def test_programs_that_are_not_there_or_too_slow(tmp_path):
 
 def test_no_java_on_the_path(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    words = refuses("", java.java, "metric:meteor", error=ModelError)
-    assert words.startswith(
+    assert refuses("", java.java, "metric:meteor", error=ModelError).startswith(
         "metric:meteor: needs Java, and there is no program 'java' on PATH; install a Java runtime"
     )
 
@@ -92,8 +91,7 @@ class TestMeteorIsMissing:
     def test_the_data(self, tmp_path, monkeypatch):
         (tmp_path / "meteor-1.5.jar").touch()
         monkeypatch.setattr(java, "folder", lambda part: tmp_path)
-        words = refuses("", check_meteor, error=ModelError)
-        assert words == (
+        assert refuses("", check_meteor, error=ModelError) == (
             f"metric:meteor: a file is missing; given: {tmp_path}/data/paraphrase-en.gz; "
             "install pycocoevalcap again: pip install --force-reinstall 'counterfoil[java]'"
         )
@@ -154,8 +152,7 @@ class TestWithAProgramInItsPlace:
         assert path[1:3] == [str(models / name) for name in PARSER]
         # What the manifest of the program names besides.
         assert {Path(name).name for name in path} >= {"SceneGraphParser-1.0.jar", "Meteor-1.5.jar"}
-        asked = Path(command[command.index("-cp") + 3])
-        assert not asked.parent.exists()
+        assert not Path(command[command.index("-cp") + 3]).parent.exists()
 
     def test_no_rows(self):
         assert spice([], []).shape == (0,)

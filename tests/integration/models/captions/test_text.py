@@ -131,8 +131,7 @@ class TestSettings:
         ],
     )
     def test_refusals(self, name, settings, said):
-        words = refuses("", metric, name, **settings, error=InputError)
-        assert words.startswith(said)
+        assert refuses("", metric, name, **settings, error=InputError).startswith(said)
 
 
 class TestIdentity:

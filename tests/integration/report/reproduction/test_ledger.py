@@ -149,8 +149,7 @@ def test_published_names_are_found_wherever_they_lie(tmp_path, shared_data):
     place = tmp_path / "downloads" / "results"
     place.mkdir(parents=True)
     shutil.copyfile(shared_data / "bivlc" / "ViT-B-32.csv", place / "BiVLC_ViT-B-32.csv")
-    entries = reproduce(data=tmp_path, papers=["bivlc"])
-    group = by_cell(entries, "bivlc")["Table 2", "CLIP", "Group"]
+    group = by_cell(reproduce(data=tmp_path, papers=["bivlc"]), "bivlc")["Table 2", "CLIP", "Group"]
     assert (group.verdict, group.basis) == (Verdict.SAME, Basis.DATA)
     rows = files(data=tmp_path, papers=["bivlc"])
     assert len({name for _, name, _ in rows}) == len(rows)
@@ -231,8 +230,7 @@ def test_papers_are_named_progress_reaches_its_end_and_groups_must_be_there(shar
     total = sum(len(table.rows) for table in all_papers()["winoground"].tables)
     assert [done for stage, done, _ in seen if stage == "reproduce winoground"] == list(range(total + 1))
     refuses("did you mean 'winoground'", reproduce, error=UnknownNameError, papers=["winogrund"])
-    places = {"winoground": ["winoground/tags.csv"]}
-    benchmark, _ = ReleasedFiles(shared_data, places).questions("winoground")
+    benchmark, _ = ReleasedFiles(shared_data, {"winoground": ["winoground/tags.csv"]}).questions("winoground")
     refuses(r"no such group; given: Nouns; allowed: .*Object, ", mask, benchmark, ("Nouns",))
     assert mask(benchmark, ("Object", "Both")).sum() == 141 + 26
 
