@@ -196,7 +196,11 @@ def layouts(name: str) -> tuple[Layout, ...]:
 
 def _layouts_of(row: Mapping[str, Any], where: object) -> tuple[Layout, ...]:
     changes = row.get("layout", {})
-    if not isinstance(changes, list):
+    if not isinstance(changes, list | dict):
+        raise DataError(
+            "not a table", where=where, given=changes, allowed="[NAME.layout], or several of them"
+        )
+    if isinstance(changes, dict):
         others = layouts(row["like"]) if "like" in row else (Layout(),)
         changes = [other.model_dump(exclude_unset=True) | changes for other in others]
     return tuple(check_model(change, Layout, where=where, hint=None) for change in changes)
