@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 #: Called with (stage, done, total) when a stage starts and after every batch. `done` does not start at zero
 #: where the cache knew a part already.
 Progress = Callable[[str, int, int], None]
-
 #: Called with one line about something that did not stop the run but should be known.
 Note = Callable[[str], None]
 
@@ -56,8 +55,6 @@ def warn(message: str) -> None:
 
 #: Positions of captions and of images whose scores are asked for, both of one shape.
 Asked = tuple[Int64[ndarray, "*asked"], Int64[ndarray, "*asked"]]
-
-
 _EVERY = frozenset(FORMS)
 #: What errors call the scorers of an ability, and the forms it answers; the first ability that fits is used.
 ANSWERS: Mapping[Ability, tuple[str, frozenset[str]]] = {

@@ -24,7 +24,6 @@ _KINDS = (
     (stat.S_ISCHR, "is a device", "name a file"),
     (stat.S_ISBLK, "is a device", "name a file"),
 )
-
 #: Files of more bytes than this are compared with the memory that is free before they are read.
 _LARGE = 1 << 26
 
