@@ -9,7 +9,7 @@ import pytest
 from counterfoil import store
 from counterfoil.errors import StorageError
 from counterfoil.inputs.columns import read_parquet
-from counterfoil.inputs.files import read_json
+from counterfoil.inputs.files import digest, digest_file, read_json
 from refusals import refuses
 
 
@@ -61,7 +61,7 @@ def test_the_same_table_gives_the_same_bytes(tmp_path):
 def test_digests_of_files_and_bytes_agree(tmp_path):
     data = os.urandom(3_000_000)
     (tmp_path / "a").write_bytes(data)
-    assert store.digest_file(tmp_path / "a") == store.digest(data)
+    assert digest_file(tmp_path / "a") == digest(data)
 
 
 def test_written_files_have_the_usual_rights(tmp_path):

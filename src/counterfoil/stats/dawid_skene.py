@@ -54,7 +54,7 @@ def dawid_skene(
 
     >>> items, people = np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4)
     >>> labels = np.array([0, 0, 1, 1, 1, 0, 0, 0, 1, 2, 2, 2])
-    >>> found = dawid_skene(Labels.of(items, people, labels, n_classes=3))
+    >>> found = dawid_skene(label_models.Labels.of(items, people, labels, n_classes=3))
     >>> found.labels, bool(found.accuracy[0] > found.accuracy[2])
     (array([0, 1, 0, 2]), True)
     """
@@ -98,7 +98,7 @@ def one_coin(
 
     >>> items, people = np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4)
     >>> labels = np.array([0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 1])
-    >>> found = one_coin(Labels.of(items, people, labels, n_classes=2))
+    >>> found = one_coin(label_models.Labels.of(items, people, labels, n_classes=2))
     >>> found.labels, found.confusion[2].round(2).tolist()
     (array([0, 1, 0, 1]), [[0.3, 0.7], [0.7, 0.3]])
     """

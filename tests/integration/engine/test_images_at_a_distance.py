@@ -148,9 +148,7 @@ def test_images_of_a_benchmark_and_a_table_lie_in_a_bucket_and_are_listed_once(r
     for name in ("1.png", "2.png"):
         open_place(f"{root}/photos").write(name, picture)
     (tmp_path / "mine.csv").write_text("image,caption,foil\n1.png,a cat,a dog\n2.png,a cat,a dog\n")
-    with patch(
-        "counterfoil.benchmarks.readers.released_files.image_names", side_effect=image_names
-    ) as listings:
+    with patch("counterfoil.benchmarks.records.image_names", side_effect=image_names) as listings:
         pairs = catalog.benchmark("pairs", data=tmp_path / "mine.csv", images=f"{root}/photos")
     assert listings.call_count == 1
     assert [image.read() for image in pairs.images] == [picture] * 2

@@ -41,7 +41,7 @@ class Recipe:
     epochs: int = setting(10, "Passes over the data.", low=1, high=most("steps"))
     steps: int | None = setting(None, "Number of steps.", low=1, high=most("steps"))
     optimiser: Literal["adamw", "adam", "adamp"] = "adamw"
-    lr: float = setting(1e-6, "Highest learning rate.", above=0, high=1000)
+    lr: float = setting(1e-6, "Highest learning rate.", above=0, high=1e30)
     betas: tuple[float, float] = setting((0.9, 0.98), "Of the optimiser's moments.", low=0, below=1)
     eps: float = setting(1e-6, "What the optimiser adds to what it divides by.", above=0)
     weight_decay: float = setting(0.1, "Weight decay, decoupled from the gradient.", low=0)
