@@ -245,3 +245,17 @@ def test_a_commit_waits_for_the_disk_unless_answers_can_be_lost(tmp_path, option
     with database.reading() as connection:
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == mode
     database.close()
+
+
+def test_a_new_database_has_the_tables_of_the_source(tmp_path, new_database):
+    campaign = make(tmp_path / "c", pairs(2))
+    with closing(open_database(campaign, new_database())) as db, db.reading() as connection:
+        made = sa.inspect(connection)
+        for name, table in METADATA.tables.items():
+            columns = {each["name"]: each["nullable"] for each in made.get_columns(name)}
+            assert columns == {column.name: column.nullable for column in table.columns}
+            assert {each["name"] for each in made.get_indexes(name)} >= {each.name for each in table.indexes}
+            unique = {tuple(each["column_names"]) for each in made.get_unique_constraints(name)}
+            constraints = (each for each in table.constraints if isinstance(each, sa.UniqueConstraint))
+            assert unique == {tuple(column.name for column in each.columns) for each in constraints}
+        assert set(made.get_table_names()) == {*METADATA.tables, "alembic_version"}

@@ -229,3 +229,10 @@ def test_killed_and_resumed_no_image_is_paid_for_twice(server, tmp_path):
     assert len(second) == 3
     assert max(Counter(first + second).values()) == 1
     assert "3 requests (0 of them again), 5 answers from before" in done.stderr
+
+
+def test_what_another_try_cannot_help_ends_at_once(server, tmp_path):
+    server.set(faults=["401"])
+    with pytest.raises(ModelError, match=r"refuses the key; given: status 401: .* API key provided: \(key\)"):
+        run_step(step(server), ROWS.slice(0, 1), work(tmp_path))
+    assert len(asked(server)) == 1

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.stats import kendalltau
 
 from contracts.forms import ratings_of
 from counterfoil import catalog
@@ -233,3 +234,34 @@ def test_outputs_of_detectors(shared_data):
     benchmark = specs.read(card("sugarcrepe"), released / "SUGARCREPE_ViT-B-32.csv", None)
     loaded = precomputed.load(str(folder / "sugarcrepe_CLIP_baseline.csv"))
     assert round(100 * join_scores(loaded, benchmark, note=[].append).right["accuracy"].mean(), 4) == 74.5873
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [("flickr8k-expert", "flickr8k"), pytest.param("cxc-sits", "cxc", marks=pytest.mark.slow)],
+)
+def test_shuffled_tables_of_released_ratings_give_the_same_scores(shared_data, tmp_path, name, folder):
+    benchmark = catalog.benchmark(name, data=shared_data / folder)
+    questions = benchmark.listed
+    rng = np.random.default_rng(3)
+    scores = np.nanmean(questions.ratings, axis=1) + 0.3 * rng.standard_normal(len(benchmark))
+    images = [benchmark.images[at].id for at in questions.images]
+    captions = [benchmark.captions[at].id for at in questions.captions]
+    texts = [benchmark.captions[at].text for at in questions.captions]
+    if name == "cxc-sits":
+        # As the released table writes its ids.
+        images = [f"COCO_val2014_{int(image):012d}.jpg" for image in images]
+        captions = [f"COCO_val2014:sentid:{caption}" for caption in captions]
+    rows = [[i, c, repr(float(s))] for i, c, s in zip(images, captions, scores, strict=True)]
+    header = ["image_id", "caption_id", "score"]
+
+    shuffled = rng.permutation(len(rows))
+    assert aligned(written(tmp_path, header, [rows[at] for at in shuffled]), benchmark) == scores.tolist()
+    assert kendalltau(scores, np.nanmean(questions.ratings, axis=1)).statistic > 0.6
+    if texts[0] is not None:
+        spoken = [[images[at], texts[at], rows[at][2]] for at in shuffled]
+        assert aligned(written(tmp_path, ["image", "caption", "score"], spoken), benchmark) == scores.tolist()
+
+    foreign = [[f"other_{at}.png", *row[1:]] for at, row in enumerate(rows)]
+    with pytest.raises(ScoreError, match="column 'image_id': the column does not hold the items of"):
+        join_scores(loaded(written(tmp_path, header, foreign)), benchmark, note=never)

@@ -263,3 +263,10 @@ def test_a_seed_decides_the_weights_and_touches_no_other_randomness():
 @pytest.mark.parametrize(("picture", "channels"), [(30, (4, 8)), (4, (4, 8)), (48, (4,))])
 def test_pictures_that_cannot_be_cut_are_refused(picture, channels):
     refuses("cannot be cut into patches", small.Sizes, picture=picture, channels=channels, error=InputError)
+
+
+def test_heads_stand_on_networks_of_regions(regions):
+    backbone = pcme.pvse(on_regions("vsrn", regions), heads=2)
+    inputs = [backbone.preparation.read(Image(name)) for name in "ab"]
+    found = backbone.network.encode_images(backbone.pixels(inputs))
+    assert tuple(found.points.shape) == (2, 2, 12)

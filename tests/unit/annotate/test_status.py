@@ -8,6 +8,7 @@ from counterfoil.annotate.answers import Counts
 from counterfoil.annotate.campaign import CampaignRecipe, create_folder
 from counterfoil.annotate.export import data_sheet
 from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.annotate.judgement_table import Submissions
 from counterfoil.annotate.status import PersonProgress, campaign_status, facts_of
 
 HOUR = 3600.0
@@ -163,3 +164,13 @@ def test_what_the_least_pay_depends_on(tmp_path, change, warned):
 
 def test_the_data_sheet_of_no_answers_is_one_line(campaign):
     assert data_sheet(campaign, TABLE.slice(3)) == ("Campaign “Cats”: no answers.",)
+
+
+def test_medians_by_person_are_numpys():
+    rng = np.random.default_rng(0)
+    drawn = ((f"{at}", f"p{rng.integers(7)}", float(rng.exponential(8)), 1.0, None) for at in range(200))
+    table = rows(*drawn)
+    found = Submissions.of(table)
+    for place, name in enumerate(found.people):
+        own = [row["seconds"] for row in table.to_pylist() if row["person"] == name]
+        assert found.median_seconds[place] == pytest.approx(float(np.median(own)))

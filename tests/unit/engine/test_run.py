@@ -1,6 +1,7 @@
 import errno
 import itertools
 import os
+import resource
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -438,3 +439,17 @@ def test_numbers_that_are_no_probabilities_and_galleries_are_refused():
     for ask in (run, lambda benchmark, scorer: rank_galleries([benchmark], scorer)):
         words = "fake:classifier: .* questions of form 'gallery'"
         refuses(words, ask, gallery, FakeClassifier(), error=InputError)
+
+
+def test_a_write_the_system_cuts_short_leaves_nothing_behind(tmp_path):
+    # The kernel refuses to let a file grow beyond 4 kB: writing fails half-way, not at the end.
+    benchmark = fakes.quads(150)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        with pytest.raises(StorageError, match="the disk is full"):
+            run(benchmark, fakes.FakeEmbedder(), session=Session(tmp_path))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not list(tmp_path.rglob("*.npz"))
+    assert not list(tmp_path.rglob("*.part"))

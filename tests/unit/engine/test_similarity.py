@@ -189,3 +189,10 @@ def test_a_run_on_a_gallery_uses_the_embedders_own_comparison(comparison, tmp_pa
     if comparison is not None:
         plain = run(benchmark, Several(scorer.images, scorer.captions, None))
         assert not np.array_equal(plain.i2t.above, found.i2t.above)
+
+
+def test_vectors_get_length_one_in_their_own_precision():
+    vectors = np.array([[3.0, 4.0], [0.0, -2.0]], np.float32)
+    found = unit(vectors)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, [[0.6, 0.8], [0.0, -1.0]], rtol=1e-7)

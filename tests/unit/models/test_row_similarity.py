@@ -120,3 +120,9 @@ def test_means_far_from_the_origin_lose_no_more_than_rounding():
     found = Sampled(15.0, 15.0).block(same, same)
     assert np.isfinite(found).all()
     np.testing.assert_allclose(np.exp(found), 1, atol=1e-6)
+
+
+def test_one_head_is_the_cosine():
+    rng = np.random.default_rng(2)
+    captions, images = (unit(rng.normal(size=(n, 8))) for n in (5, 4))
+    np.testing.assert_allclose(MostSimilarHeads(1).block(images, captions), images @ captions.T)

@@ -227,3 +227,7 @@ def test_what_is_no_scene_is_refused(old, new, message):
     words = refuses("", Scene.from_json, text, where="rows.csv, row 3, column 'scene'")
     assert message in words
     assert words.startswith("rows.csv, row 3, column 'scene': ")
+
+
+def test_what_it_draws_are_scenes_of_the_world():
+    assert all(lawful(scene) for _, scene, _ in drawn(1.0))

@@ -1,6 +1,7 @@
 """Images in cells, read when asked for; pairs to searches; BiVLC in all its layouts."""
 
 from concurrent.futures import ProcessPoolExecutor
+from itertools import pairwise
 from multiprocessing import get_context
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.benchmarks.benchmark import card
-from counterfoil.benchmarks.readers.questions import search
+from counterfoil.benchmarks.readers.questions import IdPositions, own, search
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.benchmarks.records import CellSource
 from counterfoil.benchmarks.tables import open_rows, rows_of_files
@@ -171,3 +172,26 @@ def test_pairs_that_make_no_search(pairs, message):
     # Two that are absent are two, not one listed twice.
     kept = search(np.array([0]), (np.zeros(3, np.int64), np.array([-1, 3, -1])), names="a", where="x")
     assert kept.positives.absent.tolist() == [2]
+
+
+@given(st.lists(st.integers(0, 50), unique=True, max_size=20), st.lists(st.integers(0, 50), max_size=20))
+def test_places_are_those_of_a_dictionary(ids, asked):
+    place = {each: at for at, each in enumerate(ids)}
+    found = IdPositions(np.array(ids, dtype=np.int64), "image", "x").of(np.array(asked, dtype=np.int64))
+    assert found.tolist() == [place.get(each, -1) for each in asked]
+
+
+def test_an_id_twice():
+    refuses("x: image id occurs twice; given: 7", IdPositions, np.array([7, 3, 7]), "image", "x")
+
+
+@given(st.lists(st.integers(-1, 4), min_size=1, max_size=20))
+def test_own_pairs(owners):
+    i2t, t2i = own(np.array(owners, dtype=np.int64), 5)
+    for search_, right in (
+        (i2t, [[c for c, owner in enumerate(owners) if owner == image] for image in range(5)]),
+        (t2i, [[owner] if owner >= 0 else [] for owner in owners]),
+    ):
+        starts, items = search_.positives.starts, search_.positives.items
+        assert [items[a:b].tolist() for a, b in pairwise(starts.tolist())] == right
+        assert len(search_) == len(right)

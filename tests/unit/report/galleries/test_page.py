@@ -500,3 +500,10 @@ def one_way(n):
 def test_one_direction_alone_will_do():
     data = GALLERY.data(one_way(30), Thumbnails(), pictures=True, captions=True)
     assert data["split"] == len(data["ids"]) == 29
+
+
+def test_the_tie_policy_in_words():
+    answers = rankings_of(gallery_benchmark(), gallery_scores()["good"])
+    said = {GALLERY.ties(one(answers, policy=policy)) for policy in Ties}
+    assert len(said) == 3
+    assert any(text.endswith("a tie is wrong.") for text in said)
