@@ -19,12 +19,10 @@ from counterfoil.annotate.campaign import DATABASE, Campaign
 from counterfoil.annotate.tables import (
     METADATA,
     answers,
-    block_items,
-    blocks,
-    items,
-    leases,
+    insert,
     meta_value,
     people,
+    run,
     sa,
     set_meta_value,
     versions,
@@ -158,8 +156,8 @@ def _migrate(database: Database) -> None:
             if column.name not in {known_column["name"] for known_column in there}:
                 definition = sa.schema.CreateColumn(column).compile(dialect=connection.dialect)
                 connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {definition}")
-        connection.execute(sa.delete(versions))
-        connection.execute(sa.insert(versions).values(version_num=REVISIONS[-1]))
+        run(connection, f"DELETE FROM {versions.name}")
+        insert(connection, versions.name, {"version_num": REVISIONS[-1]})
 
 
 def _fill(database: Database, campaign: Campaign) -> None:
@@ -185,7 +183,7 @@ def _fill(database: Database, campaign: Campaign) -> None:
         stored = {key: meta_value(connection, key) for key in facts}
         if stored == facts:
             return
-        if connection.execute(sa.select(answers.c.number).limit(1)).first() is None:
+        if run(connection, "SELECT number FROM answers LIMIT 1").first() is None:
             _write_items(connection, campaign, planned)
         elif stored["digest"] != facts["digest"]:
             what = "items or form were changed after people had answered"
@@ -197,9 +195,10 @@ def _fill(database: Database, campaign: Campaign) -> None:
 
 
 def _write_items(connection: sa.Connection, campaign: Campaign, planned: tuple[tuple[int, ...], ...]) -> None:
-    for table in (leases, block_items, blocks, items):
-        connection.execute(sa.delete(table))
-    connection.execute(sa.update(people).values(right=0, wrong=0, warned=0, pages=0, done=0, finished=None))
+    for table in ("leases", "block_items", "blocks", "items"):
+        run(connection, f"DELETE FROM {table}")
+    anew = 'UPDATE people SET "right" = 0, wrong = 0, warned = 0, pages = 0, done = 0, finished = NULL'
+    run(connection, anew)
     numbers: dict[str, int] = {}
     ranks = item_order.work_order(campaign.items, campaign.recipe).tolist()
     rows = [
@@ -214,11 +213,11 @@ def _write_items(connection: sa.Connection, campaign: Campaign, planned: tuple[t
         }
         for at, item in enumerate(campaign.items)
     ]
-    connection.execute(sa.insert(items), rows)
+    insert(connection, "items", *rows)
     for block, members in enumerate(planned):
-        connection.execute(sa.insert(blocks).values(id=block))
+        insert(connection, "blocks", {"id": block})
         places = [{"block": block, "place": place, "item": item} for place, item in enumerate(members)]
-        connection.execute(sa.insert(block_items), places)
+        insert(connection, "block_items", *places)
 
 
 def _raise_overlap(
@@ -234,8 +233,8 @@ def _raise_overlap(
         what, allowed = "the plan was changed after people had answered", f"{old} as before"
         allowed += " or more" if changed == "overlap" else ""
         raise DataError(what, where=f"{where}, key '{changed}'", given=given, allowed=allowed)
-    more = sa.update(items).where(items.c.role == "work", items.c.target < now["overlap"])
-    connection.execute(more.values(target=now["overlap"]))
+    more = "UPDATE items SET target = :overlap WHERE role = 'work' AND target < :overlap"
+    run(connection, more, overlap=now["overlap"])
 
 
 def address_of(campaign: Campaign, url: str | None) -> str:
