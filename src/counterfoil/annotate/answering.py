@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
+from pydantic import BaseModel, Field, StrictBool, StrictInt
 
 from counterfoil.annotate import item_order
 from counterfoil.annotate.assignment import (
@@ -74,22 +74,18 @@ class WorkState:
     code: str = ""
 
 
-class SpanIn(BaseModel):
+class SpanIn(BaseModel, extra="forbid"):
     """Characters [start, end) of the text and the place of their label."""
-
-    model_config = ConfigDict(extra="forbid")
 
     start: StrictInt
     end: StrictInt
     label: StrictInt
 
 
-class AnswerIn(BaseModel):
+class AnswerIn(BaseModel, extra="forbid"):
     """An answer to a leased item: options as places on the page, `key` the same however often it is sent.
     `replaces` is the key of the person's last answer where this one takes its place.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     lease: str = Field(min_length=1, max_length=200)
     key: str = Field(min_length=8, max_length=100)

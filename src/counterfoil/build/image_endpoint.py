@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import httpx2
 
 from counterfoil.benchmarks.records import decode
+from counterfoil.build.imaging import ImageRequest, ImageSettings, facts_of, png
 from counterfoil.build.step import Generated, StepContext
-from counterfoil.build.steps.imagine import ImageRequest, Imagine, facts_of, png
 from counterfoil.engine.executor import batch_keys
 from counterfoil.errors import CounterfoilError, DataError
 from counterfoil.inputs.files import digest, digest_value, read_json
@@ -43,7 +43,7 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
     kind, path, what = "images", "images/generations", "image"
 
     def __init__(
-        self, settings: ClientSettings, step: Imagine, context: StepContext, *, key: str = ""
+        self, settings: ClientSettings, step: ImageSettings, context: StepContext, *, key: str = ""
     ) -> None:
         super().__init__(settings, key=key)
         self._step, self._work = step, context

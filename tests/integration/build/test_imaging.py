@@ -13,9 +13,10 @@ import pyarrow as pa
 import pytest
 import torch
 
+from counterfoil.build.imaging import ImagePipeline, ImageRequest
 from counterfoil.build.pipeline import run_step
 from counterfoil.build.step import StepContext
-from counterfoil.build.steps.imagine import ImagePipeline, ImageRequest, Imagine
+from counterfoil.build.steps.imagine import Imagine
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ModelError
 from made_once import made_once

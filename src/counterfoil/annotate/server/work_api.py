@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, HTTPException, Path, Query, Response
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from counterfoil.annotate import answering, participants
 from counterfoil.annotate.answering import Assignment, Receipt, State, WorkState
@@ -28,11 +28,7 @@ from counterfoil.annotate.server.group_commit import GroupCommit
 from counterfoil.annotate.tables import sa
 
 
-class _View(BaseModel):
-    model_config = ConfigDict(from_attributes=True)
-
-
-class OptionView(_View):
+class OptionView(BaseModel, from_attributes=True):
     """An option: its label, addresses of its images, its texts."""
 
     label: str
@@ -40,7 +36,7 @@ class OptionView(_View):
     texts: list[str]
 
 
-class FieldView(_View):
+class FieldView(BaseModel, from_attributes=True):
     """A field; `when` names the fields, and places of their options, with which it is open."""
 
     name: str
@@ -84,10 +80,8 @@ class ReceiptView(BaseModel):
     work: WorkView
 
 
-class NothingGiven(BaseModel):
+class NothingGiven(BaseModel, extra="forbid"):
     """An empty object."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 class ProblemView(BaseModel):
