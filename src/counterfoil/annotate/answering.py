@@ -28,7 +28,7 @@ from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import NOT_VISIBLE, Role, WorkItem, WorkPage, check_answer
 from counterfoil.annotate.golden import is_right
 from counterfoil.annotate.participants import Person, person_by_id
-from counterfoil.annotate.tables import log_event, meta_value, run, sa, set_meta_value, set_person
+from counterfoil.annotate.tables import Connection, log_event, meta_value, run, sa, set_meta_value, set_person
 from counterfoil.errors import InputError
 
 State = Literal[
@@ -107,7 +107,7 @@ class Receipt:
 
 
 def work_state(
-    connection: sa.Connection, campaign: Campaign, person: Person, now: float, *, ahead: int = 2
+    connection: Connection, campaign: Campaign, person: Person, now: float, *, ahead: int = 2
 ) -> WorkState:
     """Where a person stands at a time; leases up to `ahead` items, the first of them to be answered next."""
     recipe = campaign.recipe
@@ -142,7 +142,7 @@ def work_state(
 
 
 def record_answer(
-    connection: sa.Connection,
+    connection: Connection,
     campaign: Campaign,
     person: Person,
     lease: Lease | None,
@@ -210,7 +210,7 @@ def record_answer(
     return Receipt(True, False, notice, replace(after, notice=notice or after.notice))
 
 
-def end_work(connection: sa.Connection, person: Person, now: float) -> Person:
+def end_work(connection: Connection, person: Person, now: float) -> Person:
     """Let a person end with what they did; others get what was before them, a begun block whole."""
     at_work = "AND state IN ('onboarding', 'work')"
     if set_person(connection, person.id, at_work, state="ended", finished=now):
@@ -221,7 +221,7 @@ def end_work(connection: sa.Connection, person: Person, now: float) -> Person:
     return person_by_id(connection, person.id)
 
 
-def withdraw(connection: sa.Connection, campaign: Campaign, person: Person, now: float) -> Person:
+def withdraw(connection: Connection, campaign: Campaign, person: Person, now: float) -> Person:
     """Delete a person's answers and all that was shown to them; others get the items. It cannot be undone."""
     if person.state != "withdrawn":
         invalidate(connection, campaign, person.id)
@@ -264,12 +264,7 @@ def assignments(campaign: Campaign, leased: tuple[Lease, ...], done: int) -> tup
 
 
 def _repeated_or_late(
-    connection: sa.Connection,
-    person: Person,
-    lease: Lease,
-    sent: AnswerIn,
-    answer: dict[str, Any],
-    now: float,
+    connection: Connection, person: Person, lease: Lease, sent: AnswerIn, answer: dict[str, Any], now: float
 ) -> tuple[bool, bool, str] | None:
     """The receipt's beginning of an answer to a lease that is not live, None where the answer is taken."""
     stored = "SELECT lease, key, answer FROM answers WHERE person = :person"
@@ -294,7 +289,7 @@ def _repeated_or_late(
 
 
 def _replace_answer(
-    connection: sa.Connection, campaign: Campaign, person: Person, lease: Lease, row: dict[str, Any]
+    connection: Connection, campaign: Campaign, person: Person, lease: Lease, row: dict[str, Any]
 ) -> Person:
     """Put an answer in the place of the one that the lease has; the person as counted since."""
     given = 'SELECT "right" FROM answers WHERE lease = :lease'
@@ -311,9 +306,7 @@ def _replace_answer(
     return person
 
 
-def _disqualified(
-    connection: sa.Connection, campaign: Campaign, person: Person, now: float, why: str
-) -> Person:
+def _disqualified(connection: Connection, campaign: Campaign, person: Person, now: float, why: str) -> Person:
     """The person, whose answers no longer count and who gets no more items."""
     invalidate(connection, campaign, person.id)
     set_person(connection, person.id, state="disqualified")

@@ -17,7 +17,7 @@ from counterfoil.annotate.campaign import Campaign, CampaignRecipe, positions_of
 from counterfoil.annotate.forms.base import NOT_VISIBLE, Role
 from counterfoil.annotate.golden import is_golden_place, own_order
 from counterfoil.annotate.participants import Person
-from counterfoil.annotate.tables import ROUND, insert, log_event, run, sa
+from counterfoil.annotate.tables import ROUND, Connection, insert, log_event, run
 
 #: What is believed of a person's accuracy before golden answers: its mean, and the answers it is worth.
 _ACCURACY, _WEIGHT = 0.8, 5.0
@@ -65,14 +65,14 @@ UNANSWERED = (
 )
 
 
-def find_lease(connection: sa.Connection, person: str, lease: str) -> Lease | None:
+def find_lease(connection: Connection, person: str, lease: str) -> Lease | None:
     """A person's lease by its id; None for an unknown id and for another person's."""
     row = run(connection, FIND, lease=lease, person=person).first()
     return None if row is None else Lease(*row)
 
 
 def issue(
-    connection: sa.Connection,
+    connection: Connection,
     campaign: Campaign,
     person: str,
     item: int,
@@ -94,7 +94,7 @@ def issue(
     return lease
 
 
-def extend(connection: sa.Connection, lease: Lease, now: float, expires: float) -> Lease:
+def extend(connection: Connection, lease: Lease, now: float, expires: float) -> Lease:
     """The lease with a new limit, written only where the old one is past its half."""
     if lease.expires - now > (expires - now) / 2:
         return lease
@@ -103,7 +103,7 @@ def extend(connection: sa.Connection, lease: Lease, now: float, expires: float) 
     return replace(lease, state="live", expires=expires)
 
 
-def store_answer(connection: sa.Connection, campaign: Campaign, lease: Lease, row: dict[str, Any]) -> None:
+def store_answer(connection: Connection, campaign: Campaign, lease: Lease, row: dict[str, Any]) -> None:
     """Store the answer to a lease, and count it where its item and its person are counted."""
     run(connection, _SET_STATE, lease=lease.id, state="answered")
     if lease.role != "onboarding":
@@ -119,7 +119,7 @@ def store_answer(connection: sa.Connection, campaign: Campaign, lease: Lease, ro
         set_target(connection, campaign, lease.item)
 
 
-def release(connection: sa.Connection, where: str, **values: Any) -> int:
+def release(connection: Connection, where: str, **values: Any) -> int:
     """Let others have the items of live leases where a condition in SQL holds; how many."""
     live = f"SELECT id, item, role FROM leases WHERE state = 'live' AND {where}"
     rows = run(connection, live, **values).all()
@@ -130,12 +130,12 @@ def release(connection: sa.Connection, where: str, **values: Any) -> int:
     return len(rows)
 
 
-def release_expired(connection: sa.Connection, now: float) -> int:
+def release_expired(connection: Connection, now: float) -> int:
     """Let others have the items of expired leases; how many. Blocks go back when another person needs one."""
     return release(connection, "expires < :now AND block IS NULL", now=now)
 
 
-def reclaim(connection: sa.Connection, lease: Lease) -> bool:
+def reclaim(connection: Connection, lease: Lease) -> bool:
     """Make a lease that was released live again; False where others have taken its item."""
     free = f"{_COUNT_LEASED} AND open = 1"
     if lease.role == "work" and not run(connection, free, item=lease.item, n=1).rowcount:
@@ -144,9 +144,7 @@ def reclaim(connection: sa.Connection, lease: Lease) -> bool:
     return True
 
 
-def invalidate(
-    connection: sa.Connection, campaign: Campaign, person: str, *, block: int | None = None
-) -> int:
+def invalidate(connection: Connection, campaign: Campaign, person: str, *, block: int | None = None) -> int:
     """Count a person's answers no more, of one block or all, and let others have the items; how many."""
     mine = "person = :person" + ("" if block is None else " AND block = :block")
     values: dict[str, Any] = {"person": person, "block": block}
@@ -165,7 +163,7 @@ def invalidate(
     return n
 
 
-def set_target(connection: sa.Connection, campaign: Campaign, item: int) -> None:
+def set_target(connection: Connection, campaign: Campaign, item: int) -> None:
     """Set how many answers an item of an adaptive design is to get, by those that it has."""
     given_answers = (
         'SELECT answer, people."right", wrong FROM answers JOIN people ON people.id = answers.person '
@@ -232,7 +230,7 @@ def still_needed(votes: Sequence[tuple[str, int, int]], n_options: int, recipe: 
 
 
 def next_items(
-    connection: sa.Connection, campaign: Campaign, person: Person, now: float, ahead: int
+    connection: Connection, campaign: Campaign, person: Person, now: float, ahead: int
 ) -> tuple[Lease, ...]:
     """The items that a person has before them, at most `ahead`, new ones leased where there are fewer."""
     recipe = campaign.recipe
@@ -265,7 +263,7 @@ def next_items(
 
 
 def qualification_items(
-    connection: sa.Connection, campaign: Campaign, person: str, now: float, ahead: int
+    connection: Connection, campaign: Campaign, person: str, now: float, ahead: int
 ) -> tuple[Lease, ...]:
     """The items of the test that a person has not answered rightly yet, at most `ahead`; none: passed."""
     recipe, positions = campaign.recipe, positions_of(campaign, "onboarding")
@@ -290,7 +288,7 @@ def qualification_items(
 
 
 def _items_of_block(
-    connection: sa.Connection,
+    connection: Connection,
     campaign: Campaign,
     person: Person,
     unanswered: Sequence[Lease],
@@ -322,7 +320,7 @@ def _items_of_block(
     return tuple(before)
 
 
-def _take_block(connection: sa.Connection, campaign: Campaign, person: str, now: float) -> int | None:
+def _take_block(connection: Connection, campaign: Campaign, person: str, now: float) -> int | None:
     """A block without what the person had or made: a free one, else one that is overdue."""
     not_new = (
         "SELECT 1 FROM block_items JOIN items ON position = item WHERE block = blocks.id AND "
@@ -345,7 +343,7 @@ def _take_block(connection: sa.Connection, campaign: Campaign, person: str, now:
     return int(row.id)
 
 
-def finish_in_block(connection: sa.Connection, campaign: Campaign, lease: Lease, now: float) -> None:
+def finish_in_block(connection: Connection, campaign: Campaign, lease: Lease, now: float) -> None:
     """An item of a block was answered: the block stays its person's, and is done with its last item."""
     mine = "SELECT count(*) FROM leases WHERE person = :person AND block = :block AND state = 'answered'"
     answered = run(connection, mine, person=lease.person, block=lease.block).scalar_one()

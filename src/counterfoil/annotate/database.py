@@ -18,6 +18,7 @@ from counterfoil.annotate import item_order
 from counterfoil.annotate.campaign import DATABASE, Campaign
 from counterfoil.annotate.tables import (
     METADATA,
+    Connection,
     answers,
     insert,
     meta_value,
@@ -62,7 +63,7 @@ class Database:
         return self.engine.dialect.name == "sqlite"
 
     @contextmanager
-    def writing(self, *, tables: bool = False) -> Iterator[sa.Connection]:
+    def writing(self, *, tables: bool = False) -> Iterator[Connection]:
         """One writing transaction, on the disk when the block ends; with `tables` it makes them."""
         # Threads wait here and not in the database, which would have them ask again and again.
         with self._lock, refusals(self.url), self._begin(writing=True) as connection:
@@ -71,7 +72,7 @@ class Database:
             yield connection
 
     @contextmanager
-    def reading(self) -> Iterator[sa.Connection]:
+    def reading(self) -> Iterator[Connection]:
         """One reading transaction, which sees one state of the database throughout and holds up no writer."""
         # SQLite's reading transactions see one state as they are.
         options: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
@@ -79,7 +80,7 @@ class Database:
             yield connection
 
     @contextmanager
-    def _begin(self, **options: Any) -> Iterator[sa.Connection]:
+    def _begin(self, **options: Any) -> Iterator[Connection]:
         connected = self.engine.connect().execution_options(**options)
         with connected as connection, connection.begin():
             yield connection
@@ -194,7 +195,7 @@ def _fill(database: Database, campaign: Campaign) -> None:
             set_meta_value(connection, key, value)
 
 
-def _write_items(connection: sa.Connection, campaign: Campaign, planned: tuple[tuple[int, ...], ...]) -> None:
+def _write_items(connection: Connection, campaign: Campaign, planned: tuple[tuple[int, ...], ...]) -> None:
     for table in ("leases", "block_items", "blocks", "items"):
         run(connection, f"DELETE FROM {table}")
     anew = 'UPDATE people SET "right" = 0, wrong = 0, warned = 0, pages = 0, done = 0, finished = NULL'
@@ -220,9 +221,7 @@ def _write_items(connection: sa.Connection, campaign: Campaign, planned: tuple[t
         insert(connection, "block_items", *places)
 
 
-def _raise_overlap(
-    connection: sa.Connection, before: dict[str, Any], now: dict[str, Any], where: str
-) -> None:
+def _raise_overlap(connection: Connection, before: dict[str, Any], now: dict[str, Any], where: str) -> None:
     """More answers per item can be asked for in a queue; nothing else of a plan changes under answers."""
     fixed = _PLANNED if now["design"] == "blocks" else ("design", "seed")
     changed = next((name for name in fixed if before.get(name) != now.get(name)), None)
@@ -285,7 +284,7 @@ def engine_of(address: str, durable: bool = True) -> sa.Engine:
             connection.execute(f"PRAGMA {line}")
 
     @sa.event.listens_for(engine, "begin")
-    def begin(connection: sa.Connection) -> None:
+    def begin(connection: Connection) -> None:
         writing = connection.get_execution_options().get("writing")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.tables import insert, log_event, run, sa, set_person
+from counterfoil.annotate.tables import Connection, insert, log_event, run, set_person
 from counterfoil.errors import InputError
 
 #: Tokens of a person that are valid at once: pages left open in other tabs go on.
@@ -64,7 +64,7 @@ BY_TOKEN = f"SELECT {_COLUMNS} FROM people JOIN tokens ON person = id WHERE hash
 
 
 def enter(
-    connection: sa.Connection,
+    connection: Connection,
     campaign: Campaign,
     *,
     worker: str,
@@ -115,13 +115,13 @@ def enter(
     return Entered(person_by_id(connection, id), token)
 
 
-def person_of(connection: sa.Connection, token: str) -> Person | None:
+def person_of(connection: Connection, token: str) -> Person | None:
     """The person whose token it is; only hashes are compared, so that times say nothing about near ones."""
     row = run(connection, BY_TOKEN, hash=token_hash(token)).first()
     return None if row is None else Person(*row)
 
 
-def consent(connection: sa.Connection, person: Person, now: float, *, text: str = "") -> Person:
+def consent(connection: Connection, person: Person, now: float, *, text: str = "") -> Person:
     """Note that a person agreed to take part, and to which text; who agreed already has."""
     if set_person(connection, person.id, "AND state = 'consent'", state="onboarding", consented=now):
         read = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
@@ -129,7 +129,7 @@ def consent(connection: sa.Connection, person: Person, now: float, *, text: str 
     return person_by_id(connection, person.id)
 
 
-def readmit(connection: sa.Connection, person: str, now: float, *, named: str = "") -> None:
+def readmit(connection: Connection, person: str, now: float, *, named: str = "") -> None:
     """Let a person in again with the next browser that comes with their id; pages that are open end."""
     if not set_person(connection, person, browser=None):
         raise InputError("no such person in this campaign", given=named or person)
@@ -137,7 +137,7 @@ def readmit(connection: sa.Connection, person: str, now: float, *, named: str = 
     log_event(connection, now, "readmitted", person)
 
 
-def person_by_id(connection: sa.Connection, id: str) -> Person:
+def person_by_id(connection: Connection, id: str) -> Person:
     """The person with an id."""
     return Person(*run(connection, BY_ID, person=id).one())
 

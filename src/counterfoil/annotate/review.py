@@ -27,7 +27,7 @@ from counterfoil.annotate.platforms.prolific import (
     Rejection,
     reconcile,
 )
-from counterfoil.annotate.tables import insert, log_event, run, sa, set_person
+from counterfoil.annotate.tables import Connection, insert, log_event, run, set_person
 from counterfoil.errors import InputError
 from counterfoil.stats.pooled_one_coin import pooled_one_coin
 
@@ -120,14 +120,14 @@ def reject(
     return aside
 
 
-def _known(connection: sa.Connection, person: str) -> Any:
+def _known(connection: Connection, person: str) -> Any:
     row = run(connection, "SELECT * FROM people WHERE id = :person", person=person).first()
     if row is None:
         raise InputError("no such person", given=person)
     return row
 
 
-def _latest(connection: sa.Connection, person: str) -> str | None:
+def _latest(connection: Connection, person: str) -> str | None:
     decided = f"SELECT kind FROM events WHERE person = :person AND kind IN {DECISIONS}"
     return run(connection, f"{decided} ORDER BY number DESC LIMIT 1", person=person).scalar()
 

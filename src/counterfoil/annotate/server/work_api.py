@@ -25,7 +25,7 @@ from counterfoil.annotate.languages import language_for, phrase_in
 from counterfoil.annotate.platforms.base import Leave, Outcome, Platform, Visit
 from counterfoil.annotate.platforms.registry import OWN_ENTRIES, campaign_platform
 from counterfoil.annotate.server.group_commit import GroupCommit
-from counterfoil.annotate.tables import sa
+from counterfoil.annotate.tables import Connection
 
 
 class OptionView(BaseModel, from_attributes=True):
@@ -229,7 +229,7 @@ async def caller(
 
 CallerDep = Annotated[Caller, Depends(caller)]
 #: What a route does about a person within a writing transaction.
-Act = Callable[[sa.Connection, participants.Person, float], participants.Person]
+Act = Callable[[Connection, participants.Person, float], participants.Person]
 
 
 def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callable[[], float]) -> APIRouter:
@@ -237,14 +237,14 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
     router = APIRouter(prefix="/api", responses=PROBLEMS)
 
     async def reply(caller: Caller, act: Act = lambda db, person, now: person) -> Response:
-        def transaction(db: sa.Connection) -> answering.WorkState | None:
+        def transaction(db: Connection) -> answering.WorkState | None:
             person, now = participants.person_of(db, caller.token), clock()
             return None if person is None else answering.work_state(db, campaign, act(db, person, now), now)
 
         return await reply_after(caller, transaction, views.work)
 
     async def reply_after(
-        caller: Caller, transaction: Callable[[sa.Connection], Any], view: Callable[..., BaseModel]
+        caller: Caller, transaction: Callable[[Connection], Any], view: Callable[..., BaseModel]
     ) -> Response:
         done = await commits.write(transaction)
         if done is None:
@@ -268,7 +268,7 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
     async def post_answer(caller: CallerDep, sent: answering.AnswerIn) -> Response:
         """Store an answer, or change the last one; sent again with the same key it is stored once."""
 
-        def record(db: sa.Connection) -> answering.Receipt | None:
+        def record(db: Connection) -> answering.Receipt | None:
             person = participants.person_of(db, caller.token)
             if person is None:
                 return None
