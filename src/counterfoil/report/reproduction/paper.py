@@ -157,17 +157,19 @@ class Spec(BaseModel):
     examples: int | None = None
     #: Count the distinct labels of this grouping instead of questions.
     labels: str | None = None
-    #: Printed columns that the number follows from, as "Table 3, Text".
+    #: Printed columns that the number follows from: "Table 3, Text", or "Table 3" for its column of this name.
     of: tuple[str, ...] | None = None
-    #: Other printed columns, which those are held against.
+    #: Other printed columns, which those are held against; a table alone is its column of the row's name.
     against: tuple[str, ...] | None = None
+    #: Rows of `of`: the first one's number less that of the next which has one.
+    less: tuple[str, ...] | None = None
     #: What the paper does with printed numbers: a, b, ... stand for the columns of `of`.
     formula: str | None = None
     #: Rows of these that stay out.
     without: tuple[str, ...] | None = None
     #: Why the number cannot be recomputed, whatever data there is.
     missing: str | None = None
-    #: Why the paper and its own data disagree here, or what is doubtful about the number.
+    #: Why the paper and its own data disagree here, or what is doubtful; or a key of the paper's `reasons`.
     reason: str | None = None
     #: What the data give where the reason holds; any other number differs for no known reason.
     instead: str | None = None
@@ -185,9 +187,14 @@ class PaperCell(Spec):
 
 
 class PaperColumn(Spec):
-    """What stands at the head of a column."""
+    """What stands at the head of a column: its name alone for short."""
 
     name: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, given: Any) -> Any:
+        return {"name": given} if isinstance(given, str) else given
 
 
 class PaperRow(Spec):
@@ -202,32 +209,38 @@ class PaperRow(Spec):
         return {"name": given[0], "cells": given[1:]} if isinstance(given, list) else given
 
 
+class PaperModel(Spec):
+    """What holds of a row of this name in every table, and where its answers lie."""
+
+    #: Benchmark to file, relative to the folder of data.
+    files: dict[str, str] = {}
+    #: What is not at hand, in tables that say what else is not.
+    weights: str | None = None
+    #: Whether the row is what chance gives.
+    chance: bool = False
+
+
 class PaperTable(Spec):
     """One table of a paper, or the numbers of one section of its text."""
 
     name: str
     columns: tuple[PaperColumn, ...]
     rows: tuple[PaperRow, ...]
+    #: What is not at hand besides the weights of its models.
+    nor: str | None = None
 
-    def spec(self, row: PaperRow, column: PaperColumn, cell: PaperCell) -> Spec:
+    def spec(self, row: PaperRow, column: PaperColumn, cell: PaperCell, model: PaperModel | None) -> Spec:
         """The spec of one cell; fields set nearer to the cell win."""
+        parts: list[Spec] = [self, *([model] if model else []), column, row, cell]
+        if model and model.weights and self.nor:
+            parts[1] = Spec(missing=f"{model.weights} are not at hand, nor are {self.nor}")
         given: dict[str, Any] = {}
-        for part in (self, column, row, cell):
+        for part in parts:
             given |= part.model_dump(include=set(Spec.model_fields), exclude_none=True)
+        for field, name in (("of", column.name), ("against", row.name)):
+            if field in given:
+                given[field] = [at if ", " in at else f"{at}, {name}" for at in given[field]]
         return Spec(**given)
-
-
-class PaperModel(BaseModel):
-    """Where the answers of one row of a paper's tables lie."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    #: Benchmark to file, relative to the folder of data.
-    files: dict[str, str] = {}
-    #: Why there are none.
-    missing: str | None = None
-    #: Whether the row is what chance gives.
-    chance: bool = False
 
 
 class Paper(BaseModel):
@@ -243,6 +256,8 @@ class Paper(BaseModel):
     #: Benchmark to the places where its questions may lie, relative to the folder of data.
     questions: dict[str, tuple[str, ...]] = {}
     models: dict[str, PaperModel] = {}
+    #: Reasons that several numbers have, by the keys that stand for them.
+    reasons: dict[str, str] = {}
     #: Files of the folder of data to the names under which they were published, where those are others.
     released: dict[str, str] = {}
     tables: tuple[PaperTable, ...]
