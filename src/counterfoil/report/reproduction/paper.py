@@ -157,7 +157,7 @@ class Spec(BaseModel):
     examples: int | None = None
     #: Count the distinct labels of this grouping instead of questions.
     labels: str | None = None
-    #: Printed columns that the number follows from: "Table 3, Text", or "Table 3" for its column of this name.
+    #: Printed columns that the number follows from, as "Table 3, Text"; a table alone is its column so named.
     of: tuple[str, ...] | None = None
     #: Other printed columns, which those are held against; a table alone is its column of the row's name.
     against: tuple[str, ...] | None = None
