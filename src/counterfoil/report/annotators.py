@@ -199,6 +199,7 @@ def bias_page(
     return html.render(
         "bias.html",
         title="Machine annotators and their bias",
+        contents=[*((part["key"], part["title"]) for part in parts), ("answers", "Right answers")],
         standfirst=f"{len(models)} models: {', '.join(models)}.",
         parts_=parts,
         coverage=coverages(covered) if covered else None,

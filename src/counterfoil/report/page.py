@@ -84,6 +84,10 @@ def page(
         title=title,
         styles=("page.css", *(report.style for report in shown.values() if report.style)),
         scripts=("browser.js", *(report.script for report in shown.values())),
+        contents=[
+            *((chapter.anchor, chapter.benchmark.card.title) for chapter in chapters),
+            *((place, place.capitalize()) for place in [*shown, "provenance"]),
+        ],
         chapters=chapters,
         models=scorers,
         links={anchor: {model.name: model.anchor for model in of} for anchor, of in scorers.items()},

@@ -67,6 +67,10 @@ def page(
     return html.render(
         "rankings.html",
         title=title,
+        contents=[
+            (name, name.capitalize())
+            for name in ("ranks", "correlations", *(["lists"] if lists else []), "method")
+        ],
         correlation=correlation,
         lead=lead(correlation),
         bump=ranks,

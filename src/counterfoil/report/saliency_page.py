@@ -59,6 +59,10 @@ def page(
         "explain.html",
         title=title,
         styles=("page.css", "explain.css"),
+        contents=[
+            *((f"q-{number}", name) for number, (name, _) in enumerate(sections)),
+            ("method", "Method"),
+        ],
         scorer=scorer if private else shareable(scorer),
         benchmark=benchmark.title,
         sections=sections,

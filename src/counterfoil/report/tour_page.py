@@ -115,6 +115,7 @@ def page(
         "tour.html",
         title="What can I do with this?",
         styles=("page.css", "explain.css", "tour.css"),
+        contents=[*((key, key.capitalize()) for key in parts), ("files", "Your turn")],
         steps=[(key, *part, commands[key]) for key, part in parts.items()],
         files=FILES,
         called=called,
