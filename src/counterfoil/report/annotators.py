@@ -181,7 +181,7 @@ def bias_page(
     """The page as HTML, the same for the same studies."""
     models = studies[0].models
     caption = "The mean over all sets of so many annotators. With all of them there is none by definition."
-    parts = []
+    parts: list[dict[str, Any]] = []
     for study in studies:
         name, words = study.name.replace("_", "-"), heading(study)
         figure = drawn(f"Bias by number of annotators, {words}", caption, name, curves([study]))
