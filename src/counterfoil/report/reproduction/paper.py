@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
@@ -174,16 +174,23 @@ class Spec(BaseModel):
     #: What the data give where the reason holds; any other number differs for no known reason.
     instead: str | None = None
 
+    #: What a text alone stands for.
+    short: ClassVar[str] = "name"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole(cls, given: Any) -> Any:
+        if isinstance(given, list):
+            return {"name": given[0], "cells": given[1:]}
+        return {cls.short: given} if isinstance(given, str) else given
+
 
 class PaperCell(Spec):
     """A printed number; empty where the paper's table has a blank."""
 
     printed: str
 
-    @model_validator(mode="before")
-    @classmethod
-    def _short(cls, given: Any) -> Any:
-        return {"printed": given} if isinstance(given, str) else given
+    short: ClassVar[str] = "printed"
 
 
 class PaperColumn(Spec):
@@ -191,22 +198,12 @@ class PaperColumn(Spec):
 
     name: str
 
-    @model_validator(mode="before")
-    @classmethod
-    def _short(cls, given: Any) -> Any:
-        return {"name": given} if isinstance(given, str) else given
-
 
 class PaperRow(Spec):
     """A row of printed numbers: `["CLIP", "75.83", ...]` for short."""
 
     name: str
     cells: tuple[PaperCell, ...]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short(cls, given: Any) -> Any:
-        return {"name": given[0], "cells": given[1:]} if isinstance(given, list) else given
 
 
 class PaperModel(Spec):
@@ -231,11 +228,11 @@ class PaperTable(Spec):
 
     def spec(self, row: PaperRow, column: PaperColumn, cell: PaperCell, model: PaperModel | None) -> Spec:
         """The spec of one cell; fields set nearer to the cell win."""
-        parts: list[Spec] = [self, *([model] if model else []), column, row, cell]
+        own: Spec | None = model
         if model and model.weights and self.nor:
-            parts[1] = Spec(missing=f"{model.weights} are not at hand, nor are {self.nor}")
+            own = Spec(missing=f"{model.weights} are not at hand, nor are {self.nor}")
         given: dict[str, Any] = {}
-        for part in parts:
+        for part in filter(None, (self, own, column, row, cell)):
             given |= part.model_dump(include=set(Spec.model_fields), exclude_none=True)
         for field, name in (("of", column.name), ("against", row.name)):
             if field in given:
@@ -277,10 +274,9 @@ class Paper(BaseModel):
     def printed(self, reference: str) -> dict[str, float]:
         """The numbers of a column by row, as printed; `reference` is "TABLE, COLUMN". Blanks are left out."""
         name, _, column = reference.partition(", ")
-        named = (table for table in (*self.tables, *self.inputs) if table.name == name)
-        heads_of = ((table, [head.name for head in table.columns]) for table in named)
-        table, heads = next((table, heads) for table, heads in heads_of if column in heads)
-        texts = {row.name: row.cells[heads.index(column)].printed for row in table.rows}
+        table = next(table for table in (*self.tables, *self.inputs) if table.name == name)
+        at = [head.name for head in table.columns].index(column)
+        texts = {row.name: row.cells[at].printed for row in table.rows}
         return {row: parse(text)[0] for row, text in texts.items() if text}
 
 

@@ -44,6 +44,7 @@ def test_every_cell_names_a_recipe_or_says_why_there_is_none():
                         spec = found.spec(row, column, cell, paper.models.get(row.name))
                         assert spec.missing or spec.recipe in RECIPES, (found.name, row.name, column.name)
                         assert spec.reason or not spec.instead
+                        assert not spec.reason or " " in spec.reason or spec.reason in paper.reasons
                         for reference in (*(spec.of or ()), *(spec.against or ())):
                             assert paper.printed(reference)
 
