@@ -104,18 +104,9 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, as `--json` and `result.json` hold them; `signature` is that of all measures."""
-        return {
-            "benchmark": self.benchmark,
-            "scorer": self.scorer,
-            "measures": {name: asdict(estimate) for name, estimate in self.measures.items()},
-            "groups": {
-                label: {name: asdict(estimate) for name, estimate in measures.items()}
-                for label, measures in self.groups.items()
-            },
-            "ties": dict(self.ties),
-            "signature": self.signature(),
-            "provenance": dict(self.provenance),
-        }
+        fields = asdict(self)
+        provenance = fields.pop("provenance")
+        return {**fields, "signature": self.signature(), "provenance": provenance}
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> "Result":
