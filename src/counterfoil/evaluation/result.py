@@ -6,13 +6,13 @@ from math import isfinite
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from counterfoil.benchmarks.answers import Answers
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import UnknownNameError
 from counterfoil.inputs.options import checked
 from counterfoil.metrics.measures import find
+from counterfoil.stats import Reals
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Run:
     name: str
     benchmark: Benchmark
     answers: Answers
-    items: Mapping[str, NDArray[np.float64]]
+    items: Mapping[str, Reals]
     result: Result
     manifest: Mapping[str, Any]
 
