@@ -76,15 +76,8 @@ def _row(paper: Paper, table: PaperTable, row: PaperRow, evidence: ReleasedFiles
             # A reason is about one number; any other differs for no known reason.
             other = spec.instead is not None and judge(spec.instead, result.value) is not Verdict.SAME
             reason = known if verdict is Verdict.DIFFERS and not other else ""
-        entry = Entry(
-            *(paper.called, paper.name, paper.title, table.name, row.name, column.name),
-            cell.printed,
-            *parse(cell.printed),
-            recomputed=result.value if result else None,
-            verdict=verdict,
-            reason=reason,
-            source=result.source if result else "",
-            basis=result.basis if result else Basis.NONE,
-        )
-        entries.append(entry)
+        names = paper.called, paper.name, paper.title, table.name, row.name, column.name
+        value, source, basis = result or (None, "", Basis.NONE)
+        number = cell.printed, *parse(cell.printed), value
+        entries.append(Entry(*names, *number, verdict, reason, source, basis))
     return entries
