@@ -29,7 +29,7 @@ from counterfoil.annotate.platforms.prolific import (
 )
 from counterfoil.annotate.tables import Connection, insert, log_event, run, set_person
 from counterfoil.errors import InputError
-from counterfoil.stats.pooled_one_coin import pooled_one_coin
+from counterfoil.stats.label_models import pooled_one_coin
 
 Decision = Literal["approved", "rejected"]
 DECISIONS: tuple[Decision, ...] = ("approved", "rejected")

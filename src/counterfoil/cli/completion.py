@@ -72,7 +72,7 @@ def _names(kind: str) -> Iterable[str]:
 
         return [measure.name for measure in every()]
     if kind == "recipes":
-        from counterfoil.train.recipes.reading import RECIPES
+        from counterfoil.train.recipes import RECIPES
 
         return RECIPES
     folder = files("counterfoil.report").joinpath("papers")

@@ -32,8 +32,7 @@ from counterfoil.report.tables import Cell, Column, Row, Table, amount
 from counterfoil.storage import local_folder
 from counterfoil.storage.files import names_in
 from counterfoil.store import check_writable
-from counterfoil.train.recipes import Detection, Recipe, read_file
-from counterfoil.train.recipes.reading import Read, overridden
+from counterfoil.train.recipes import Detection, Read, Recipe, overridden, read_file
 
 if TYPE_CHECKING:
     from counterfoil.models.networks import Backbone
