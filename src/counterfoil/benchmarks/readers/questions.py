@@ -6,11 +6,11 @@ people judged have ratings, votes and references, or are statements.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import starmap
+from itertools import chain, starmap
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,69 +24,178 @@ from counterfoil.benchmarks.tables import DataTable, booleans, first_double, sho
 from counterfoil.errors import DataError, ScoreError
 
 
-def quads(
-    card: Card,
-    ids: Sequence[str],
-    captions: tuple[Sequence[str | None], Sequence[str | None]],
-    images: tuple[Sequence[Image], Sequence[Image]],
-    groupings: Mapping[str, tuple[str, ...]],
-    *,
-    source: str,
-    path: Path | None = None,
-    part: bool = False,
-) -> Benchmark:
-    """Two captions and two images per question; caption j of question "17" is called "17_c{j}"."""
-    texts = [text for pair in zip(*captions, strict=True) for text in pair]
-    names = [f"{name}_c{j}" for name in ids for j in (0, 1)]
-    items, positions = listed([image for pair in zip(*images, strict=True) for image in pair])
-    questions = forms.Quad(
-        tuple(ids),
-        groupings=groupings,
-        captions=np.arange(len(texts), dtype=np.int64).reshape(-1, 2),
-        images=positions.reshape(-1, 2),
-    )
-    written = tuple(map(Caption, names, texts))
-    return check_counts(Benchmark(card, items, written, questions, source, path), part=part)
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows that are questions: their ids, and a column for each caption and each image of a question.
 
-
-def choices(
-    card: Card,
-    ids: Sequence[str],
-    candidates: Sequence[Sequence[Any]],
-    query: Sequence[Any],
-    groupings: Mapping[str, tuple[str, ...]],
-    *,
-    asks: Literal["image", "caption"] = "image",
-    correct: int = 1,
-    caption_ids: Sequence[str] | None = None,
-    source: str,
-    path: Path | None = None,
-    part: bool = False,
-) -> Benchmark:
-    """One image and k captions per question, or one caption and k images, the first `correct` of them right.
-
-    `candidates` holds a column of n texts, or images, per candidate, None where a question has fewer; caption
-    j of question "17" is called "17_c{j}", where a caption is asked about not by `caption_ids`.
+    Captions are texts, None where a question has fewer; those that people judged are `Caption`s. Caption j of
+    question "17" is called "17_c{j}", where not by the columns `caption_ids`. The first `correct` candidates
+    of a choice are right. Of a `part` of a release the counts of its subsets alone are checked.
     """
-    rows = list(zip(ids, zip(*candidates, strict=True), strict=True))
-    listed_candidates = [
-        (f"{name}_c{j}", one) for name, row in rows for j, one in enumerate(row) if one is not None
-    ]
-    if asks == "image":
-        images, of_query = listed(query)
-        captions = tuple(starmap(Caption, listed_candidates))
-        places = np.arange(len(captions), dtype=np.int64)
-    else:
-        images, places = listed([image for _, image in listed_candidates])
-        captions = tuple(map(Caption, caption_ids or [f"{name}_c0" for name in ids], query))
-        of_query = np.arange(len(ids), dtype=np.int64)
-    there = np.array([[candidate is not None for candidate in row] for _, row in rows], dtype=bool)
-    positions = np.full(there.shape, -1, dtype=np.int64)
-    positions[there] = places
-    questions = forms.Choice(
-        tuple(ids), groupings=groupings, query=of_query, candidates=positions, correct=correct, asks=asks
-    )
-    return check_counts(Benchmark(card, images, captions, questions, source, path), part=part)
+
+    card: Card
+    ids: Sequence[str]
+    captions: Sequence[Sequence[Any]]
+    images: Sequence[Sequence[Any]]
+    groupings: Mapping[str, tuple[str, ...]]
+    source: str
+    path: Path | None = None
+    caption_ids: Sequence[Sequence[str]] = ()
+    votes: NDArray[np.float64] | None = None
+    correct: int = 1
+    part: bool = False
+
+    def quad(self) -> Benchmark:
+        """Two captions and two images per question."""
+        texts = [text for pair in zip(self.captions[0], self.captions[1], strict=True) for text in pair]
+        names = [f"{name}_c{j}" for name in self.ids for j in (0, 1)]
+        images = [image for pair in zip(self.images[0], self.images[1], strict=True) for image in pair]
+        items, positions = listed(images)
+        questions = forms.Quad(
+            tuple(self.ids),
+            groupings=self.groupings,
+            captions=np.arange(len(texts), dtype=np.int64).reshape(-1, 2),
+            images=positions.reshape(-1, 2),
+        )
+        return self._counted(items, map(Caption, names, texts), questions)
+
+    def choice(self) -> Benchmark:
+        """One image and k captions per question; where there are several images, one caption and k images."""
+        by_caption = len(self.images) > 1
+        rows = list(zip(*(self.images if by_caption else self.captions), strict=True))
+        candidates = [
+            (f"{name}_c{j}", one)
+            for name, row in zip(self.ids, rows, strict=True)
+            for j, one in enumerate(row)
+            if one is not None
+        ]
+        if by_caption:
+            images, places = listed([image for _, image in candidates])
+            names = self.caption_ids[0] if self.caption_ids else [f"{name}_c0" for name in self.ids]
+            captions = tuple(map(Caption, names, self.captions[0]))
+            of_query = np.arange(len(self.ids), dtype=np.int64)
+        else:
+            images, of_query = listed(self.images[0])
+            captions = tuple(starmap(Caption, candidates))
+            places = np.arange(len(captions), dtype=np.int64)
+        there = np.array([[candidate is not None for candidate in row] for row in rows], dtype=bool)
+        positions = np.full(there.shape, -1, dtype=np.int64)
+        positions[there] = places
+        questions = forms.Choice(
+            tuple(self.ids),
+            groupings=self.groupings,
+            query=of_query,
+            candidates=positions,
+            correct=1 if by_caption else self.correct,
+            asks="caption" if by_caption else "image",
+        )
+        return self._counted(images, captions, questions)
+
+    def paraphrase(self) -> Benchmark:
+        """The first two captions have one meaning; the image is what they were written of."""
+        whole = self.choice()
+        parts: dict[str, Any] = {"captions": whole.choices.candidates, "images": whole.choices.query}
+        return replace(whole, questions=forms.Paraphrase(tuple(self.ids), groupings=self.groupings, **parts))
+
+    def _counted(self, images: tuple[Image, ...], captions: Iterable[Caption], questions: Any) -> Benchmark:
+        whole = Benchmark(self.card, images, tuple(captions), questions, self.source, self.path)
+        return check_counts(whole, part=self.part)
+
+    def gallery(self, written: Sequence[Sequence[Caption]]) -> Benchmark:
+        """Images with the captions written for each, which alone are right; columns, or else `written`."""
+        images = self.images[0]
+        if self.captions:
+            rows = zip(images, zip(*self.captions, strict=True), strict=True)
+            written = [numbered((text for text in row if text is not None), image.id) for image, row in rows]
+        double = first_double(image.id for image in images)
+        if double is not None:
+            raise DataError("an image is described twice", where=self.source, given=double)
+        owners = np.repeat(np.arange(len(images)), [len(row) for row in written]).astype(np.int64)
+        captions, searches = list(chain.from_iterable(written)), own(owners, len(images))
+        return gallery(self.card, images, captions, owners, searches, source=self.source, path=self.path)
+
+    def statement(self, truth: NDArray[np.bool_], calibration: NDArray[np.bool_] | None) -> Benchmark:
+        """One caption and one image per question, and whether it is true; equal texts are one caption."""
+        if calibration is not None and calibration.all():
+            raise DataError("all rows are of the split that chooses the threshold", where=self.source)
+        table = CaptionTable()
+        names = self.caption_ids[0] if self.caption_ids else [f"{name}_c" for name in self.ids]
+        positions = table.add_all(map(Caption, names, self.captions[0]))
+        items, shown_images = listed(self.images[0])
+        questions = forms.Statement(
+            unique_ids(self.ids),
+            groupings=self.groupings,
+            captions=np.asarray(positions, dtype=np.int64),
+            images=shown_images,
+            truth=truth,
+            calibration=calibration if calibration is not None and calibration.any() else None,
+            votes=self.votes,
+        )
+        benchmark = Benchmark(self.card, items, tuple(table.items), questions, self.source, self.path)
+        check_counts(benchmark.select(benchmark.statements.measured))
+        return benchmark
+
+    def judged(
+        self,
+        *,
+        ratings: NDArray[np.float64] | None = None,
+        references: Sequence[Sequence[Caption]] | None = None,
+        most: int | None = None,
+        notes: Sequence[str] = (),
+        **fields: Any,
+    ) -> Benchmark:
+        """Captions that people rated, or of which two of an image got `votes`; equal texts are one caption.
+
+        `ratings` is (n, raters) with NaN where one is missing, `votes` (n, 2). Without a `label` it is that
+        of more votes, drawn with seed 0 where they are equal. Rated rows without a rating, and without a
+        reference where others have some, are left out.
+        """
+        items, positions = listed(self.images[0])
+        table = CaptionTable()
+        candidates = np.array(
+            [table.add_all(row) for row in zip(*self.captions, strict=True)], dtype=np.int64
+        )
+        listed_references = None
+        if references is not None:
+            # Rows of one image share its list.
+            lists: dict[int, list[int]] = {}
+            for row in references:
+                if id(row) not in lists:
+                    lists[id(row)] = table.add_all(row)[:most]
+            listed_references = References.of([lists[id(row)] for row in references])
+        ids, groupings, votes = tuple(self.ids), self.groupings, self.votes
+        if votes is not None:
+            if "label" not in fields:
+                drawn = np.random.default_rng(0).integers(0, 2, len(votes))
+                ahead = np.sign(votes[:, 1] - votes[:, 0])
+                fields["label"] = np.where(ahead == 0, drawn, ahead > 0).astype(np.int64)
+            fields |= {"groupings": groupings, "references": listed_references}
+            questions: "forms.Rated | forms.Preference"
+            questions = forms.Preference.between(ids, candidates, positions, votes, **fields)
+        else:
+            assert ratings is not None
+            rated = ~np.isnan(ratings).all(axis=1)
+            referred = rated if listed_references is None else rated & (listed_references.counts > 0)
+            notes = [
+                *notes,
+                *left_out(int((~rated).sum()), "rows without a rating"),
+                *left_out(int((rated & ~referred).sum()), "rows without a reference"),
+            ]
+            rows = np.flatnonzero(referred).astype(np.int64)
+            if not len(rows):
+                raise DataError("no row is left", where=noted(self.source, notes))
+            questions = forms.Rated(
+                tuple(ids[row] for row in rows.tolist()),
+                groupings={name: tuple(of[row] for row in rows.tolist()) for name, of in groupings.items()},
+                captions=candidates[rows, 0],
+                images=positions[rows],
+                ratings=ratings[rows],
+                references=None if listed_references is None else listed_references.take(rows),
+                **fields,
+            )
+        where = noted(self.source, notes)
+        whole = Benchmark(self.card, items, tuple(table.items), questions, where, self.path)
+        return check_counts(whole.mentioned())
 
 
 def check_counts(benchmark: Benchmark, *, part: bool = False) -> Benchmark:
@@ -252,23 +361,6 @@ def gallery(
     return benchmark
 
 
-def gallery_of_own(
-    card: Card,
-    captions: Sequence[Sequence[Caption]],
-    images: Sequence[Image],
-    *,
-    source: str,
-    path: Path | None,
-) -> Benchmark:
-    """The gallery of images with the captions written for each, which alone are right."""
-    double = first_double(image.id for image in images)
-    if double is not None:
-        raise DataError("an image is described twice", where=source, given=double)
-    owners = np.repeat(np.arange(len(images)), [len(row) for row in captions]).astype(np.int64)
-    written = [caption for row in captions for caption in row]
-    return gallery(card, images, written, owners, own(owners, len(images)), source=source, path=path)
-
-
 _WORDS = {
     "images": "images",
     "captions": "captions",
@@ -360,106 +452,6 @@ def left_out(number: int, what: str) -> tuple[str, ...]:
 def noted(source: str, notes: Sequence[str]) -> str:
     """A source with what there is to say of it behind it."""
     return f"{source} ({'; '.join(notes)})" if notes else source
-
-
-def judged(
-    card: Card,
-    ids: Sequence[str],
-    captions: Sequence[Sequence[Caption]],
-    images: Sequence[Image],
-    groupings: Mapping[str, tuple[str, ...]],
-    *,
-    ratings: NDArray[np.float64] | None = None,
-    votes: NDArray[np.float64] | None = None,
-    references: Sequence[Sequence[Caption]] | None = None,
-    most: int | None = None,
-    source: str,
-    notes: Sequence[str] = (),
-    **fields: Any,
-) -> Benchmark:
-    """Captions that people rated, or of which two of an image got `votes`; equal texts are one caption.
-
-    `captions` holds a column for each candidate, `ratings` is (n, raters) with NaN where one is missing,
-    `votes` (n, 2). Without a `label` it is that of more votes, drawn with seed 0 where they are equal. Rated
-    rows without a rating, and without a reference where others have some, are left out.
-    """
-    items, positions = listed(images)
-    table = CaptionTable()
-    candidates = np.array([table.add_all(row) for row in zip(*captions, strict=True)], dtype=np.int64)
-    listed_references = None
-    if references is not None:
-        # Rows of one image share its list.
-        lists: dict[int, list[int]] = {}
-        for row in references:
-            if id(row) not in lists:
-                lists[id(row)] = table.add_all(row)[:most]
-        listed_references = References.of([lists[id(row)] for row in references])
-    if votes is not None:
-        if "label" not in fields:
-            drawn = np.random.default_rng(0).integers(0, 2, len(votes))
-            ahead = np.sign(votes[:, 1] - votes[:, 0])
-            fields["label"] = np.where(ahead == 0, drawn, ahead > 0).astype(np.int64)
-        fields |= {"groupings": groupings, "references": listed_references}
-        questions: "forms.Rated | forms.Preference"
-        questions = forms.Preference.between(tuple(ids), candidates, positions, votes, **fields)
-    else:
-        assert ratings is not None
-        rated = ~np.isnan(ratings).all(axis=1)
-        referred = rated if listed_references is None else rated & (listed_references.counts > 0)
-        notes = [
-            *notes,
-            *left_out(int((~rated).sum()), "rows without a rating"),
-            *left_out(int((rated & ~referred).sum()), "rows without a reference"),
-        ]
-        rows = np.flatnonzero(referred).astype(np.int64)
-        if not len(rows):
-            raise DataError("no row is left", where=noted(source, notes))
-        questions = forms.Rated(
-            tuple(ids[row] for row in rows.tolist()),
-            groupings={name: tuple(of[row] for row in rows.tolist()) for name, of in groupings.items()},
-            captions=candidates[rows, 0],
-            images=positions[rows],
-            ratings=ratings[rows],
-            references=None if listed_references is None else listed_references.take(rows),
-            **fields,
-        )
-    whole = Benchmark(card, items, tuple(table.items), questions, noted(source, notes))
-    return check_counts(whole.mentioned())
-
-
-def statements(
-    card: Card,
-    ids: Sequence[str],
-    captions: Sequence[str],
-    images: Sequence[Image],
-    groupings: Mapping[str, tuple[str, ...]],
-    *,
-    truth: NDArray[np.bool_],
-    calibration: NDArray[np.bool_] | None,
-    votes: NDArray[np.float64] | None,
-    caption_ids: Sequence[str] | None = None,
-    source: str,
-    path: Path | None,
-) -> Benchmark:
-    """One caption and one image per question, and whether it is true; equal texts are one caption."""
-    if calibration is not None and calibration.all():
-        raise DataError("all rows are of the split that chooses the threshold", where=source)
-    table = CaptionTable()
-    names_of_captions = caption_ids or [f"{name}_c" for name in ids]
-    positions = table.add_all(map(Caption, names_of_captions, captions))
-    items, shown_images = listed(images)
-    questions = forms.Statement(
-        unique_ids(ids),
-        groupings=groupings,
-        captions=np.asarray(positions, dtype=np.int64),
-        images=shown_images,
-        truth=truth,
-        calibration=calibration if calibration is not None and calibration.any() else None,
-        votes=votes,
-    )
-    benchmark = Benchmark(card, items, tuple(table.items), questions, source, path)
-    check_counts(benchmark.select(benchmark.statements.measured))
-    return benchmark
 
 
 def truths(table: DataTable, column: str) -> NDArray[np.bool_]:

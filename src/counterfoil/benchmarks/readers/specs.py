@@ -7,7 +7,7 @@ layouts of a benchmark the first whose files are there is read.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatch
 from functools import cache
 from itertools import zip_longest
@@ -18,23 +18,11 @@ from typing import Annotated, Any
 import numpy as np
 from jaxtyping import Int
 from numpy import ndarray
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Discriminator, Tag
 
 from counterfoil.benchmarks.benchmark import BENCHMARKS, SPEC_READER, Benchmark, Card, catalog
-from counterfoil.benchmarks.forms import Paraphrase
 from counterfoil.benchmarks.readers.own import cell_source
-from counterfoil.benchmarks.readers.questions import (
-    choices,
-    gallery_of_own,
-    judged,
-    numbered,
-    quads,
-    ratings_of,
-    statements,
-    truths,
-    unique_ids,
-)
+from counterfoil.benchmarks.readers.questions import Rows, ratings_of, truths, unique_ids
 from counterfoil.benchmarks.readers.released_captions import photographs
 from counterfoil.benchmarks.readers.released_files import (
     listed_rows,
@@ -290,69 +278,20 @@ def benchmark_of(
     names = [_column(table, text) for text in layout.caption_ids]
     columns = [integers(table, name) for name in layout.votes if name in table]
     votes = np.stack(columns, axis=1).astype(np.float64) if columns else None
-    facts = {"groupings": groupings, "source": table.source, "path": path}
-    rows = _Rows(layout, card, table, home, ids, captions, pictures, names, votes, part, facts)
+    facts: dict[str, Any] = {"caption_ids": names, "votes": votes, "correct": layout.correct, "part": part}
+    rows = Rows(card, ids, captions, pictures, groupings, table.source, path, **facts)
+    if card.form == "gallery":
+        return rows.gallery(() if captions else table["captions"])
+    if card.form == "statement":
+        dev = np.asarray(table[layout.calibration], dtype=bool) if layout.calibration else None
+        return rows.statement(truths(table, layout.truth), dev)
+    if card.form in ("rated", "preference"):
+        written, facts = _judgements(layout, table, names, captions)
+        whole = replace(rows, captions=written).judged(**facts)
+        corpus = (home or Path()) / layout.corpus if layout.corpus else None
+        return replace(whole, corpus=corpus)
     benchmark: Benchmark = getattr(rows, card.form)()
     return benchmark
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """What was read of the rows of a table; the method of a form makes its questions of it."""
-
-    layout: Layout
-    card: Card
-    table: DataTable
-    home: Path | None
-    ids: tuple[str, ...]
-    captions: Any
-    images: Any
-    caption_ids: list[Any]
-    votes: NDArray[np.float64] | None
-    part: bool
-    facts: dict[str, Any]
-
-    def quad(self) -> Benchmark:
-        sides = (self.captions[0], self.captions[1]), (self.images[0], self.images[1])
-        return quads(self.card, self.ids, *sides, part=self.part, **self.facts)
-
-    def choice(self) -> Benchmark:
-        card, ids, facts = self.card, self.ids, self.facts
-        if len(self.images) > 1:
-            facts = facts | {"caption_ids": self.caption_ids[0] if self.caption_ids else None}
-            return choices(card, ids, self.images, self.captions[0], asks="caption", **facts)
-        facts = facts | {"correct": self.layout.correct, "part": self.part}
-        return choices(card, ids, self.captions, self.images[0], **facts)
-
-    def paraphrase(self) -> Benchmark:
-        """The first two captions have one meaning; the image is what they were written of."""
-        whole = self.choice()
-        parts: dict[str, Any] = {"captions": whole.choices.candidates, "images": whole.choices.query}
-        questions = Paraphrase(self.ids, groupings=self.facts["groupings"], **parts)
-        return replace(whole, questions=questions)
-
-    def gallery(self) -> Benchmark:
-        image, captions, written = self.images[0], self.captions, self.table.columns.get("captions", ())
-        if captions:
-            rows = zip(image, zip(*captions, strict=True), strict=True)
-            written = [numbered((text for text in row if text is not None), shown.id) for shown, row in rows]
-        return gallery_of_own(self.card, written, image, source=self.table.source, path=self.facts["path"])
-
-    def statement(self) -> Benchmark:
-        layout, table = self.layout, self.table
-        dev = np.asarray(table[layout.calibration], dtype=bool) if layout.calibration else None
-        facts = self.facts | {"truth": truths(table, layout.truth), "calibration": dev, "votes": self.votes}
-        facts["caption_ids"] = self.caption_ids[0] if self.caption_ids else None
-        return statements(self.card, self.ids, self.captions[0], self.images[0], **facts)
-
-    def rated(self) -> Benchmark:
-        facts = _judgements(self.layout, self.table, self.caption_ids, self.captions) | self.facts
-        path = facts.pop("path")
-        whole = judged(self.card, self.ids, images=self.images[0], votes=self.votes, **facts)
-        corpus = (self.home or Path()) / self.layout.corpus if self.layout.corpus else None
-        return replace(whole, path=path, corpus=corpus)
-
-    preference = rated
 
 
 def _prepared(layout: Layout, card: Card, table: DataTable, home: Path | None) -> DataTable:
@@ -413,13 +352,12 @@ def _groupings(layout: Layout, card: Card, table: DataTable) -> tuple[dict[str, 
 
 def _judgements(
     layout: Layout, table: DataTable, names: Sequence[Sequence[str] | None], captions: Sequence[Any]
-) -> dict[str, Any]:
-    """What `judged` asks of rows: captions by ids and texts, ratings, references, fields of the questions."""
+) -> tuple[list[list[Caption]], dict[str, Any]]:
+    """Captions by ids and texts, and what else `Rows.judged` asks: ratings, references, fields."""
     plain = {text: collapsed(text) for side in captions for text in dict.fromkeys(side)}
     label = {"label": np.asarray(table["label"], dtype=np.int64)} if "label" in table else {}
     sides = zip(names, captions, strict=True)
-    return {
-        "captions": [list(map(Caption, of_side or (), map(plain.get, side))) for of_side, side in sides],
+    return [list(map(Caption, of_side or (), map(plain.get, side))) for of_side, side in sides], {
         "ratings": ratings_of(table, layout.ratings, missing=layout.missing) if layout.ratings else None,
         "references": table.columns.get("references"),
         "most": layout.references,

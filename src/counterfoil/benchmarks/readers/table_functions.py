@@ -8,9 +8,10 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from pydantic import BaseModel
 
 from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.readers.released_files import list_of, released_file, released_set
@@ -30,7 +31,7 @@ from counterfoil.benchmarks.tables import (
     texts,
 )
 from counterfoil.errors import DataError
-from counterfoil.inputs.files import read_json, read_text
+from counterfoil.inputs.files import read_json, read_text, read_value
 from counterfoil.inputs.pictures import open_picture
 
 
@@ -293,10 +294,14 @@ def clusters(table: DataTable, card: Card, home: Path | None, *, file: str) -> D
 
 #: Second tags of all items of Winoground; the paper calls "Non Minimal" "Non-Compositional".
 SECOND_TAGS = "new_tag_assignments.json"
-_SECOND = (
-    *("Complex Reasoning", "Unusual Image", "Unusual Text"),
-    *("Ambiguously Correct", "Visually Difficult", "Non Minimal"),
-)
+_Tag = Literal[
+    "Complex Reasoning",
+    "Unusual Image",
+    "Unusual Text",
+    "Ambiguously Correct",
+    "Visually Difficult",
+    "Non Minimal",
+]
 
 
 def second_tags(table: DataTable, card: Card, home: Path | None) -> DataTable:
@@ -304,17 +309,11 @@ def second_tags(table: DataTable, card: Card, home: Path | None) -> DataTable:
     path = None if home is None else (home if home.is_dir() else home.parent) / SECOND_TAGS
     if path is None or not path.is_file():
         return table
-    given = read_json(path)
-    if not isinstance(given, dict):
-        raise DataError("not an object keyed by item id", where=path, given=shown(given))
-    tags = []
-    for name in labels(table, "id"):
-        if name not in given:
-            raise DataError("an item without an entry", where=path, given=name)
-        listed = given[name]
-        if not isinstance(listed, list) or any(tag not in _SECOND for tag in listed):
-            raise DataError("unknown tags", where=f"{path}, '{name}'", given=shown(listed), allowed=_SECOND)
-        tags.append(listed)
+    given, names = read_value(path, dict[str, list[_Tag]]), labels(table, "id")
+    lacking = next((name for name in names if name not in given), None)
+    if lacking is not None:
+        raise DataError("an item without an entry", where=path, given=lacking)
+    tags = [given[name] for name in names]
     single = ["No Tag" if not listed else listed[0] if len(listed) == 1 else "" for listed in tags]
     return table.with_columns({"second_tags": single, "second_any": [", ".join(listed) for listed in tags]})
 
@@ -420,6 +419,12 @@ def _unblinded(path: Path) -> list[dict[str, Any]]:
     return [quads[number] for number in sorted(quads)]
 
 
+class _Splits(BaseModel):
+    """The files of sDCI's test split."""
+
+    test: list[str]
+
+
 def sdci(
     card: Card, data: Path, *, batch: int = 0, regions: bool = True, captions: int = 1, hardest: bool = False
 ) -> tuple[DataTable, bool]:
@@ -430,10 +435,7 @@ def sdci(
     the authors' code passes over are passed over.
     """
     (file,) = released_set(card, data, ("splits.json",))
-    splits = read_json(file)
-    names = splits.get("test") if isinstance(splits, Mapping) else None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise DataError("no list of files under 'test'", where=file, given=shown(names))
+    names = read_value(file, _Splits).test
     entries: list[dict[str, Any]] = []
     passed = 0
     for name in names:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from counterfoil.benchmarks import folder as benchmarks
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.folder import BUILT
-from counterfoil.benchmarks.readers.questions import choices, gallery, quads, search
+from counterfoil.benchmarks.readers.questions import Rows, gallery, search
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES, TrainingSet
 from counterfoil.build.step import BuiltStep, Output, StepContext, codes_of, filled
@@ -121,9 +121,8 @@ class Assemble(BuiltStep):
                 context.note(
                     f"{lacking:,} of {len(shown):,} images are not at hand; give their folder with --images"
                 )
-        if len(images) == 1:
-            return choices(card, ids, captions, images[0], groupings, source=source)
-        return quads(card, ids, captions, (images[0], images[1]), groupings, source=source)
+        questions = Rows(card, ids, captions, images, groupings, source)
+        return questions.choice() if len(images) == 1 else questions.quad()
 
     def _training(self, rows: pa.Table, context: StepContext) -> dict[str, object]:
         images: dict[str, int] = {}
