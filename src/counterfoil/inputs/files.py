@@ -320,6 +320,12 @@ def located(text: str | Path) -> str:
     return str(location(text))
 
 
+def natural(name: str) -> tuple[list[Any], str]:
+    """By this names are sorted by the size of the numbers in them: frame 10 after frame 9."""
+    pieces = re.split(r"(\d+)", name)
+    return [int(piece) if at % 2 else piece for at, piece in enumerate(pieces)], name
+
+
 def digest(data: bytes) -> str:
     """32 hex digits that name the bytes (BLAKE2b, 128 bits).
 

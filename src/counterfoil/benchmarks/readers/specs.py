@@ -39,6 +39,7 @@ from counterfoil.benchmarks.tables import (
     first_double,
     integers,
     labels,
+    names,
     open_rows,
     read_table,
     row_numbers,
@@ -48,7 +49,7 @@ from counterfoil.benchmarks.tables import (
 )
 from counterfoil.benchmarks.videos import Sampling, Video, find
 from counterfoil.errors import DataError
-from counterfoil.inputs.files import check_model, read_json, read_toml
+from counterfoil.inputs.files import check_model, natural, read_json, read_toml
 from counterfoil.registry import resolve
 
 
@@ -297,9 +298,9 @@ def benchmark_of(
 def _prepared(layout: Layout, card: Card, table: DataTable, home: Path | None) -> DataTable:
     """The rows that are read, behind all steps."""
     for name, others in layout.aliases.items():
-        other = next((alias for alias in (name, *others) if alias in table), name)
+        other = next((alias for alias in (name, *others) if alias.partition(".")[0] in table), name)
         if other != name:
-            table = table.with_columns({name: table[other]})
+            table = table.with_columns({name: _with(table, other)[other]})
     for name, value in layout.where.items():
         table = _with(table, name)
         column = np.array(labels(table, name) if isinstance(value, str) else integers(table, name))
@@ -420,12 +421,7 @@ def _open_pattern(layout: Layout, card: Card, data: Path) -> DataTable:
         allowed = layout.allowed.replace("NAME", last)
         raise DataError(f"no file of {card.title} here", where=data, allowed=allowed)
 
-    def natural(text: str) -> list[object]:
-        """Sorts paths by their parts, and numbers in them by their size."""
-        pieces = [re.split(r"(\d+)", part) for part in text.split("/")]
-        return [[int(piece) if piece.isdecimal() else piece for piece in part] for part in pieces]
-
-    matches.sort(key=lambda of: list(map(natural, of[0].groups(""))))
+    matches.sort(key=lambda of: [[natural(part) for part in text.split("/")] for text in of[0].groups("")])
     double = first_double([match.groups() for match, _ in matches])
     if double is not None:
         raise DataError("two files of one name", where=data, given=", ".join(double))
@@ -512,23 +508,12 @@ def _column(table: DataTable, text: str | Label, *, empty: bool = True) -> tuple
 
 def _ids(table: DataTable, layout: Layout) -> tuple[str, ...]:
     """The ids of the questions; raises `DataError` naming the row whose id is empty, or another's too."""
-    template = layout.id
-    ids = _column(table, template)
+    ids = _column(table, layout.id)
     assert ids is not None
     if layout.repeats:
         return unique_ids(ids)
-    names = [name for _, name, _ in _pieces(template) if name] if "{" in template else [template]
-    seen: set[str] = set()
-    column = names[-1] if names[-1] in table else None
-    for row, name in enumerate(ids):
-        where = table.where(row, column) if not name or name in seen else ""
-        if not name:
-            raise DataError("empty id", where=where)
-        if name in seen:
-            cell = name if column is None else table[column][row]
-            raise DataError("id occurs twice", where=where, given=cell, hint="ids must be unique")
-        seen.add(name)
-    return ids
+    last = [name for _, name, _ in _pieces(layout.id) if name] or [layout.id]
+    return names(table.with_columns({last[-1]: ids}), last[-1])
 
 
 def _side(table: DataTable, columns: Sequence[str | Label]) -> list[Sequence[str | None]]:

@@ -21,7 +21,6 @@ from counterfoil.benchmarks.tables import (
     DataTable,
     TablePart,
     booleans,
-    check_cells,
     integers,
     labels,
     objects_table,
@@ -167,27 +166,12 @@ def questions_of_images(
     return objects_table(choices, TablePart(table.source, len(choices)), "table")
 
 
-def imagecode(card: Card, data: Path, *, files: Sequence[str], images: int) -> tuple[DataTable, bool]:
-    """ImageCoDe's {directory: {number of the right image: caption}} as rows."""
-    file = released_file(card, data, files)
-    sets = read_json(file)
-    if not isinstance(sets, dict) or not sets:
-        raise DataError("not an object of sets of images", where=file, given=type(sets).__name__)
-    rows: list[dict[str, Any]] = []
-    for directory, captions in sets.items():
-        files_of_set = [f"{directory}/img{number}.jpg" for number in range(images)]
-        place = f"{file}, '{directory}'"
-        if not isinstance(captions, Mapping):
-            raise DataError("not captions by number", where=place, given=shown(captions))
-        for key, text in captions.items():
-            if key not in map(str, range(images)) or not isinstance(text, str) or not text.strip():
-                what, given = f"not a caption of one of {images} images", f"{key}: {shown(text)}"
-                raise DataError(what, where=place, given=given, allowed=f"a text under 0 to {images - 1}")
-            row = {"directory": directory, "number": int(key), "caption": text, "images": files_of_set}
-            rows.append(row)
-    if not rows:
-        raise DataError("no captions", where=file)
-    return objects_table(rows, TablePart(str(file), len(rows)), "table"), False
+def entries(card: Card, data: Path, *, files: Sequence[str], key: str, column: str) -> tuple[DataTable, bool]:
+    """A row of each entry of an object: its name in the column `key`, its value in `column`."""
+    path = released_file(card, data, files)
+    value = read_value(path, dict[str, Any])
+    part = TablePart(str(path), len(value), "item", list(value))
+    return DataTable({key: list(value), column: list(value.values())}, str(path), "json", (part,)), False
 
 
 def checklist_groups(table: DataTable, card: Card, home: Path | None, *, sources: Sequence[str]) -> DataTable:
@@ -204,14 +188,6 @@ def checklist_groups(table: DataTable, card: Card, home: Path | None, *, sources
         groups[subset] = (kind, f"{kind}: {source}", parts[0])
     columns = zip(*(groups[subset] for subset in table["subset"]), strict=True)
     return table.with_columns(dict(zip(("kind", "source", "aspect"), columns, strict=True)))
-
-
-def box_cells(table: DataTable, card: Card, home: Path | None) -> DataTable:
-    """ARO's boxes as columns `bbox_x` to `bbox_h`, where the hub has cells `bbox` {x, y, w, h}."""
-    if "bbox" not in table:
-        return table
-    boxes = check_cells(table, "bbox", lambda cell: isinstance(cell, dict), "not a box", "{x, y, w, h}")
-    return table.with_columns({f"bbox_{side}": [cell.get(side) for cell in boxes] for side in "xywh"})
 
 
 def evaluated(table: DataTable, card: Card, home: Path | None, *, column: str) -> DataTable:
