@@ -37,7 +37,7 @@ from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.references import collapsed, nearest
 from counterfoil.benchmarks.tables import DataTable, TablePart, check_cells, integers, labels, shown, texts
 from counterfoil.errors import DataError
-from counterfoil.inputs.files import decoded, read_bytes, read_json, read_text
+from counterfoil.inputs.files import decoded, read_bytes, read_json, read_text, read_value
 from counterfoil.inputs.pickled import plain_pickle
 
 (_TOKENS,) = FLICKR8K
@@ -286,14 +286,10 @@ def prompt_tags(table: DataTable, card: Card, home: Path | None, *, file: str) -
     path = (home if home.is_dir() else home.parent) / file
     if not path.is_file():
         return table
-    tags = read_json(path)
-    if not isinstance(tags, Mapping):
-        raise DataError("not an object", where=path, given=shown(tags))
+    tags = read_value(path, dict[str, list[Any]])
     rows = integers(table, "id").tolist()
     columns = {}
     for tag, numbers in tags.items():
-        if not isinstance(numbers, list):
-            raise DataError("not a list of prompts", where=f"{path}, '{tag}'", given=shown(numbers))
         tagged = {int(number) for number in numbers if str(number).isdecimal()}
         if tagged & {*rows}:
             columns[f"tag {tag}"] = [tag if number in tagged else "" for number in rows]

@@ -22,10 +22,9 @@ from counterfoil.benchmarks.image_files import image_path
 from counterfoil.benchmarks.readers.questions import (
     Rows,
     clean_caption,
-    gallery,
+    gallery_of_pairs,
     listed,
     ratings_of,
-    search,
     truths,
 )
 from counterfoil.benchmarks.readers.released_files import no_data
@@ -293,13 +292,9 @@ def read_gallery(card: Card, data: Path | DataTable | None, images: Path | None)
         raise DataError("no row says what is right", where=table.source, given="relevance 0 throughout")
     pairs = image[right], caption[right]
     owners = _gallery_owners(table, pictures, len(captions), caption, pairs)
-    of_image, of_caption = (np.arange(len(items), dtype=np.int64) for items in (pictures, captions))
-    searches = (
-        search(of_image, pairs, gains[right], names=[i.id for i in pictures], where=table.source),
-        search(of_caption, pairs[::-1], gains[right], names=[c.id for c in captions], where=table.source),
-    )
     card = card.model_copy(update={"title": title_of(path)})
-    return gallery(card, pictures, captions, owners, searches, source=table.source, path=path)
+    items = card, pictures, captions, owners
+    return gallery_of_pairs(*items, pairs, gains[right], source=table.source, path=path)
 
 
 def _distinct(table: DataTable, column: str, allowed: str) -> tuple[list[str], Ids]:

@@ -361,6 +361,26 @@ def gallery(
     return benchmark
 
 
+def gallery_of_pairs(
+    card: Card,
+    images: Sequence[Image],
+    captions: Sequence[Caption],
+    owners: Ids,
+    pairs: tuple[Ids, Ids],
+    gains: NDArray[np.float64] | None = None,
+    *,
+    source: str,
+    path: Path | None = None,
+) -> Benchmark:
+    """The gallery in which pairs of an image and a caption, by their positions, are right both ways."""
+    sides = (images, pairs), (captions, pairs[::-1])
+    i2t, t2i = (
+        search(np.arange(len(of)), right, gains, names=[item.id for item in of], where=source)
+        for of, right in sides
+    )
+    return gallery(card, images, captions, owners, (i2t, t2i), source=source, path=path)
+
+
 _WORDS = {
     "images": "images",
     "captions": "captions",
