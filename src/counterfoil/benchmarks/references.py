@@ -1,7 +1,8 @@
 """References: the captions that people wrote of an image or video, which metrics read beside a candidate."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,13 @@ def edit_distance(left: str, right: str) -> int:
 
 
 Ids = NDArray[np.int64]
+
+
+def distinct(values: Iterable[Any]) -> tuple[list[Any], Ids]:
+    """The different values in order of first appearance, and the place of each one among them."""
+    number: dict[Any, int] = {}
+    places = np.array([number.setdefault(value, len(number)) for value in values], dtype=np.int64)
+    return list(number), places
 
 
 def bounds(counts: Sequence[int] | NDArray[np.int64]) -> Ids:
@@ -146,8 +154,7 @@ def contained(
     one), or `drop-item` (do not ask about the row). Rows with one number in `shared` (rows,) read one list:
     what is taken out for one row is gone for all, as `list.remove` does on the list of an image.
     """
-    same: dict[str, int] = {}
-    text = np.array([same.setdefault(collapsed(caption), len(same)) for caption in captions], dtype=np.int64)
+    text = distinct(map(collapsed, captions))[1]
     lists: dict[int, list[int]] = {}
     equal = np.zeros(len(candidates), dtype=bool)
     dropped = 0

@@ -29,6 +29,7 @@ from counterfoil.benchmarks.readers.questions import (
 )
 from counterfoil.benchmarks.readers.released_files import no_data
 from counterfoil.benchmarks.records import Caption, FileSource, Image, Photos, Source, held_source, looked_for
+from counterfoil.benchmarks.references import distinct
 from counterfoil.benchmarks.tables import (
     DataTable,
     check_cells,
@@ -315,8 +316,7 @@ def _distinct(table: DataTable, column: str, allowed: str) -> tuple[list[str], I
         if isinstance(cell, str) and isinstance(before, str) and cell != before:
             what = f"two {column}s of one id"
             raise DataError(what, where=table.where(row, column), given=shown(cell), allowed=before)
-    number = {name: at for at, name in enumerate(first)}
-    return list(first), np.array([number[name] for name in names], dtype=np.int64)
+    return distinct(names)
 
 
 def _gallery_owners(

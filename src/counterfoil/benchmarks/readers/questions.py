@@ -19,7 +19,7 @@ from counterfoil.benchmarks import forms
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms.base import Ids
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.benchmarks.references import References, bounds, collapsed
+from counterfoil.benchmarks.references import References, bounds, collapsed, distinct
 from counterfoil.benchmarks.tables import DataTable, booleans, first_double, shown
 from counterfoil.errors import DataError, ScoreError
 
@@ -228,8 +228,7 @@ def _miscounted(benchmark: Benchmark, place: str, count: int, allowed: Sequence[
 
 def listed(images: Sequence[Image]) -> tuple[tuple[Image, ...], NDArray[np.int64]]:
     """Distinct images in order of first appearance, and the position of each one given."""
-    number: dict[str, int] = {}
-    positions = np.asarray([number.setdefault(image.id, len(number)) for image in images], dtype=np.int64)
+    positions = distinct(image.id for image in images)[1]
     _, first = np.unique(positions, return_index=True)
     return tuple(images[i] for i in first), positions
 
