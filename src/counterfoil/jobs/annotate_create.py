@@ -140,8 +140,9 @@ class CreatedCampaign(Tabular):
             and f"{blind:,} of {len(work):,} items have no known right answer (column 'truth'): their "
             "answers are exported, but score nobody",
             f"hours and cost are at {form.seconds:g} seconds per item, which is usual for {form.name}",
-            f"in all {budget.hours:.1f} hours and {pay.currency} {budget.cost:,.2f} for {budget.people:,} "
-            f"people or more, who read {budget.parts[READING].hours:.1f} hours; without fees of platforms",
+            f"in all {_duration(budget.hours)} and {pay.currency} {budget.cost:,.2f} for {budget.people:,} "
+            f"people or more; reading the pages is {_duration(budget.parts[READING].hours)} of it; without "
+            "fees of platforms",
             f"created: {self.campaign.folder}; serve it with: counterfoil annotate serve "
             f"{self.campaign.folder}",
         )
@@ -154,6 +155,10 @@ class CreatedCampaign(Tabular):
             "roles": self.to_arrow().to_pylist(),
             "budget": asdict(budget_of(self.campaign)),
         }
+
+
+def _duration(hours: float) -> str:
+    return amount(ceil(60 * hours), "minute") if hours < 1 else f"{hours:,.1f} hours"
 
 
 @job(

@@ -594,5 +594,21 @@ def test_the_test_half_goes_first_and_is_counted(sits):
     assert len(coco.read_ratings(card("cxc-sits"), sits / "sits_val.csv", None)) == 3
 
 
+def test_a_lone_table_is_a_gallery_of_what_it_names(tmp_path, read_free):
+    """First the pairs that belong together, in the order of the table; caption 3 is no image's own."""
+    table = tmp_path / "sits_val.csv"
+    rows = [_row(3, 7, 3, "c2i_intrasim"), _row(1, 42, 2.9), _row(0, 7, 5), _row(1, 7, 4, "c2i_intrasim")]
+    table.write_text("\n".join([HEADER, *rows]))
+    lone = read_free("cxc", tmp_path)
+    assert [caption.id for caption in lone.captions] == ["1", "0", "3"]
+    assert [image.id for image in lone.images] == ["42", "7"]
+    assert lone.gallery.owners.tolist() == [0, 1, -1]
+    assert lone.gallery.t2i.positives.items.tolist() == [1, 1, 1]
+    assert lone.card.title == "CrissCrossed Captions (sits_val.csv)"
+    assert read_free("cxc", table).digest == lone.digest
+    table.write_text("\n".join([HEADER, *rows, rows[2]]))
+    refuses("a caption has two rows 'c2i_original'", read_free, "cxc", tmp_path)
+
+
 def test_no_ratings(tmp_path, read_free):
     refuses(r"no ratings here; allowed: sits_test\.csv or sits_val\.csv", read_free, "cxc-sits", tmp_path)
