@@ -123,9 +123,9 @@ def benchmark(
                 where=place,
                 hint="'counterfoil compare' reads it; evaluate the benchmark that it was made from",
             )
+    if data is not None and not data.exists():
+        raise DataError("no such file or folder", where=data, hint="check --data")
     if name not in BENCHMARKS and (stored := _stored(Path(name))) is not None:
-        if data is not None and not data.exists():
-            raise DataError("no such file or folder", where=data, hint="check --data")
         return stored
     if name and name not in BENCHMARKS and Path(name).is_dir():
         raise DataError(
@@ -135,8 +135,6 @@ def benchmark(
             hint="name the benchmark and give its data with --data",
         )
     card = benchmark_card(name)
-    if data is not None and not data.exists():
-        raise DataError("no such file or folder", where=data, hint="check --data")
     if images is not None and not is_image_folder(images):
         raise DataError("no such folder", where=images, hint="check --images")
     if spec is None and data is not None and (stored := _stored(data)) is not None:

@@ -160,14 +160,13 @@ class Benchmark:
 
     def to_arrow(self) -> pa.Table:
         """A `pyarrow.Table` with a row per question: as `publish` writes it, images by their ids."""
-        columns = {
-            name: self._cells(column, range(len(self))) for name, column in self._table.columns.items()
-        }
-        shown = {
-            name: [cell.id if isinstance(cell, Image) else cell for cell in cells]
-            for name, cells in columns.items()
-        }
-        return pa.table(shown)
+        rows = range(len(self))
+        return pa.table(
+            {
+                name: [cell.id if isinstance(cell, Image) else cell for cell in self._cells(column, rows)]
+                for name, column in self._table.columns.items()
+            }
+        )
 
     def to_frame(self) -> Any:
         """`to_arrow` as a `pandas.DataFrame`; where pandas is not installed the `pyarrow.Table` itself."""

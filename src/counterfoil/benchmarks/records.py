@@ -116,9 +116,9 @@ class TarSource:
     def read(self) -> bytes:
         """The bytes of the member; raises `DataError` where the shard is gone or was cut off."""
         if isinstance(where := location(self.path), Location):
-            from counterfoil.storage.files import read_part
+            from counterfoil.storage.files import read_file
 
-            data = read_part(where, self.offset, self.length)
+            data = read_file(where, self.offset, self.offset + self.length) if self.length else b""
         else:
             try:
                 with open(self.path, "rb") as file:

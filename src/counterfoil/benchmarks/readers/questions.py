@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks import forms
@@ -208,18 +210,20 @@ def check_counts(benchmark: Benchmark, *, part: bool = False) -> Benchmark:
         count = int(groups[name].sum()) if name in groups else 0
         allowed = [expected, *([card.also[name]] if name in card.also else [])]
         if count not in allowed:
-            raise _miscounted(benchmark, f"in group '{name}'", count, allowed)
+            what = f"questions {benchmark.title} has in group '{name}'"
+            raise _miscounted(what, benchmark.source, count, allowed)
     if card.size is not None and not part:
         sizes = [card.size, *(card.size + n - card.counts[name] for name, n in card.also.items())]
         if len(benchmark) not in sizes:
-            raise _miscounted(benchmark, "in all", len(benchmark), sorted(set(sizes)))
+            what = f"questions {benchmark.title} has in all"
+            raise _miscounted(what, benchmark.source, len(benchmark), sorted(set(sizes)))
     return benchmark
 
 
-def _miscounted(benchmark: Benchmark, place: str, count: int, allowed: Sequence[int]) -> DataError:
+def _miscounted(what: str, where: str, count: int, allowed: Sequence[int]) -> DataError:
     return DataError(
-        f"not the number of questions {benchmark.title} has {place}",
-        where=benchmark.source,
+        f"not the number of {what}",
+        where=where,
         given=f"{count:,}",
         allowed=" or ".join(f"{n:,}" for n in allowed),
         hint="is the file cut off, or another release? your own selection is read with --no-counts",
@@ -250,11 +254,8 @@ class IdPositions:
 
     def of(self, ids: Ids) -> Ids:
         """The position of each id, -1 where there is none such."""
-        if not len(self.ids):
-            return np.full(len(ids), -1, dtype=np.int64)
-        order = np.argsort(self.ids, kind="stable")
-        near = np.minimum(np.searchsorted(self.ids, ids, sorter=order), len(order) - 1)
-        return np.where(self.ids[order[near]] == ids, order[near], -1).astype(np.int64)
+        places = pc.index_in(pa.array(ids, pa.int64()), value_set=pa.array(self.ids, pa.int64()))
+        return places.fill_null(-1).to_numpy().astype(np.int64)
 
 
 def search(
@@ -354,9 +355,7 @@ def gallery(
             counts["outside"] += int(direction.positives.absent.sum())
     for name, expected in card.counts.items():
         if counts[name] != expected:
-            what = f"not the number of {_WORDS[name]} {card.title} has"
-            hint = "is a file cut off, or another release?"
-            raise DataError(what, where=source, given=f"{counts[name]:,}", allowed=f"{expected:,}", hint=hint)
+            raise _miscounted(f"{_WORDS[name]} {card.title} has", source, counts[name], [expected])
     return benchmark
 
 
