@@ -12,7 +12,7 @@ from counterfoil.benchmarks.forms import FORMS
 from counterfoil.benchmarks.forms.base import ENTRIES
 from counterfoil.benchmarks.image_files import is_image_folder
 from counterfoil.benchmarks.readers.own import OWN_TABLES, kind_of
-from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, memory_table, open_rows
+from counterfoil.benchmarks.tables import EXTENSIONS, memory_table, open_rows
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
 from counterfoil.inputs.files import is_distant
 from counterfoil.metrics.measures import MEASURES, Declared
@@ -182,13 +182,6 @@ def benchmark_card(name: str) -> Card:
             hint=f"write {kind} --data {name}" if kind else f"scores are a scorer: given:{name}",
         )
     return BENCHMARKS.find(name)
-
-
-def benchmark_from_answers(name: str, table: DataTable) -> Benchmark | None:
-    """The questions that a table of released answers carries along, or None where it carries none."""
-    from counterfoil.benchmarks.readers.specs import from_table
-
-    return from_table(benchmark_card(name), table)
 
 
 def scorer(spec: str, options: Options = DEFAULT, *, memory: Path | None = None) -> Any:

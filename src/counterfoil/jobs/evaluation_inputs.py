@@ -160,7 +160,9 @@ class BenchmarkSources:
         with feedback.busy(f"reading {benchmark}"):
             data = self.data.of(benchmark, many=len(self.benchmarks) > 1 if many is None else many)
             if data is None and "given_scores" in abilities(scorer) and benchmark in catalog.BENCHMARKS:
-                carried = catalog.benchmark_from_answers(benchmark, scorer.table)
+                from counterfoil.benchmarks.readers.specs import from_table
+
+                carried = from_table(catalog.benchmark_card(benchmark), scorer.table)
                 if carried is not None:
                     return carried
             images = self.images.images_of(benchmark)
