@@ -22,6 +22,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Python's own threshold that is a quarter of the time of the command line's tests.
 gc.set_threshold(100_000, 50, 50)
 
+
+def pytest_collection_finish():
+    """What is loaded by now stays, and the collector passes it over."""
+    gc.freeze()
+
+
 # Annotated shapes and types are enforced in the test run, and users never pay for them.
 shapecheck.install()
 
