@@ -187,11 +187,9 @@ def foil(
     words = labels(notes, "target_word") if "target_word" in notes else ("",) * len(notes)
     ids = labels(notes, "foil_id") if "foil_id" in notes else tuple(str(row + 1) for row in range(len(notes)))
     rows = [row for _, row in pairs]
-    taken = {"foil_id": ids, "file": files_of, "word": words}
-    columns: dict[str, Sequence[Any]] = {name: [of[row] for row in rows] for name, of in taken.items()}
     originals = [captions[row] for row, _ in pairs]
-    columns |= {"original": originals, "right": [1] * len(rows), "wrong": [0] * len(rows)}
-    table = notes.take(rows).with_columns(columns)
+    table = notes.with_columns({"foil_id": ids, "file": files_of, "word": words}).take(rows)
+    table = table.with_columns({"original": originals, "right": [1] * len(rows), "wrong": [0] * len(rows)})
     written = coco_captions(path.parent)
     if written is None:
         if required:

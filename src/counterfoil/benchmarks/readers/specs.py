@@ -298,7 +298,8 @@ def benchmark_of(
 def _prepared(layout: Layout, card: Card, table: DataTable, home: Path | None) -> DataTable:
     """The rows that are read, behind all steps."""
     for name, others in layout.aliases.items():
-        other = next((alias for alias in (name, *others) if alias.partition(".")[0] in table), name)
+        there = (alias for alias in (name, *others) if alias in table or alias.partition(".")[0] in table)
+        other = next(there, name)
         if other != name:
             table = table.with_columns({name: _with(table, other)[other]})
     for name, value in layout.where.items():
