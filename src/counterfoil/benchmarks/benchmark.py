@@ -19,8 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from counterfoil.benchmarks import forms
 from counterfoil.benchmarks.forms.base import FormName
 from counterfoil.benchmarks.forms.release import ReleaseColumn, ReleaseTable
-from counterfoil.benchmarks.records import Caption, Image, caption_key, image_key
-from counterfoil.benchmarks.references import distinct
+from counterfoil.benchmarks.records import Caption, Image, caption_key, distinct, image_key
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.arrays import plain_array
 from counterfoil.inputs.files import check_model, digest, digest_value, parse_toml

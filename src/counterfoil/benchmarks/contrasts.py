@@ -9,8 +9,7 @@ from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.records import words
-from counterfoil.benchmarks.references import distinct
+from counterfoil.benchmarks.records import distinct, words
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import digest
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterfoil.benchmarks.references import distinct
+from counterfoil.benchmarks.records import distinct
 from counterfoil.benchmarks.tables import DataTable, check_numbers, floats, integers, labels, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.arrays import plain_array

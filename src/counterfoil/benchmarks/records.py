@@ -252,6 +252,13 @@ def image_key(name: str) -> str:
     return posixpath.normpath(unicodedata.normalize("NFC", name))
 
 
+def distinct(values: Iterable[Any]) -> tuple[list[Any], NDArray[np.int64]]:
+    """The different values in order of first appearance, and the place of each one among them."""
+    number: dict[Any, int] = {}
+    places = np.array([number.setdefault(value, len(number)) for value in values], dtype=np.int64)
+    return list(number), places
+
+
 def words(text: str) -> list[str]:
     """The words of a caption: runs of letters, digits, underscores and apostrophes, in lower case.
 

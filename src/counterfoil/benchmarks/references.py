@@ -1,12 +1,12 @@
 """References: the captions that people wrote of an image or video, which metrics read beside a candidate."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.benchmarks.records import distinct
 from counterfoil.errors import DataError
 
 
@@ -49,13 +49,6 @@ def edit_distance(left: str, right: str) -> int:
 
 
 Ids = NDArray[np.int64]
-
-
-def distinct(values: Iterable[Any]) -> tuple[list[Any], Ids]:
-    """The different values in order of first appearance, and the place of each one among them."""
-    number: dict[Any, int] = {}
-    places = np.array([number.setdefault(value, len(number)) for value in values], dtype=np.int64)
-    return list(number), places
 
 
 def bounds(counts: Sequence[int] | NDArray[np.int64]) -> Ids:

@@ -28,8 +28,16 @@ from counterfoil.benchmarks.readers.questions import (
     truths,
 )
 from counterfoil.benchmarks.readers.released_files import no_data
-from counterfoil.benchmarks.records import Caption, FileSource, Image, Photos, Source, held_source, looked_for
-from counterfoil.benchmarks.references import distinct
+from counterfoil.benchmarks.records import (
+    Caption,
+    FileSource,
+    Image,
+    Photos,
+    Source,
+    distinct,
+    held_source,
+    looked_for,
+)
 from counterfoil.benchmarks.tables import (
     DataTable,
     check_cells,
@@ -150,7 +158,7 @@ def read_pairs(card: Card, data: Path | DataTable | None, images: Path | None) -
         pairs = zip(groupings["type"], labels(table, "subtype"), strict=True)
         groupings["subset"] = tuple("_".join(part for part in pair if part) for pair in pairs)
     rows = Rows(card, ids, captions, sides, groupings, table.source, path)
-    return rows.quad() if form == "quad" else rows.choice()
+    return rows.quad() if len(sides) == 2 else rows.choice()
 
 
 def _ids(table: DataTable) -> tuple[str, ...]:
@@ -367,7 +375,7 @@ def read_statements(card: Card, data: Path | DataTable | None, images: Path | No
     groupings = {name: labels(table, name) for name in _GROUPS if name in table}
     columns = [texts(table, "statement")], [row_images(table, "image", folder, called)]
     rows = Rows(card, ids, *columns, groupings, table.source, path, votes=votes)
-    return rows.statement(truths(table, "label"), dev)
+    return rows.true_or_false(truths(table, "label"), dev)
 
 
 def cell_source(table: DataTable, column: str, row: int, folder: Path | Photos | None) -> Source | None:

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks import forms
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms.base import Ids
-from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.benchmarks.references import References, bounds, collapsed, distinct
+from counterfoil.benchmarks.records import Caption, Image, distinct
+from counterfoil.benchmarks.references import References, bounds, collapsed
 from counterfoil.benchmarks.tables import DataTable, booleans, first_double, shown
 from counterfoil.errors import DataError, ScoreError
 
@@ -59,7 +59,9 @@ class Rows:
             captions=np.arange(len(texts), dtype=np.int64).reshape(-1, 2),
             images=positions.reshape(-1, 2),
         )
-        return self._counted(items, map(Caption, names, texts), questions)
+        captions = tuple(map(Caption, names, texts))
+        whole = Benchmark(self.card, items, captions, questions, self.source, self.path)
+        return check_counts(whole, part=self.part)
 
     def choice(self) -> Benchmark:
         """One image and k captions per question; where there are several images, one caption and k images."""
@@ -91,7 +93,8 @@ class Rows:
             correct=1 if by_caption else self.correct,
             asks="caption" if by_caption else "image",
         )
-        return self._counted(images, captions, questions)
+        whole = Benchmark(self.card, images, captions, questions, self.source, self.path)
+        return check_counts(whole, part=self.part)
 
     def paraphrase(self) -> Benchmark:
         """The first two captions have one meaning; the image is what they were written of."""
@@ -99,11 +102,7 @@ class Rows:
         parts: dict[str, Any] = {"captions": whole.choices.candidates, "images": whole.choices.query}
         return replace(whole, questions=forms.Paraphrase(tuple(self.ids), groupings=self.groupings, **parts))
 
-    def _counted(self, images: tuple[Image, ...], captions: Iterable[Caption], questions: Any) -> Benchmark:
-        whole = Benchmark(self.card, images, tuple(captions), questions, self.source, self.path)
-        return check_counts(whole, part=self.part)
-
-    def gallery(self, written: Sequence[Sequence[Caption]]) -> Benchmark:
+    def described(self, written: Sequence[Sequence[Caption]]) -> Benchmark:
         """Images with the captions written for each, which alone are right; columns, or else `written`."""
         images = self.images[0]
         if self.captions:
@@ -116,7 +115,7 @@ class Rows:
         captions, searches = list(chain.from_iterable(written)), own(owners, len(images))
         return gallery(self.card, images, captions, owners, searches, source=self.source, path=self.path)
 
-    def statement(self, truth: NDArray[np.bool_], calibration: NDArray[np.bool_] | None) -> Benchmark:
+    def true_or_false(self, truth: NDArray[np.bool_], calibration: NDArray[np.bool_] | None) -> Benchmark:
         """One caption and one image per question, and whether it is true; equal texts are one caption."""
         if calibration is not None and calibration.all():
             raise DataError("all rows are of the split that chooses the threshold", where=self.source)
@@ -198,6 +197,21 @@ class Rows:
         where = noted(self.source, notes)
         whole = Benchmark(self.card, items, tuple(table.items), questions, where, self.path)
         return check_counts(whole.mentioned())
+
+
+def quads(
+    card: Card,
+    ids: Sequence[str],
+    captions: tuple[Sequence[str | None], Sequence[str | None]],
+    images: tuple[Sequence[Image], Sequence[Image]],
+    groupings: Mapping[str, tuple[str, ...]],
+    *,
+    source: str,
+    path: Path | None = None,
+    part: bool = False,
+) -> Benchmark:
+    """As `Rows.quad`, for readers of other packages."""
+    return Rows(card, ids, captions, images, groupings, source, path, part=part).quad()
 
 
 def check_counts(benchmark: Benchmark, *, part: bool = False) -> Benchmark:

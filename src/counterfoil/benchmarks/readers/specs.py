@@ -7,7 +7,7 @@ layouts of a benchmark the first whose files are there is read.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import cache
 from itertools import zip_longest
@@ -280,19 +280,34 @@ def benchmark_of(
     columns = [integers(table, name) for name in layout.votes if name in table]
     votes = np.stack(columns, axis=1).astype(np.float64) if columns else None
     facts: dict[str, Any] = {"caption_ids": names, "votes": votes, "correct": layout.correct, "part": part}
-    rows = Rows(card, ids, captions, pictures, groupings, table.source, path, **facts)
-    if card.form == "gallery":
-        return rows.gallery(() if captions else table["captions"])
-    if card.form == "statement":
-        dev = np.asarray(table[layout.calibration], dtype=bool) if layout.calibration else None
-        return rows.statement(truths(table, layout.truth), dev)
-    if card.form in ("rated", "preference"):
-        written, facts = _judgements(layout, table, names, captions)
-        whole = replace(rows, captions=written).judged(**facts)
-        corpus = (home or Path()) / layout.corpus if layout.corpus else None
-        return replace(whole, corpus=corpus)
+    facts |= {"layout": layout, "table": table, "home": home or Path()}
+    rows = _TableRows(card, ids, captions, pictures, groupings, table.source, path, **facts)
     benchmark: Benchmark = getattr(rows, card.form)()
     return benchmark
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _TableRows(Rows):
+    """Rows with what their layout says of them; the method of a form makes its questions."""
+
+    layout: Layout
+    table: DataTable
+    home: Path
+
+    def gallery(self) -> Benchmark:
+        return self.described(() if self.captions else self.table["captions"])
+
+    def statement(self) -> Benchmark:
+        layout, table = self.layout, self.table
+        dev = np.asarray(table[layout.calibration], dtype=bool) if layout.calibration else None
+        return self.true_or_false(truths(table, layout.truth), dev)
+
+    def rated(self) -> Benchmark:
+        written, facts = _judgements(self.layout, self.table, self.caption_ids, self.captions)
+        whole = replace(self, captions=written).judged(**facts)
+        return replace(whole, corpus=self.home / self.layout.corpus if self.layout.corpus else None)
+
+    preference = rated
 
 
 def _prepared(layout: Layout, card: Card, table: DataTable, home: Path | None) -> DataTable:
