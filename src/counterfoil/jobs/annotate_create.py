@@ -10,7 +10,6 @@ from typing import Annotated, Any, cast
 import numpy as np
 
 from counterfoil import catalog
-from counterfoil.annotate.benchmark_items import items_of_benchmark
 from counterfoil.annotate.campaign import (
     FILES,
     IMAGES,
@@ -28,7 +27,7 @@ from counterfoil.annotate.export import JudgedCampaign, authored_rows
 from counterfoil.annotate.forms.base import ROLES, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.golden import drawn_golden
-from counterfoil.annotate.items import CampaignItems, check_items, items_of_table
+from counterfoil.annotate.items import CampaignItems, check_items, items_of_benchmark, items_of_table
 from counterfoil.annotate.pictures import Pictures
 from counterfoil.annotate.platforms.registry import OWN_ENTRIES, campaign_platform
 from counterfoil.benchmarks.benchmark import Benchmark
