@@ -72,7 +72,7 @@ def lines() -> Iterator[str]:
 def page() -> str:
     lists = {
         "Python names": counterfoil.__all__,
-        "Benchmarks": catalog.benchmarks(),
+        "Benchmarks": catalog.BENCHMARKS,
         "Question types": FORMS,
         "Models": (
             " ".join([f"{name}:{entry.argument}", *(row["name"] for row in described(entry.settings_class))])

@@ -117,9 +117,9 @@ class TarSource:
     def read(self) -> bytes:
         """The bytes of the member; raises `DataError` where the shard is gone or was cut off."""
         if isinstance(where := location(self.path), Location):
-            from counterfoil.storage.files import read_part
+            from counterfoil.storage.files import read_file
 
-            data = read_part(where, self.offset, self.length)
+            data = read_file(where, self.offset, self.offset + self.length) if self.length else b""
         else:
             try:
                 with open(self.path, "rb") as file:
@@ -251,6 +251,13 @@ def caption_key(text: str) -> str:
 def image_key(name: str) -> str:
     """What names of one image have in common, however a path is written."""
     return posixpath.normpath(unicodedata.normalize("NFC", name))
+
+
+def distinct(values: Iterable[Any]) -> tuple[list[Any], NDArray[np.int64]]:
+    """The different values in order of first appearance, and the place of each one among them."""
+    number: dict[Any, int] = {}
+    places = np.array([number.setdefault(value, len(number)) for value in values], dtype=np.int64)
+    return list(number), places
 
 
 def words(text: str) -> list[str]:

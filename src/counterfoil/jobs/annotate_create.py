@@ -252,7 +252,7 @@ class _ItemReader:
         path, name, sample = Path(source), self.given["benchmark"], self.given["sample"]
         if (path / RECIPE).is_file():
             return self._campaign(path)
-        if path.suffix.lower() in EXTENSIONS and source not in catalog.benchmarks():
+        if path.suffix.lower() in EXTENSIONS and source not in catalog.BENCHMARKS:
             table = read_table(path)
             kind = kind_of(table.columns)
             whole = None if kind is None else f"as a benchmark's questions: --from {kind} --data {source}"
@@ -263,7 +263,7 @@ class _ItemReader:
                 raise DataError(text, where=source, hint=whole)
             known = None if name is None else self._benchmark(name)
             return self.table(table, known), known, ""
-        if source not in catalog.benchmarks() and not is_benchmark_folder(path):
+        if source not in catalog.BENCHMARKS and not is_benchmark_folder(path):
             kinds = f"a file that ends in {', '.join(EXTENSIONS)}, a benchmark's name or folder, a campaign"
             raise DataError("no table, benchmark or campaign of this name", where=source, allowed=kinds)
         benchmark = self._benchmark(source)

@@ -210,7 +210,7 @@ def read_guard(named: str | None, images: Path | None, *, note: Callable[[str], 
     if named is None:
         return None
     name, _, path = named.partition("=")
-    if name not in catalog.benchmarks():
+    if name not in catalog.BENCHMARKS:
         name, path = named, ""
     whole = catalog.benchmark(name, data=path or None, images=images)
     benchmark = whole.available()
