@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, Strict
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Ids, RetrievalDirection
@@ -255,7 +255,7 @@ _CocoId = Annotated[int, Field(ge=0, lt=1 << 63)]
 
 def read_positives(path: Path) -> tuple[Ids, Ids, Ids]:
     """The queries of a file {id: [ids]}, and the pairs of (row of the queries, id of what is right)."""
-    value = read_value(path, Annotated[dict[_CocoId, list[_CocoId]], Field(min_length=1)])
+    value = read_value(path, Annotated[dict[_CocoId, list[Annotated[_CocoId, Strict()]]], Field(min_length=1)])
     flat = list(chain.from_iterable(value.values()))
     rows = np.repeat(np.arange(len(value)), list(map(len, value.values())))
     return np.array(list(value), dtype=np.int64), rows, np.array(flat, dtype=np.int64)
