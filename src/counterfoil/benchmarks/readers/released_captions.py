@@ -251,11 +251,12 @@ def read_ids(path: Path) -> Ids:
 
 
 _CocoId = Annotated[int, Field(ge=0, lt=1 << 63)]
+_Positives = dict[_CocoId, list[Annotated[_CocoId, Strict()]]]
 
 
 def read_positives(path: Path) -> tuple[Ids, Ids, Ids]:
     """The queries of a file {id: [ids]}, and the pairs of (row of the queries, id of what is right)."""
-    value = read_value(path, Annotated[dict[_CocoId, list[Annotated[_CocoId, Strict()]]], Field(min_length=1)])
+    value = read_value(path, Annotated[_Positives, Field(min_length=1)])
     flat = list(chain.from_iterable(value.values()))
     rows = np.repeat(np.arange(len(value)), list(map(len, value.values())))
     return np.array(list(value), dtype=np.int64), rows, np.array(flat, dtype=np.int64)
