@@ -17,7 +17,7 @@ from counterfoil.report.tables import amount
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from counterfoil.engine.cache_folder import Contents, Shard
+    from counterfoil.engine.cache import Contents, Shard
 
 Folder = Annotated[Path | None, Option("Folder of finished work.", None, variable="COUNTERFOIL_CACHE")]
 
@@ -58,7 +58,7 @@ def limit(most: Annotated[str, option(metavar="SIZE")], *, cache: Folder = None)
     Arguments:
         most: What may stay: 500MB, 5GB, 2GiB.
     """
-    from counterfoil.engine.cache_folder import beyond
+    from counterfoil.engine.cache import beyond
 
     wanted = read_size(most)
     entries = _contents(cache)
@@ -89,7 +89,7 @@ def clear(*, scorer: str | None = None, yes: bool = False, cache: Folder = None)
 
 
 def _contents(cache: Path | None) -> "Contents":
-    from counterfoil.engine.cache_folder import contents
+    from counterfoil.engine.cache import contents
     from counterfoil.jobs.evaluation_inputs import cache_of
 
     folder = cache_of(cache or "default")
@@ -99,7 +99,7 @@ def _contents(cache: Path | None) -> "Contents":
 
 def _remove(entries: "Contents", shards: Sequence["Shard"], cache: Path | None) -> None:
     """Remove files, and say how much that was and what is left."""
-    from counterfoil.engine.cache_folder import remove
+    from counterfoil.engine.cache import remove
 
     freed = remove(entries, shards)
     terminal.note(f"removed: {amount(len(shards), 'file')}, {size(freed)}")

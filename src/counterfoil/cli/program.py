@@ -24,17 +24,13 @@ from inspect import cleandoc
 from pathlib import Path
 from textwrap import wrap
 from types import CodeType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from counterfoil import __version__
 from counterfoil.errors import CounterfoilError, InputError, doing_what, expected_error
 from counterfoil.inputs.options import REQUIRED, Argument
-
-if TYPE_CHECKING:
-    pass
-
 
 _ON_PROLIFIC = "on the study's page at app.prolific.com"
 _RETRAIN = "train on positives.csv with 'counterfoil train', evaluate the models, and pool the new runs"

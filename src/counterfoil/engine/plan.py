@@ -20,19 +20,7 @@ from counterfoil.benchmarks.records import Caption, FileSource, Image
 from counterfoil.engine.cache import Cache, NamedRows, Parts, StreamedParts, Vectors, shard_name
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.inputs.files import digest
-from counterfoil.models.base import (
-    Ability,
-    CaptionBatches,
-    Classifier,
-    Embedder,
-    ImageBatches,
-    PairBatches,
-    PairScorer,
-    Scorer,
-    TextEmbedder,
-    abilities,
-    stream_pairs,
-)
+from counterfoil.models.base import Ability, PairScorer, Scorer, abilities, stream_pairs
 
 if TYPE_CHECKING:
     from counterfoil.engine.shard_leases import Leases
@@ -238,7 +226,8 @@ Compute = Callable[[Any, Sequence[Sequence[Any]], int], Iterator[Any]]
 class ShardWork:
     """Items whose values `compute` gets from a scorer; `cut` holds their rows, by shard and batch.
 
-    All of it but the scorer travels to other processes by pickle, so `compute` is a function of a module.
+    All of it but the scorer travels to other processes by pickle, so `compute` is a function of a module,
+    or a part of one.
     """
 
     stage: str
@@ -312,23 +301,20 @@ class ShardWork:
         return f"{self.stage}, {words}"
 
 
-def image_vectors(scorer: Embedder, batches: ImageBatches, workers: int) -> Iterator[ndarray]:
-    return scorer.embed_images(batches, workers=workers)
+def _by_method(method: str, scorer: Any, batches: Sequence[Sequence[Any]], workers: int) -> Iterator[ndarray]:
+    """What a method of the scorer gives of batches, a row per item; processes decode images."""
+    of = getattr(scorer, method)
+    stream = of(batches, workers=workers) if "image" in method else of(batches)
+    return map(_column, stream) if method.endswith("probabilities") else stream
 
 
-def caption_vectors(scorer: TextEmbedder, batches: CaptionBatches, workers: int) -> Iterator[ndarray]:
-    return scorer.embed_captions(batches)
+image_vectors = partial(_by_method, "embed_images")
+caption_vectors = partial(_by_method, "embed_captions")
+image_probabilities = partial(_by_method, "image_probabilities")
+caption_probabilities = partial(_by_method, "caption_probabilities")
 
 
-def image_probabilities(scorer: Classifier, batches: ImageBatches, workers: int) -> Iterator[ndarray]:
-    return map(_column, scorer.image_probabilities(batches, workers=workers))
-
-
-def caption_probabilities(scorer: Classifier, batches: CaptionBatches, workers: int) -> Iterator[ndarray]:
-    return map(_column, scorer.caption_probabilities(batches))
-
-
-def pair_scores(scorer: PairScorer | Scorer, batches: PairBatches, workers: int) -> Iterator[ndarray]:
+def pair_scores(scorer: PairScorer | Scorer, batches: Any, workers: int) -> Iterator[ndarray]:
     for part in stream_pairs(scorer, batches, workers=workers):
         try:
             values = np.asarray(part, dtype=np.float64)
@@ -337,12 +323,12 @@ def pair_scores(scorer: PairScorer | Scorer, batches: PairBatches, workers: int)
         yield _column(values) if values.ndim == 1 else values
 
 
-def frame_parts(scorer: "LocalEmbedder", batches: ImageBatches, workers: int) -> Iterator[list[Parts]]:
+def frame_parts(scorer: "LocalEmbedder", batches: Any, workers: int) -> Iterator[list[Parts]]:
     for batch in scorer.embed_frames(batches, workers=workers):
         yield [{"vectors": vectors} for vectors in batch]
 
 
-def token_parts(scorer: "LocalEmbedder", batches: CaptionBatches, workers: int) -> Iterator[list[Parts]]:
+def token_parts(scorer: "LocalEmbedder", batches: Any, workers: int) -> Iterator[list[Parts]]:
     for batch in scorer.embed_tokens(batches):
         yield [{"ids": t.ids, "used": t.used, "vectors": t.vectors, "whole": t.whole} for t in batch]
 

@@ -269,20 +269,12 @@ def whole_benchmark(name: str, place: Path | None, images: Path | None) -> Bench
 
 
 def scorer_for(scorer: Any, benchmark: Benchmark) -> Any:
-    """The scorer that answers `benchmark`: a caption metric has variants for videos and images."""
+    """The scorer that answers `benchmark`: a caption metric has variants, and finds all it needs there."""
     if "reads_references" not in abilities(scorer):
         return scorer
-    from counterfoil.engine.caption_scoring import metric_for
+    from counterfoil.engine.caption_scoring import checked_metric
 
-    return metric_for(scorer, benchmark.images, benchmark.corpus)
-
-
-def check(scorer: Any, benchmark: Benchmark) -> None:
-    """Raise where a caption metric lacks something in a benchmark, before any benchmark is measured."""
-    if "reads_references" in abilities(scorer):
-        from counterfoil.engine.caption_scoring import check as check_metric
-
-        check_metric(benchmark, scorer)
+    return checked_metric(benchmark, scorer)
 
 
 def whole_rows(scorer: str, benchmarks: Sequence[str]) -> bool:
@@ -334,7 +326,7 @@ def narrowed(
     if empty:
         say_unanswered(benchmark, empty, unanswered, feedback)
         if unanswered == "leave-out":
-            scorer, benchmark = answered(scorer, benchmark)
+            scorer, benchmark = answered(scorer, benchmark, where=scorer.table.source)
     return scorer, benchmark, empty
 
 

@@ -18,12 +18,17 @@ import pytest
 import ray
 
 from counterfoil import catalog
-from counterfoil.engine import ray_cluster
+from counterfoil.engine import ray_executor
 from counterfoil.engine.executor import RankExecutor
 from counterfoil.engine.plan import shards
-from counterfoil.engine.ray_cluster import count_workers
-from counterfoil.engine.ray_executor import RayExecutor
-from counterfoil.engine.ray_worker import Handshake, ShardWorker, sendable, versions
+from counterfoil.engine.ray_executor import (
+    Handshake,
+    RayExecutor,
+    ShardWorker,
+    count_workers,
+    sendable,
+    versions,
+)
 from counterfoil.engine.session import Session, executor_named, run
 from counterfoil.errors import CounterfoilError, DataError, InputError, MissingExtraError, UnknownNameError
 from counterfoil.models.base import Identity, Options, source_of
@@ -126,7 +131,11 @@ def test_no_cluster_at_the_address(tmp_path, address, monkeypatch):
 
 @pytest.mark.parametrize(
     ("error", "failures", "calls"),
-    [(ConnectionAbortedError, 2, 3), (ConnectionAbortedError, 100, ray_cluster._TRIES), (RuntimeError, 2, 1)],
+    [
+        (ConnectionAbortedError, 2, 3),
+        (ConnectionAbortedError, 100, ray_executor._TRIES),
+        (RuntimeError, 2, 1),
+    ],
 )
 def test_a_cluster_whose_server_did_not_come_up_is_asked_again(monkeypatch, error, failures, calls):
     asked = []
@@ -137,12 +146,12 @@ def test_a_cluster_whose_server_did_not_come_up_is_asked_again(monkeypatch, erro
             raise error("the server\nis not there")
 
     monkeypatch.setattr(ray, "init", init)
-    monkeypatch.setattr(ray_cluster, "_check_answers", lambda address: None)
+    monkeypatch.setattr(ray_executor, "_check_answers", lambda address: None)
     if calls > failures:
-        assert ray_cluster.connect("ray://head:10001") is ray.shutdown
+        assert ray_executor.connect("ray://head:10001") is ray.shutdown
     else:
         with pytest.raises(InputError, match=r"ray://head:10001.*; given: the server is not there$"):
-            ray_cluster.connect("ray://head:10001")
+            ray_executor.connect("ray://head:10001")
     assert len(asked) == calls
 
 
