@@ -156,7 +156,6 @@ def campaign_links(
     return Change(links)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class CampaignProgress(Tabular):
     """Where a campaign stands, and each of its people."""
 
@@ -230,7 +229,6 @@ def annotate_status(
     return CampaignProgress(status)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class PeopleReview(SavedTable):
     """Everyone who answered, the signs of careless work, and what was decided."""
 
@@ -498,7 +496,6 @@ def annotate_delete(
     return Change(deletion, tuple(notes))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Disputes(Tabular):
     """Items that people disagree on, most undecided first, those decided last."""
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from math import ceil
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -75,7 +75,6 @@ class CampaignSources(Reporting, total=False):
     settings: Annotated[Settings, option(None, flag="--set", metavar="KEY=VALUE")]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class CreatedCampaign(Tabular):
     """A campaign that was made: how many items of which role, and what its work comes to."""
 

@@ -92,7 +92,6 @@ def read_judgements(
     return read_judgement_table(path), own
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class PeopleAgreements(Tabular):
     """Agreement per question, reading of it and kind of item."""
 
@@ -325,7 +324,6 @@ _READERS = {
 }
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class CampaignExport(Tabular):
     """The tables that were written."""
 

@@ -1,7 +1,6 @@
 """Bias of machine annotators: what the choice of models that proposed pairs does to a benchmark."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
@@ -29,7 +28,6 @@ from counterfoil.report.annotators import WAYS
 from counterfoil.report.tables import Table
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class AnnotatorStudy(Tabular):
     """Each model on the benchmarks that each set of models would have made, and how far that is off."""
 

@@ -6,7 +6,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypedDict, Unpack
@@ -88,7 +88,6 @@ class BuildRows(SourceRows, StepRows, total=False):
     """All of a build."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class BuildResult(Tabular):
     """A finished build: what every step kept, made and dropped, and why."""
 
@@ -154,7 +153,6 @@ class BuildResult(Tabular):
         }
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class StepResult(Tabular):
     """One step applied to a table: `output.kept`, `output.dropped` with reasons, and `output.facts`."""
 

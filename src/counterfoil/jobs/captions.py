@@ -463,7 +463,6 @@ class MetricRequest:
         return {name: metric_for(metric, inputs.images) for name, metric in metrics.items()}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class CaptionScores(SavedTable):
     """Caption metrics of candidates: a value for all of them, and a score for each."""
 

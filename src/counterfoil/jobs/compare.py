@@ -1,7 +1,7 @@
 """Comparisons of runs, and rank correlations between measures, as tables, pages and plain values."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
@@ -34,7 +34,6 @@ _PAGE_DATA = Option("Folder of the benchmark's images, if they moved.", None)
 _PAGE_IMAGES = Option("Folder of the images, where the data name files.", None, folder=True)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class RunComparison(TextTables):
     """Runs side by side, a `Comparison` per benchmark, with a test of every difference."""
 
@@ -289,7 +288,6 @@ def _with_images(comparison: Comparison, place: Path | None, folder: Path | None
     return replace(comparison, runs=runs)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class ModelRankings(Tabular):
     """Rank correlations between measures, the rank of every model, and how far models' lists differ."""
 
@@ -414,7 +412,6 @@ def _load_runs(runs: Sequence[Run | str | Path], feedback: Feedback = SILENT) ->
     return loaded
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Lengths(Tabular):
     """The correlation of each main measure of runs with the length of captions."""
 

@@ -37,7 +37,6 @@ from counterfoil.report.tables import Column, Table, duration
 from counterfoil.store import check_writable
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class EvaluationRun(Tabular, Run):
     """One scorer measured on one benchmark: `run.result["group"].value`, tables, and a figure.
 

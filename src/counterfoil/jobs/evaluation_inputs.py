@@ -29,8 +29,8 @@ class Places:
     option: str = "--data"
 
     @classmethod
-    def read(cls, values: Sequence[str], benchmarks: Sequence[str], *, option: str = "--data") -> "Places":
-        """Values of the command line: PATH once, and NAME=PATH for each of some benchmarks.
+    def read(cls, paths: shared.Data, benchmarks: Sequence[str], *, option: str = "--data") -> "Places":
+        """A path for all benchmarks, one per name, or texts as in a shell: PATH once, and NAME=PATH of some.
 
         >>> found = Places.read(["sugarcrepe=/", "."], ["sugarcrepe", "bivlc"])
         >>> str(found.plain), {name: str(path) for name, path in found.named.items()}
@@ -38,28 +38,34 @@ class Places:
         """
         plain: Path | None = None
         named: dict[str, Path] = {}
+        if isinstance(paths, Mapping):
+            for name, path in paths.items():
+                if not isinstance(path, str | Path):
+                    raise InputError("not a path", where=f"{option}, {name}", given=path)
+                named[name] = Path(path)
+        elif not isinstance(paths, list | tuple):
+            plain = path_of(cast(Any, paths))
         benchmarks = [BENCHMARKS.spelt(benchmark) for benchmark in benchmarks]
-        for value in values:
+        for value in paths if isinstance(paths, list | tuple) else ():
             name, equals, path = value.partition("=")
             name = BENCHMARKS.spelt(name)
+            problem, allowed = "", None
             if equals and (name in benchmarks or name in BENCHMARKS):
                 if name not in benchmarks:
-                    raise InputError(
-                        f"{option} names a benchmark that is not asked about", given=value, allowed=benchmarks
-                    )
-                if not path:
-                    raise InputError(f"{option} lacks a path", given=value, allowed=f"{name}=PATH")
-                if name in named:
-                    raise InputError(f"{option} names one benchmark twice", given=value)
+                    problem, allowed = "names a benchmark that is not asked about", benchmarks
+                elif not path:
+                    problem, allowed = "lacks a path", [f"{name}=PATH"]
+                elif name in named:
+                    problem = "names one benchmark twice"
                 named[name] = Path(path)
             elif not value:
-                raise InputError(f"{option} lacks a path", allowed="PATH, or NAME=PATH")
+                problem, allowed = "lacks a path", ["PATH, or NAME=PATH"]
             elif plain is not None:
-                raise InputError(
-                    f"{option} is given twice", given=value, allowed=f"{option} NAME=PATH for each benchmark"
-                )
+                problem, allowed = "is given twice", [f"{option} NAME=PATH for each benchmark"]
             else:
                 plain = Path(value)
+            if problem:
+                raise InputError(f"{option} {problem}", given=value or None, allowed=allowed)
         return cls(plain, named, option).check()
 
     def check(self) -> "Places":
@@ -126,7 +132,8 @@ class BenchmarkSources:
             benchmarks, data, images = tables, None, None
         named = [one if isinstance(one, Benchmark) else str(one) for one in benchmarks]
         names = [one.name if isinstance(one, Benchmark) else one for one in named]
-        return cls(named, _places(data, "--data", names), _places(images, "--images", names))
+        places = (Places.read(data, names), Places.read(images, names, option="--images"))
+        return cls(named, *places)
 
     @property
     def names(self) -> list[str]:
@@ -203,18 +210,6 @@ def _in_memory(data: object) -> bool:
     if isinstance(data, list | tuple):
         return not all(isinstance(path, str) for path in data)
     return data is not None and not isinstance(data, str | Path)
-
-
-def _places(paths: shared.Data, option: Literal["--data", "--images"], benchmarks: Sequence[str]) -> Places:
-    """Paths as `Places`: one for all benchmarks, one per name, or texts as in a shell."""
-    if isinstance(paths, Mapping):
-        for name, path in paths.items():
-            if not isinstance(path, str | Path):
-                raise InputError("not a path", where=f"{option}, {name}", given=path)
-        return Places(None, {name: Path(path) for name, path in paths.items()}, option).check()
-    if isinstance(paths, list | tuple):
-        return Places.read(paths, benchmarks, option=option)
-    return Places(path_of(cast(Any, paths)), {}, option).check()
 
 
 def at_hand(benchmark: Benchmark, feedback: Feedback, *, name: str = "") -> Benchmark:

@@ -1,7 +1,7 @@
 """Heatmaps of a scorer's answers to single questions: which words count, and where in the picture."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
@@ -55,7 +55,6 @@ class ExplainRows(shared.Sources, shared.Device, shared.Work, total=False):
     seed: Annotated[int, shared.SEED]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Tabular):
     """Scores, words left out one at a time, and heatmaps of every image and caption of some questions."""
 

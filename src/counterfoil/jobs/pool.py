@@ -1,7 +1,6 @@
 """Pools of candidate pairs for people to verify, from what several models put first."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
@@ -194,7 +193,6 @@ def check_asked(
             )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class CandidatePool(SavedTable):
     """Pairs to verify, each once, with who proposed it at which place, and their number by models and k."""
 

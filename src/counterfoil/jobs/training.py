@@ -297,7 +297,6 @@ class Outcome:
         return {name: value for name, value in asdict(self).items() if name != "curves"}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class TrainingPlan(Tabular):
     """A training that is ready, as `dry_run` gives it: nothing is trained yet."""
 
@@ -400,7 +399,6 @@ def _word(value: Any) -> str:
     return ", ".join(map(_word, value)) if isinstance(value, tuple) else str(value)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class TrainedModel(Tabular):
     """A checkpoint, and what was measured on the way to it."""
 
