@@ -26,12 +26,10 @@ class Listing(NamedTuple):
     show: Callable[[Console], None] | None = None
 
     def to_json(self) -> Any:
-        """The entries as plain values."""
         return self.plain
 
 
 def show_entries(entries: Listing, console: Console) -> None:
-    """Entries as they are printed."""
     if entries.show is not None:
         entries.show(console)
     else:

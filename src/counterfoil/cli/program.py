@@ -367,7 +367,6 @@ class CommandGroup(Documented, click.Group):
         return name, command, rest
 
     def listed(self) -> Sections:
-        """Names and summaries of its commands by heading."""
         return {"Commands": [(name, self._summary(name)) for name in self.rows if " " not in name]}
 
     def sections(self, ctx: click.Context) -> Sections:

@@ -314,7 +314,6 @@ def show_lines(result: Any, console: Console) -> None:
 
 
 def show_facts(result: Any, console: Console) -> None:
-    """Facts by name."""
     from counterfoil.cli.listings import print_facts
 
     if result.facts:
@@ -330,6 +329,5 @@ def show_status(
     *,
     by_person: Annotated[bool, Option("Add a line per person.")] = False,
 ) -> None:
-    """The facts of a campaign, and its people."""
     show_facts(progress, console)
     show(console, progress.tables if by_person else ())

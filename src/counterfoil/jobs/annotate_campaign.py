@@ -104,7 +104,6 @@ def serve_campaign(
 
 
 def addresses(campaign: Campaign, site: str) -> Addresses:
-    """The addresses of a campaign that is served at `site`."""
     from counterfoil.annotate.platforms.registry import OWN_ENTRIES, campaign_platform
 
     site, way = site.rstrip("/"), campaign.recipe.entry
@@ -172,7 +171,6 @@ class CampaignProgress(Tabular):
 
     @property
     def facts(self) -> dict[str, str]:
-        """The figures of the campaign in words."""
         from counterfoil.annotate.status import facts_of
 
         of = self.status

@@ -101,7 +101,6 @@ class BuildResult(Tabular):
 
     @property
     def folder(self) -> Path:
-        """The folder of the build."""
         return self.build.folder
 
     @property
@@ -400,7 +399,6 @@ _KEPT, _PER_REASON, _DROPPED = 4, 2, 12
 def build_report(
     recipe: pipeline.BuildRecipe, build: pipeline.Build, work: StepContext, *, command: str
 ) -> str:
-    """The page as HTML."""
     pairs = zip(build.records, build.folders, strict=True)
     steps = [_section(record, artefact, work) for record, artefact in pairs]
     last = build.folders[-1].rows()

@@ -71,7 +71,6 @@ class MediaFolder:
 
     @classmethod
     def of(cls, media: Media) -> "MediaFolder":
-        """The folder that arguments name."""
         sampling = Sampling(media["frames"], media["rate"])
         return cls(path_of(media["images"]), path_of(media["videos"]), sampling)
 
@@ -323,7 +322,6 @@ def no_intervals(rows: Mapping[str, Mapping[str, Value]]) -> list[str]:
 
 
 def to_json(values: Mapping[str, Value]) -> dict[str, Any]:
-    """The values as plain ones."""
     return {name: asdict(value) for name, value in values.items()}
 
 

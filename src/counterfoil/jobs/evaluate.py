@@ -210,7 +210,6 @@ class _Evaluation:
         return path_of(self.inputs.rows["out"])
 
     def load(self) -> None:
-        """Load the scorer, where it is named."""
         self.scorer = self.named
         if isinstance(self.named, str):
             path = reading.beside_data(self.named, self.inputs.sources.data.plain)
@@ -521,7 +520,6 @@ class Stopwatch:
         self._requests = getattr(scorer, "requests", 0)
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Note the time, and pass it on."""
         self._stages.setdefault(stage, [])[2:] = [(time.monotonic(), done, total)]
         self._progress(stage, done, total)
 

@@ -137,12 +137,10 @@ class BenchmarkSources:
 
     @property
     def names(self) -> list[str]:
-        """The names of all of them."""
         return [one if isinstance(one, str) else one.name for one in self.benchmarks]
 
     @property
     def paths(self) -> list[Path]:
-        """The files and folders that are named."""
         paths = [path for of in (self.data, self.images) for path in (of.plain, *of.named.values())]
         return [path for path in paths if path is not None]
 

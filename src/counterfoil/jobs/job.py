@@ -73,7 +73,6 @@ class Job:
 
     @cached_property
     def arguments(self) -> dict[str, Argument]:
-        """The declared arguments by name."""
         return {argument.name: argument for argument in arguments_of(self.function)}
 
     def checked(
@@ -252,5 +251,4 @@ def feedback_of(reporting: Mapping[str, Any]) -> Feedback:
 
 
 def path_of(given: str | Path | None) -> Path | None:
-    """The path, where one is given."""
     return None if given is None else Path(given)
