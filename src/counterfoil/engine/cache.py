@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
@@ -213,9 +213,6 @@ class Keyed:
 
     def __init__(self, kind: Kind, keys: Sequence[str]) -> None:
         self.kind, self.keys = kind, keys
-
-    def alike(self, keys: Sequence[str]) -> Self:
-        return type(self)(self.kind, keys)
 
 
 class Vectors(Keyed):

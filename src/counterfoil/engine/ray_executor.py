@@ -445,9 +445,8 @@ class _Stage:
             work, scorer = self._work, self._work.scorer
             # The cache as a name alone: what is open here stays here.
             cache = Cache(self._folder, work.cache.identity)
-            bare = replace(
-                work, scorer=None, values=work.values.alike(work.values.keys), cache=cache, items=()
-            )
+            values = type(work.values)(work.values.kind, work.values.keys)
+            bare = replace(work, scorer=None, values=values, cache=cache, items=())
             items = [
                 ray.put(cloudpickle.dumps([work.items[row] for row in work.rows(shard)]))
                 for shard in range(len(work))

@@ -257,13 +257,9 @@ class _Making:
     def learn(self) -> None:
         for name, (recipe, batch) in _NETWORKS.items():
             with self._timed("training", f"trained the network '{name}'"):
-                how: dict[str, Any] = {
-                    "steps": self.sizes.steps,
-                    "batch_size": batch,
-                    "lr": _LR,
-                    **self._alone,
-                }
-                train_model(recipe, "small", Path(_TRAINING), out=Path("models", name), seed=self.seed, **how)
+                how: dict[str, Any] = {"out": Path("models", name), "seed": self.seed, "batch_size": batch}
+                how |= {"steps": self.sizes.steps, "lr": _LR}
+                train_model(recipe, "small", Path(_TRAINING), **how, **self._alone)
 
     def measure(self) -> None:
         with self._timed("measuring", f"measured {len(SCORERS)} scorers"):
