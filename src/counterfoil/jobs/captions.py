@@ -452,10 +452,8 @@ class MetricRequest:
 
     def load(self, inputs: CaptionInputs, cache: Path | None, feedback: Feedback) -> dict[str, CaptionMetric]:
         """The metrics by name, as they are asked of these; those with a model share the one behind them."""
-        options, settings = (
-            replace(self.options, settings={}),
-            _settings_of(self.names, self.options.settings),
-        )
+        options = replace(self.options, settings={})
+        settings = _settings_of(self.names, self.options.settings)
         with feedback.busy("loading metrics"):
             metrics = catalog.caption_metrics(self.names, options, memory=cache, settings=settings)
         return {name: metric_for(metric, inputs.images) for name, metric in metrics.items()}

@@ -219,11 +219,9 @@ def at_hand(benchmark: Benchmark, feedback: Feedback, *, name: str = "") -> Benc
 
 def title_of(scorer: Any) -> str:
     """What results call a scorer that is named or loaded."""
-    return (
-        scorer
-        if isinstance(scorer, str)
-        else str(getattr(scorer, "title", "") or stated_identity(scorer).name)
-    )
+    if isinstance(scorer, str):
+        return scorer
+    return str(getattr(scorer, "title", "") or stated_identity(scorer).name)
 
 
 def measures(benchmarks: Sequence[Benchmark], named: Sequence[str]) -> list[list[str] | None]:
