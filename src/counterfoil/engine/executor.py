@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from counterfoil.engine.cache import Cache, Kind, Parts, StreamedParts
-from counterfoil.engine.plan import Advance, ShardWork
+from counterfoil.engine.plan import Advance, ShardWork, batches
 from counterfoil.errors import InputError
 from counterfoil.inputs.files import digest_value
 from counterfoil.models.base import Identity
@@ -68,8 +68,7 @@ def generated_parts(
 def batch_keys(content: Sequence[Any], size: int) -> list[str]:
     """A key for each item from its content (plain values) and that of the items of its batch of `size`."""
     keys = []
-    for start in range(0, len(content), size):
-        batch = list(content[start : start + size])
+    for batch in batches(content, size):
         together = digest_value(batch)
         keys += [digest_value([together, place]) for place in range(len(batch))]
     return keys

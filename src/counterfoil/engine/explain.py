@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import PIL.Image
@@ -18,7 +18,7 @@ from numpy import ndarray
 from PIL import ImageFilter
 
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.engine.plan import id_key
+from counterfoil.engine.plan import batches, id_key
 from counterfoil.engine.session import Session, score_items
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.inputs.files import digest
@@ -123,8 +123,6 @@ def shortened(caption: Caption, spans: Sequence[Span], mask: str | None) -> list
 
 #: Differences below this part of the largest score are rounding, and 0.
 _ROUNDING = 1e-12
-
-_Item = TypeVar("_Item")
 
 _GRID = Occlusion()
 
@@ -310,15 +308,15 @@ def _rounded(differences: ndarray, scores: ndarray) -> ndarray:
 def _patches(scorer: Any, pairs: Sequence[PairToExplain], session: Session) -> list[Heat]:
     """The cosine of every patch with the caption and with each part of it as a text of its own."""
     images = list({pair.image.id: pair.image for pair in pairs}.values())
-    batches = _cut(images, session.batch_size)
+    image_batches = batches(images, session.batch_size)
     patches_of: dict[str, Any] = {}
-    stream = scorer.patches.embed_patches(batches, workers=session.workers)
-    for batch, embedded in zip(batches, stream, strict=True):
+    stream = scorer.patches.embed_patches(image_batches, workers=session.workers)
+    for batch, embedded in zip(image_batches, stream, strict=True):
         patches_of |= {image.id: patches for image, patches in zip(batch, embedded, strict=True)}
         session.progress("embedding patches", len(patches_of), len(images))
     texts = {text: number for number, text in enumerate(dict.fromkeys(t for p in pairs for t in p.texts))}
     captions = [Caption(str(number), text) for text, number in texts.items()]
-    rows_of_batches = scorer.embed_captions(_cut(captions, session.batch_size))
+    rows_of_batches = scorer.embed_captions(batches(captions, session.batch_size))
     vectors = np.concatenate([rows.astype(np.float64) for rows in rows_of_batches])
     heats = []
     for pair in pairs:
@@ -327,10 +325,6 @@ def _patches(scorer: Any, pairs: Sequence[PairToExplain], session: Session) -> l
         maps = np.einsum("rcw,tw->trc", patches.vectors.astype(np.float64), text_vectors)
         heats.append(Heat(PATCHES.name, maps[0], maps[1:], patches.box))
     return heats
-
-
-def _cut(items: Sequence[_Item], size: int) -> list[list[_Item]]:
-    return [list(items[at : at + size]) for at in range(0, len(items), size)]
 
 
 def _cross(name: str, scorer: Any, pairs: Sequence[PairToExplain], session: Session) -> list[Heat]:

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -133,6 +133,7 @@ def deduplicate(
 
 
 _NONE = np.empty(0, np.int64)
+T = TypeVar("T")
 
 
 def items(
@@ -164,17 +165,18 @@ def items(
     )
 
 
+def batches(things: Sequence[T], size: int) -> list[list[T]]:
+    return [list(things[at : at + size]) for at in range(0, len(things), size)]
+
+
 def shards(rows: Sequence[int], batch_size: int, *, shard_rows: int = 256) -> list[list[list[int]]]:
     """`rows` cut into shards of whole batches, so that a run that goes on meets the same batches again.
 
     >>> shards(range(7), 2, shard_rows=5)
     [[[0, 1], [2, 3]], [[4, 5], [6]]]
     """
-    size = batch_size * max(1, shard_rows // batch_size)
-    return [
-        [list(shard[at : at + batch_size]) for at in range(0, len(shard), batch_size)]
-        for shard in (rows[start : start + size] for start in range(0, len(rows), size))
-    ]
+    whole = batches(rows, batch_size * max(1, shard_rows // batch_size))
+    return [batches(shard, batch_size) for shard in whole]
 
 
 def _distinct(used: ndarray, names: Sequence[Hashable], items: int) -> tuple[ndarray, list[int]]:

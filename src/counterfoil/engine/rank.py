@@ -63,7 +63,8 @@ def rank_galleries(
     """
     able = {ability_for(scorer, benchmark) for benchmark in benchmarks}
     if able == {"given_rankings"}:
-        lists, how = cast(PrecomputedRankings, scorer), {"top": top, "truncated_as_miss": truncated_as_miss}
+        lists = cast(PrecomputedRankings, scorer)
+        how: Any = {"top": top, "truncated_as_miss": truncated_as_miss}
         ranked = (rank_precomputed(benchmark, lists, **how, note=session.note) for benchmark in benchmarks)
         return [with_provenance(rankings, scorer, session=session) for rankings in ranked]
     if first_stage is not None and able != {"scores_pairs"}:

@@ -392,9 +392,9 @@ def score_pairs(benchmark: Benchmark, scorer: base.PairScorer | base.Scorer, *, 
     if not hasattr(scorer, "unanswered"):
         scores = work.spread(session.score_pairs(scorer, work, cache))
         return _signed(benchmark, scorer, scores, session)
-    size, total = session.batch_size, len(work.pairs)
+    total = len(work.pairs)
     pairs = [(work.images[image], work.captions[caption]) for caption, image in work.pairs]
-    batches = [pairs[start : start + size] for start in range(0, total, size)]
+    batches = plan.batches(pairs, session.batch_size)
     session.progress("scoring pairs", 0, total)
     parts: list[ndarray] = []
     done = 0
