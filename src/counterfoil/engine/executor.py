@@ -122,10 +122,7 @@ class RankExecutor:
                 most = max(1, min(AT_ONCE, len(waiting) // (2 * self.of)))
                 taken = list(islice((shard for shard in waiting if leases.take(work.names[shard])), most))
                 # Only now, since another process may have finished a shard until its lease was taken.
-                finished = work.finished()
-                done = {shard for shard in waiting if work.names[shard] in finished}
-                for shard in sorted(done):
-                    advance(work.size(shard))
+                done = work.finished(waiting, advance)
                 free = [shard for shard in taken if shard not in done]
                 for _ in work.run(free, advance) if free else ():
                     pass

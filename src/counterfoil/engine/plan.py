@@ -5,7 +5,7 @@ compute any of them, executors can be mixed, and any process may be killed.
 """
 
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -255,9 +255,13 @@ class ShardWork:
         """What each shard is called in the cache: equal keys in equal order, equal names."""
         return tuple(shard_name([self.values.keys[row] for row in self.rows(n)]) for n in range(len(self)))
 
-    def finished(self) -> set[str]:
-        """The names of all shards that are in the cache now, whatever process computed them."""
-        return self.cache.shards(self.values.kind)
+    def finished(self, shards: Collection[int], advance: Advance) -> set[int]:
+        """Those shards that are in the cache now, whatever process computed them; they are counted."""
+        names = self.cache.shards(self.values.kind)
+        done = {shard for shard in shards if self.names[shard] in names}
+        for shard in sorted(done):
+            advance(self.size(shard))
+        return done
 
     def leases(self) -> "Leases":
         from counterfoil.engine.shard_leases import Leases

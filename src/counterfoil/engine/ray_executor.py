@@ -408,10 +408,7 @@ class _Stage:
 
     def _look(self) -> set[int]:
         """The shards that are not in the cache; those that are new there are counted."""
-        finished = self._work.finished()
-        new = {shard for shard in self._open if self._work.names[shard] in finished}
-        for shard in sorted(new):
-            self._advance(self._work.size(shard))
+        new = self._work.finished(self._open, self._advance)
         self._failures = 0 if new else self._failures
         self._open -= new
         return self._open
