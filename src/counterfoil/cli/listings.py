@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from counterfoil import catalog
+from counterfoil.cli.program import imported
 from counterfoil.jobs.job import job, option
 from counterfoil.models.settings import described
 
@@ -175,11 +176,8 @@ def recipes(name: Annotated[str | None, option(complete="recipes")] = None) -> L
     recipe = catalog.recipe(name)
 
     def show(console: Console) -> None:
-        from counterfoil.cli import tables
-        from counterfoil.jobs.training import TrainingPlan
-
-        plan = TrainingPlan(recipe, recipe, {})
-        tables.show(console, plan.tables)
+        plan = imported("jobs.training:TrainingPlan")(recipe, recipe, {})
+        imported("tables:show")(console, plan.tables)
         console.print(*plan.notes, sep="\n")
 
     return Listing(asdict(recipe), show=show)

@@ -21,14 +21,7 @@ from counterfoil import catalog
 from counterfoil.engine import ray_executor
 from counterfoil.engine.executor import RankExecutor
 from counterfoil.engine.plan import shards
-from counterfoil.engine.ray_executor import (
-    Handshake,
-    RayExecutor,
-    ShardWorker,
-    count_workers,
-    sendable,
-    versions,
-)
+from counterfoil.engine.ray_executor import Handshake, RayExecutor, ShardWorker, versions
 from counterfoil.engine.session import Session, executor_named, run
 from counterfoil.errors import CounterfoilError, DataError, InputError, MissingExtraError, UnknownNameError
 from counterfoil.models.base import Identity, Options, source_of
@@ -167,12 +160,12 @@ def test_workers_are_one_per_gpu_or_as_many_processors_as_asked(monkeypatch):
         monkeypatch.setattr(ray, "nodes", lambda: [*found, {"Alive": False, "Resources": {"CPU": 64.0}}])
 
     nodes({"CPU": 7.0}, {"CPU": 3.0})
-    assert count_workers(None) == (10, {"num_cpus": 1})
-    assert count_workers(2) == (4, {"num_cpus": 2})
-    assert count_workers(0.5) == (20, {"num_cpus": 0.5})
+    assert ray_executor.count_workers(None) == (10, {"num_cpus": 1})
+    assert ray_executor.count_workers(2) == (4, {"num_cpus": 2})
+    assert ray_executor.count_workers(0.5) == (20, {"num_cpus": 0.5})
     refuses("so many processors; given: 8; allowed: at most 7", count_workers, 8, error=InputError)
     nodes({"CPU": 7.0, "GPU": 2.0}, {"CPU": 3.0})
-    assert count_workers(None) == (2, {"num_gpus": 1, "num_cpus": 0})
+    assert ray_executor.count_workers(None) == (2, {"num_gpus": 1, "num_cpus": 0})
     nodes({"memory": 1e9})
     refuses("--num-cpus", count_workers, None, error=InputError)
 
@@ -187,7 +180,7 @@ def test_a_worker_with_another_version_is_refused(tmp_path, name):
 
 
 def test_errors_travel_as_themselves():
-    ours = sendable(UnknownNameError("colour", "rde", ["red"]))
+    ours = ray_executor.sendable(UnknownNameError("colour", "rde", ["red"]))
     assert type(ours) is UnknownNameError
     assert str(ours) == "unknown colour; given: rde; allowed: red; did you mean 'red'?"
 
@@ -195,7 +188,7 @@ def test_errors_travel_as_themselves():
         def __reduce__(self):
             raise TypeError("cannot be sent")
 
-    found = sendable(HeldError(item for item in ()))
+    found = ray_executor.sendable(HeldError(item for item in ()))
     assert type(found) is RuntimeError
     assert str(found).startswith("HeldError: <generator")
 
