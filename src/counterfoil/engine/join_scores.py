@@ -82,15 +82,13 @@ def covered(given: PrecomputedTable, benchmark: Benchmark) -> Benchmark:
     return benchmark.part(rows, title)
 
 
-def answered(
-    given: PrecomputedTable | Scores | Outcomes, benchmark: Benchmark, *, where: str
-) -> tuple[Any, Benchmark]:
-    """The answers of a model or a matched table, and the benchmark, without questions that have none."""
+def answered(given: Any, benchmark: Benchmark, *, where: str = "") -> tuple[Any, Benchmark]:
+    """A matched table, or the answers of a model, and the benchmark, without questions that have none."""
     if given.unanswered is None or not given.unanswered.any():
         return given, benchmark
     rows = np.flatnonzero(~given.unanswered)
     if not len(rows):
-        raise ScoreError("no question is answered", where=where)
+        raise ScoreError("no question is answered", where=where or given.table.source)
     title = f"{benchmark.title} (those answered of its {len(benchmark):,})"
     return given.take(rows), benchmark.part(rows, title)
 

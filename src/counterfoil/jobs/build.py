@@ -135,21 +135,12 @@ class BuildResult(Tabular):
         return [] if self.benchmark is None else [f"built: {self.benchmark}"]
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "recipe": self.recipe.name,
-            "seed": self.recipe.seed,
-            "steps": [
-                {
-                    "step": record.label,
-                    "settings": dict(record.settings),
-                    "rows_in": record.rows_in,
-                    "rows_out": record.rows_out,
-                    "dropped": dict(record.dropped),
-                    "facts": dict(record.facts),
-                }
-                for record in self.build.records
-            ],
-        }
+        names = ("settings", "rows_in", "rows_out", "dropped", "facts")
+        steps = [
+            {"step": record.label, **{name: getattr(record, name) for name in names}}
+            for record in self.build.records
+        ]
+        return {"recipe": self.recipe.name, "seed": self.recipe.seed, "steps": steps}
 
 
 class StepResult(Tabular):

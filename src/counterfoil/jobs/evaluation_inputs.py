@@ -317,7 +317,7 @@ def narrowed(
     if empty:
         say_unanswered(benchmark, empty, unanswered, feedback)
         if unanswered == "leave-out":
-            scorer, benchmark = answered(scorer, benchmark, where=scorer.table.source)
+            scorer, benchmark = answered(scorer, benchmark)
     return scorer, benchmark, empty
 
 
