@@ -134,24 +134,6 @@ class Session:
         values, order = Vectors("captions", work.caption_keys), _by_length(embedder.lengths)
         return self._finish(embedder, compute, values, work.captions, cache=cache, order=order).values
 
-    def classify(
-        self, classifier: base.Classifier, work: plan.ScoringPlan, cache: Cache, *, kinds: Collection[str]
-    ) -> dict[str, Float[ndarray, "items"]]:
-        """The probability in [0, 1] of being synthetic of each distinct item, by kind."""
-        probabilities: dict[str, ndarray] = {}
-        if "images" in kinds:
-            rows = self.embed_images(classifier, work, cache, plan.image_probabilities)
-            probabilities["images"] = rows[:, 0]
-        if "captions" in kinds:
-            rows = self.embed_captions(classifier, work, cache, plan.caption_probabilities)
-            probabilities["captions"] = rows[:, 0]
-        for values in probabilities.values():
-            if len(values) and not 0 <= values.min() <= values.max() <= 1:
-                problem = "the detector gave numbers that are no probabilities"
-                given = f"{values.min()} to {values.max()}"
-                raise ScoreError(problem, where=classifier.identity.name, given=given, allowed="0 to 1")
-        return probabilities
-
     def score_pairs(
         self, scorer: base.PairScorer | base.Scorer, work: plan.ScoringPlan, cache: Cache
     ) -> Float64[ndarray, "pairs"]:
