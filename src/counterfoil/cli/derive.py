@@ -393,7 +393,6 @@ def not_read(*names: str) -> None:
 @contextmanager
 def running(command: str, arguments: Mapping[str, Any], *, private: bool) -> Iterator[None]:
     """The run of a command: its levels hold, its arguments are guarded, `private` outputs are the owner's."""
-    from counterfoil import terminal
     from counterfoil.benchmarks.image_files import outside_allowed
     from counterfoil.outputs import Outputs, existing_paths, guarding
     from counterfoil.storage.place import data_folder

@@ -17,8 +17,8 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result
 from counterfoil.inputs.options import Option
-from counterfoil.report.comparison_tables import compact
-from counterfoil.report.results import RESULTS, reported_groups, rests_on
+from counterfoil.report.comparison_tables import compact, signature_of
+from counterfoil.report.results import RESULTS, reported_groups, rests_on, ties_line
 from counterfoil.report.tables import Cell, Column, Table, measure_label, number, short, style_of, written
 
 if TYPE_CHECKING:
@@ -202,8 +202,6 @@ def show_run(
     run: "EvaluationRun", console: Console, *, signatures: Annotated[bool, SIGNATURES] = False
 ) -> None:
     """The measures with their intervals, those of groups, and what the numbers rest on."""
-    from counterfoil.report.results import ties_line
-
     result, benchmark = run.result, run.benchmark
     console.print(measures_table(result, benchmark, width=console.width))
     groups = groups_table(result, benchmark, width=console.width)
@@ -219,8 +217,6 @@ def show_comparison(
     compared: "RunComparison", console: Console, *, signatures: Annotated[bool, SIGNATURES] = False
 ) -> None:
     """The measures, the differences, and what the numbers rest on, of each benchmark."""
-    from counterfoil.report.comparison_tables import signature_of
-
     for comparison in compared:
         console.print(comparison_table(comparison, width=console.width))
         differences = differences_table(comparison, width=console.width)

@@ -12,7 +12,7 @@ from counterfoil.benchmarks.benchmark import BENCHMARKS, Benchmark
 from counterfoil.benchmarks.forms import FORMS, Form
 from counterfoil.engine.session import Session, executor_named
 from counterfoil.errors import DataError, InputError
-from counterfoil.inputs.files import is_distant
+from counterfoil.inputs.files import is_distant, read_json
 from counterfoil.inputs.options import key_values
 from counterfoil.jobs import shared_options as shared
 from counterfoil.jobs.job import Feedback, at_end, feedback_of, job, option, path_of
@@ -270,7 +270,6 @@ def scorer_for(scorer: Any, benchmark: Benchmark) -> Any:
 
 def whole_rows(scorer: str, benchmarks: Sequence[str]) -> bool:
     """Whether each row of a given table, read before benchmarks are, answers a question of its own."""
-    from counterfoil.inputs.files import read_json
 
     def form(name: str) -> type[Form] | None:
         if name in catalog.benchmarks():
