@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 import pyarrow as pa
 
 from counterfoil import terminal
+from counterfoil.annotate.agreement import fields_of
 from counterfoil.annotate.campaign import Campaign, open_campaign
+from counterfoil.annotate.platforms.registry import OWN_ENTRIES, campaign_platform
 from counterfoil.errors import InputError
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.annotate_judgements import CAMPAIGN, Change, StoredAnswers, opened
@@ -104,8 +106,6 @@ def serve_campaign(
 
 
 def addresses(campaign: Campaign, site: str) -> Addresses:
-    from counterfoil.annotate.platforms.registry import OWN_ENTRIES, campaign_platform
-
     site, way = site.rstrip("/"), campaign.recipe.entry
     people = f"{site}/open" if way == "open" else f"{site}/enter/..."
     if way not in OWN_ENTRIES:
@@ -573,7 +573,6 @@ def annotate_adjudicate(
             decided = adjudicate(database, source, item, answer, note=why, by=by, now=time.time())
         return Change(asdict(decided), (f"item {decided.item}, {decided.question}: {decided.answer}",))
     with opened(campaign, options["database"]) as (source, connected):
-        from counterfoil.annotate.agreement import fields_of
         from counterfoil.annotate.answers import judgement_table
 
         field = fields_of(source)[source.form.main]
