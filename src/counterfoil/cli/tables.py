@@ -42,11 +42,8 @@ def printed(
 ) -> list[Any]:
     """A table for the terminal: intervals beside values where they fit in `width`, else below; else split.
 
-    `label` says what stands over a column; names of rows are shortened to `names` letters.
+    `label` says what stands over a column; names of rows that do not fit are shortened to `names` letters.
     """
-    room = names or max(24, 2 * width // 5)
-    called = ["\n".join(short(line, room) for line in row.name.split("\n")) for row in table.rows]
-    longest = max(len(line) for name in [table.corner, *called] for line in name.split("\n"))
     blocks = [column.block for column in table.columns]
     sides = _SIDES if len(set(blocks)) > 1 else {}
     heads = [
@@ -55,7 +52,10 @@ def printed(
         else sides.get(column.block, "") + "\n".join(short(part, 14) for part in column.label.split(" · "))
         for column in table.columns
     ]
-    for stacked in (False, True):
+    room = names or max(24, 2 * width // 5)
+    for most, stacked in ((width, False), (room, False), (room, True)):
+        called = ["\n".join(short(line, most) for line in row.name.split("\n")) for row in table.rows]
+        longest = max(len(line) for name in [table.corner, *called] for line in name.split("\n"))
         cells = []
         for i, column in enumerate(table.columns):
             texts = [(written(row.cells[i], column, interval=True), row.cells[i].low) for row in table.rows]

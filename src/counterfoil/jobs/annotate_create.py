@@ -11,12 +11,11 @@ import numpy as np
 
 from counterfoil import catalog
 from counterfoil.annotate import campaign as campaigns
-from counterfoil.annotate.benchmark_items import items_of_benchmark
 from counterfoil.annotate.export import JudgedCampaign, authored_rows
 from counterfoil.annotate.forms.base import ROLES, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.golden import drawn_golden
-from counterfoil.annotate.items import CampaignItems, check_items, items_of_table
+from counterfoil.annotate.items import CampaignItems, check_items, items_of_benchmark, items_of_table
 from counterfoil.annotate.pictures import Pictures
 from counterfoil.annotate.platforms.registry import OWN_ENTRIES, campaign_platform
 from counterfoil.benchmarks.benchmark import Benchmark
@@ -129,8 +128,9 @@ class CreatedCampaign(Tabular):
             and f"{blind:,} of {len(work):,} items have no known right answer (column 'truth'): their "
             "answers are exported, but score nobody",
             f"hours and cost are at {form.seconds:g} seconds per item, which is usual for {form.name}",
-            f"in all {budget.hours:.1f} hours and {pay.currency} {budget.cost:,.2f} for {budget.people:,} "
-            f"people or more, who read {reading.hours:.1f} hours; without fees of platforms",
+            f"in all {_duration(budget.hours)} and {pay.currency} {budget.cost:,.2f} for {budget.people:,} "
+            f"people or more; reading the pages is {_duration(reading.hours)} of it; without "
+            "fees of platforms",
             f"created: {self.campaign.folder}; serve it with: counterfoil annotate serve "
             f"{self.campaign.folder}",
         )
@@ -143,6 +143,10 @@ class CreatedCampaign(Tabular):
             "roles": self.to_arrow().to_pylist(),
             "budget": asdict(campaigns.budget_of(self.campaign)),
         }
+
+
+def _duration(hours: float) -> str:
+    return amount(ceil(60 * hours), "minute") if hours < 1 else f"{hours:,.1f} hours"
 
 
 @job(
@@ -237,7 +241,7 @@ class _ItemReader:
         path, name, sample = Path(source), self.given["benchmark"], self.given["sample"]
         if (path / campaigns.RECIPE).is_file():
             return self._campaign(path)
-        if path.suffix.lower() in EXTENSIONS and source not in catalog.benchmarks():
+        if path.suffix.lower() in EXTENSIONS and source not in catalog.BENCHMARKS:
             table = read_table(path)
             kind = kind_of(table.columns)
             whole = None if kind is None else f"as a benchmark's questions: --from {kind} --data {source}"
@@ -248,7 +252,7 @@ class _ItemReader:
                 raise DataError(text, where=source, hint=whole)
             known = None if name is None else self._benchmark(name)
             return self.table(table, known), known, ""
-        if source not in catalog.benchmarks() and not is_benchmark_folder(path):
+        if source not in catalog.BENCHMARKS and not is_benchmark_folder(path):
             kinds = f"a file that ends in {', '.join(EXTENSIONS)}, a benchmark's name or folder, a campaign"
             raise DataError("no table, benchmark or campaign of this name", where=source, allowed=kinds)
         benchmark = self._benchmark(source)

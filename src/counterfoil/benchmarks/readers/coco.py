@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Ids, Rated, RetrievalDirection
+from counterfoil.benchmarks.forms.base import first_use
 from counterfoil.benchmarks.readers.questions import IdPositions, check_counts, own, search, unique_ids
 from counterfoil.benchmarks.readers.released_captions import (
     Captioned,
@@ -40,7 +41,7 @@ IDS = "coco_test_ids.npy"
 KARPATHY = "dataset_coco.json"
 OWNERS = ("original_image_to_caption.json", "original_caption_to_image.json")
 CAPTIONS = "captions_val2014.json"
-TABLE = "sits_test.csv"
+TABLE, OTHER_TABLE = "sits_test.csv", "sits_val.csv"
 WAYS = ("image_to_caption", "caption_to_image")
 
 #: Images in each part of COCO 1K, and captions of each image.
@@ -292,8 +293,15 @@ RIGHT = 3.0
 def read_cxc(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """CrissCrossed Captions over COCO's test half: pairs that people rated 3 to 5 are right.
 
-    They are read from the two files of positives by id, else from sits_test.csv.
+    They are read from the two files of positives by id, else from sits_test.csv. Where sits_val.csv is all
+    there is, the gallery is of the captions and images that it names.
     """
+    other = place(data, OTHER_TABLE)
+    names = (TABLE, IDS, KARPATHY, *(f"cxc_{way}.json" for way in WAYS))
+    if other is not None and not captions_of(data) and not any(place(data, name) for name in names):
+        named = _named_by(other)
+        facts: dict[str, object] = {"title": f"{card.title} ({other.name})", "size": None, "counts": {}}
+        return named.gallery(card.model_copy(update=facts), _rated(named, other), data, images)
     test, table = read_test(data), place(data, TABLE)
     try:
         files = [find(data, f"cxc_{way}.json") for way in WAYS]
@@ -305,6 +313,22 @@ def read_cxc(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     if _pairs(searches[0]) != {(image, caption) for caption, image in _pairs(searches[1])}:
         raise DataError("the two directions do not agree", where=files[1], given=f"not {files[0].name}")
     return test.gallery(card, searches, data, images, positives=f"{said(files[0])}, {files[1].name}")
+
+
+def _named_by(path: Path) -> Captioned:
+    """The captions and images that a table of rated pairs names, first those that belong together."""
+    table = read_table(path)
+    captions, pictures, _ = ratings(table)
+    original = np.array(labels(table, "sampling_method")) == "c2i_original"
+    caption_ids, image_ids = (
+        first_use(np.concatenate([ids[original], ids[~original]])) for ids in (captions, pictures)
+    )
+    at = IdPositions(caption_ids, "caption", path).of(captions[original])
+    if len(np.unique(at)) < len(at):
+        raise DataError("a caption has two rows 'c2i_original'", where=path)
+    owners = np.full(len(caption_ids), -1, dtype=np.int64)
+    owners[at] = IdPositions(image_ids, "image", path).of(pictures[original])
+    return Captioned.of_coco(image_ids, caption_ids, owners, (None,) * len(caption_ids), path)
 
 
 def ratings(table: DataTable) -> tuple[Ids, Ids, NDArray[np.float64]]:
@@ -351,9 +375,9 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
     """
     if data is None:
         raise no_data(card)
-    path = data if data.is_file() else place(data, TABLE) or place(data, "sits_val.csv")
+    path = data if data.is_file() else place(data, TABLE) or place(data, OTHER_TABLE)
     if path is None:
-        raise DataError("no ratings here", where=data, allowed=f"{TABLE} or sits_val.csv")
+        raise DataError("no ratings here", where=data, allowed=f"{TABLE} or {OTHER_TABLE}")
     table = read_table(path)
     captions, pictures, scores = ratings(table)
     caption_ids, image_ids = (np.unique(ids) for ids in (captions, pictures))

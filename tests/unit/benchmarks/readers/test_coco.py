@@ -141,10 +141,10 @@ BROKEN = {
     "out of order": (lambda m, c: _change_ids(m, [0, 7], [7, 0]), "captions do not come 5 to an image"),
     "one id twice": (lambda m, c: _change_ids(m, [1], [0]), "caption id occurs twice"),
     "json": (lambda m, c: m.write("original_caption_to_image.json", "{"), "not valid JSON"),
-    "list": (lambda m, c: m.write("original_caption_to_image.json", "[1]"), "not positives"),
-    "value": (lambda m, c: m.write("original_caption_to_image.json", {"1": 2}), "'1': not a list of ids"),
-    "key": (lambda m, c: m.write("original_caption_to_image.json", {"one": [2]}), "'one': not an id"),
-    "text": (lambda m, c: m.write("original_caption_to_image.json", {"1": ["x"]}), "'1': not an id"),
+    "list": (lambda m, c: m.write("original_caption_to_image.json", "[1]"), "list of 1; allowed: an object"),
+    "value": (lambda m, c: m.write("original_caption_to_image.json", {"1": 2}), "'1': .*given: 2; .*list"),
+    "key": (lambda m, c: m.write("original_caption_to_image.json", {"one": [2]}), "'one': .*a valid integer"),
+    "text": (lambda m, c: m.write("original_caption_to_image.json", {"1": ["x"]}), "'1.0': .*'x'; .*integer"),
     "owner": (
         lambda m, c: m.write("original_caption_to_image.json", {str(m.captions[0][0]): [m.images[0]]}),
         "a caption does not have one image",
@@ -592,6 +592,22 @@ def test_the_test_half_goes_first_and_is_counted(sits):
     with pytest.raises(DataError, match=r"SITS has in group 'c2i_original'; given: 0; allowed: 25,000"):
         coco.read_ratings(card("cxc-sits"), sits, None)
     assert len(coco.read_ratings(card("cxc-sits"), sits / "sits_val.csv", None)) == 3
+
+
+def test_a_lone_table_is_a_gallery_of_what_it_names(tmp_path, read_free):
+    """First the pairs that belong together, in the order of the table; caption 3 is no image's own."""
+    table = tmp_path / "sits_val.csv"
+    rows = [_row(3, 7, 3, "c2i_intrasim"), _row(1, 42, 2.9), _row(0, 7, 5), _row(1, 7, 4, "c2i_intrasim")]
+    table.write_text("\n".join([HEADER, *rows]))
+    lone = read_free("cxc", tmp_path)
+    assert [caption.id for caption in lone.captions] == ["1", "0", "3"]
+    assert [image.id for image in lone.images] == ["42", "7"]
+    assert lone.gallery.owners.tolist() == [0, 1, -1]
+    assert lone.gallery.t2i.positives.items.tolist() == [1, 1, 1]
+    assert lone.card.title == "CrissCrossed Captions (sits_val.csv)"
+    assert read_free("cxc", table).digest == lone.digest
+    table.write_text("\n".join([HEADER, *rows, rows[2]]))
+    refuses("a caption has two rows 'c2i_original'", read_free, "cxc", tmp_path)
 
 
 def test_no_ratings(tmp_path, read_free):
