@@ -195,39 +195,30 @@ _LOST = ("Connection closed by peer", "Connection reset by peer", "Broken pipe",
 
 def expected_error(error: BaseException) -> CounterfoilError | None:
     """The error of ours for one of Python's, the system's or PyTorch's; None for a fault of the program."""
-    doing = doing_what(error)
+    where = given = hint = None
     if isinstance(error, CounterfoilError):
         return error
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
-        return InputError(
-            f"not enough memory{doing}",
-            given=str(error).split("\n")[0] or None,
-            hint="use a smaller --batch-size, fewer items or a machine with more",
-        )
-    if isinstance(error, RecursionError):
-        return InputError(f"something is nested too deeply{doing}", hint="is the file what it should be?")
-    if isinstance(error, RuntimeWarning | FloatingPointError):
-        return InputError(
-            f"numbers too large or too small to compute with{doing}",
-            given=str(error),
-            hint="look for extreme values in the scores, features or options",
-        )
-    if isinstance(error, RuntimeError) and any(phrase in str(error) for phrase in _LOST):
-        return InputError(
-            f"another process of this training ended{doing}",
-            hint="its own line says why, or the system's log (no memory left); the same command goes on",
-        )
-    if isinstance(error, ValueError) and "null byte" in str(error):
-        return InputError(f"a name with a null byte{doing}")
-    if isinstance(error, UnicodeError):
-        return InputError(
-            f"text that is no valid Unicode{doing}", given=str(error), hint="mend the file, or its name"
-        )
-    if isinstance(error, OSError) and (error.filename is not None or error.errno in _ADVICE):
+        what, given = "not enough memory", str(error).split("\n")[0] or None
+        hint = "use a smaller --batch-size, fewer items or a machine with more"
+    elif isinstance(error, RecursionError):
+        what, hint = "something is nested too deeply", "is the file what it should be?"
+    elif isinstance(error, RuntimeWarning | FloatingPointError):
+        what, given = "numbers too large or too small to compute with", str(error)
+        hint = "look for extreme values in the scores, features or options"
+    elif isinstance(error, RuntimeError) and any(phrase in str(error) for phrase in _LOST):
+        what = "another process of this training ended"
+        hint = "its own line says why, or the system's log (no memory left); the same command goes on"
+    elif isinstance(error, ValueError) and "null byte" in str(error):
+        what = "a name with a null byte"
+    elif isinstance(error, UnicodeError):
+        what, given, hint = "text that is no valid Unicode", str(error), "mend the file, or its name"
+    elif isinstance(error, OSError) and (error.filename is not None or error.errno in _ADVICE):
         where = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
-        reason = (error.strerror or str(error)).lower()
-        return InputError(f"{reason}{doing}", where=where, hint=_ADVICE.get(error.errno or 0))
-    return None
+        what, hint = (error.strerror or str(error)).lower(), _ADVICE.get(error.errno or 0)
+    else:
+        return None
+    return InputError(f"{what}{doing_what(error)}", where=where, given=given, hint=hint)
 
 
 def doing_what(error: BaseException) -> str:

@@ -7,12 +7,40 @@ import click
 from counterfoil.cli import program
 from counterfoil.cli.program import CommandGroup
 
+#: What these write is about people, so that it is its owner's alone.
+_ANNOTATE: dict[str, str | CommandGroup] = {
+    "forms": "listings:forms listings:show_entries",
+    "create": "jobs.annotate_create:create_campaign",
+    "simulate": "jobs.annotate_simulate:annotate_simulate",
+    "status": "jobs.annotate_campaign:annotate_status tables:show_status",
+    "agreement": "jobs.annotate_judgements:annotate_agreement",
+    "review": "jobs.annotate_campaign:annotate_review tables:show_lines",
+    "approve": "jobs.annotate_campaign:annotate_approve tables:show_lines",
+    "reject": "jobs.annotate_campaign:annotate_reject tables:show_lines",
+    "adjudicate": "jobs.annotate_campaign:annotate_adjudicate tables:show_lines",
+    "withdraw": "jobs.annotate_campaign:annotate_withdraw tables:show_lines",
+    "readmit": "jobs.annotate_campaign:annotate_readmit tables:show_lines",
+    "delete-after": "jobs.annotate_campaign:annotate_delete tables:show_lines",
+    "export": "jobs.annotate_judgements:annotate_export",
+    "import": "jobs.annotate_judgements:import_judgements tables:show_facts",
+    "serve": "jobs.annotate_campaign:serve_campaign tables:show_lines",
+    "links": "jobs.annotate_campaign:campaign_links tables:show_lines",
+    "preferences": "jobs.preferences:preferences",
+    "prolific": CommandGroup(
+        {
+            name: f"jobs.annotate_prolific:{name} tables:show_facts"
+            for name in ("status", "approve", "reject")
+        },
+        help="Prolific: the submissions of a campaign's study, and their review.",
+        epilog="Start with: counterfoil annotate prolific status campaign/",
+    ),
+}
 #: Every command, in the order of `--help`, and where it stands (`CommandGroup`).
 COMMANDS: dict[str, str | CommandGroup] = {
     "evaluate": "jobs.evaluate:evaluate_all tables:show_run",
     "compare": "jobs.compare:compare tables:show_comparison",
     "compare rankings": "jobs.compare:rank",
-    "compare lengths": "lengths:lengths",
+    "compare lengths": "jobs.compare:lengths",
     "audit": "jobs.audit:audit",
     "explain": "jobs.explain:explain",
     "captions": CommandGroup(
@@ -36,16 +64,21 @@ COMMANDS: dict[str, str | CommandGroup] = {
     "pool": "jobs.pool:pool",
     "pool rounds": "jobs.pool_rounds:pool_rounds",
     "pool bias": "jobs.bias:bias",
-    "annotate": "annotate:app",
+    "annotate": CommandGroup(
+        _ANNOTATE,
+        help="People judge images and captions in the browser: blind, several per item, from one folder.",
+        epilog="Start with: counterfoil annotate forms",
+        private=True,
+    ),
     "train": "jobs.training:train_model",
-    "train mix": "jobs.mix:mix",
+    "train mix": "jobs.training:mix",
     "world": CommandGroup(
-        {"build": "jobs.world:build_world show:show_drawn"},
+        {"build": "jobs.world:build_world tables:show_drawn"},
         help="A small world of paper shapes in which everything is known: "
         "build benchmarks and training sets.",
         epilog="Example: counterfoil world build quads --out world",
     ),
-    "demo": "jobs.tour:demo show:show_demo",
+    "demo": "jobs.tour:demo tables:show_demo",
     "list": CommandGroup(
         {
             name: f"listings:{name} listings:show_entries"
@@ -59,7 +92,7 @@ COMMANDS: dict[str, str | CommandGroup] = {
         help="Finished work on disk: what there is of which scorer, and room made again.",
         epilog="Example: counterfoil cache limit 5GB",
     ),
-    "reproduce": "jobs.reproduce:reproduce show:show_ledger",
+    "reproduce": "jobs.reproduce:reproduce tables:show_ledger",
 }
 
 

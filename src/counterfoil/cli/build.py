@@ -23,11 +23,9 @@ class Builds(CommandGroup):
     """Recipes and steps as commands, each made when it is asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Recipes, then steps."""
         return [name for rows in self.listed().values() for name, _ in rows]
 
     def listed(self) -> Sections:
-        """Recipes, and steps."""
         from counterfoil.build.pipeline import read_recipe, shipped
         from counterfoil.build.steps.registry import STEPS
 
@@ -48,7 +46,6 @@ app = Builds({}, help=HELP, epilog=EPILOG)
 
 
 def _recipe(name: str) -> click.Command:
-    """The command of a recipe."""
     from counterfoil.build.pipeline import read_recipe, shipped
     from counterfoil.cli.derive import Command
     from counterfoil.jobs.build import build_benchmark

@@ -4,20 +4,19 @@ import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
+
+from rich.console import Console
 
 from counterfoil import terminal
 from counterfoil.cli.listings import Listing, print_words
+from counterfoil.engine.cache import Contents, Shard, beyond, contents, remove
 from counterfoil.errors import InputError
 from counterfoil.inputs.limits import size
 from counterfoil.inputs.options import Option
+from counterfoil.jobs.evaluation_inputs import cache_of
 from counterfoil.jobs.job import job, option
 from counterfoil.report.tables import amount
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from counterfoil.engine.cache_folder import Contents, Shard
 
 Folder = Annotated[Path | None, Option("Folder of finished work.", None, variable="COUNTERFOIL_CACHE")]
 
@@ -40,7 +39,7 @@ def list_(*, cache: Folder = None) -> Listing:
         sizes = {"files": len(shelf.shards), "bytes": shelf.size, "seconds_since_used": round(seconds)}
         shelves.append({**names, **sizes})
 
-    def show(console: "Console") -> None:
+    def show(console: Console) -> None:
         if rows:
             print_words(console, ("scorer", "key", "kind", "files", "size", "last needed"), rows)
         console.print(f"{size(entries.size)} in {entries.place}", style="dim", soft_wrap=True)
@@ -58,8 +57,6 @@ def limit(most: Annotated[str, option(metavar="SIZE")], *, cache: Folder = None)
     Arguments:
         most: What may stay: 500MB, 5GB, 2GiB.
     """
-    from counterfoil.engine.cache_folder import beyond
-
     wanted = read_size(most)
     entries = _contents(cache)
     _remove(entries, beyond(entries, wanted), cache)
@@ -88,19 +85,14 @@ def clear(*, scorer: str | None = None, yes: bool = False, cache: Folder = None)
         _remove(entries, shards, cache)
 
 
-def _contents(cache: Path | None) -> "Contents":
-    from counterfoil.engine.cache_folder import contents
-    from counterfoil.jobs.evaluation_inputs import cache_of
-
+def _contents(cache: Path | None) -> Contents:
     folder = cache_of(cache or "default")
     assert folder is not None
     return contents(folder)
 
 
-def _remove(entries: "Contents", shards: Sequence["Shard"], cache: Path | None) -> None:
+def _remove(entries: Contents, shards: Sequence[Shard], cache: Path | None) -> None:
     """Remove files, and say how much that was and what is left."""
-    from counterfoil.engine.cache_folder import remove
-
     freed = remove(entries, shards)
     terminal.note(f"removed: {amount(len(shards), 'file')}, {size(freed)}")
     entries = _contents(cache)

@@ -5,20 +5,22 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import click
 
 from counterfoil import terminal
+from counterfoil.benchmarks.image_files import outside_allowed
 from counterfoil.cli import program
 from counterfoil.cli.program import Documented, described
 from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.inputs.files import read_toml
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
 from counterfoil.jobs.job import Job, closing_at_end, ignore, prose, terminal_feedback
 from counterfoil.jobs.shared_options import OVERWRITE
-
-if TYPE_CHECKING:
-    from counterfoil.outputs import Folder
+from counterfoil.outputs import Folder, Outputs, active_outputs, existing_paths, guarding
+from counterfoil.storage.place import data_folder
+from counterfoil.store import check_writable, owner_only, write_text
 
 _CONFIG = Option(
     "Read arguments from this command's table in a TOML file; the command line overrides them.",
@@ -173,8 +175,6 @@ class Command(Documented):
         command = ctx.command_path.partition(" ")[2].replace(" ", ".")
         options, places = self.options, dict[str, str]()
         if (file := typed.get("config_file")) is not None:
-            from counterfoil.inputs.files import read_toml
-
             table: Any = read_toml(file)
             for name in command.split("."):
                 table = table.get(name) if isinstance(table, dict) else None
@@ -231,8 +231,6 @@ def _converted(arguments: Mapping[str, Argument], values: Mapping[str, Any]) -> 
 
 def _write(results: list[Any], targets: Mapping[str, Any], page: Mapping[str, Any]) -> None:
     """Write results as options ask: JSON of all of them, the others of one."""
-    from counterfoil.store import write_text
-
     for name, target in targets.items() if results else ():
         if name == "json":
             plain = [result.to_json() for result in results]
@@ -360,11 +358,8 @@ WRITTEN = frozenset(
 )
 
 
-def check_outputs(*, folders: Sequence["Folder"] = (), **files: str | Path | None) -> None:
+def check_outputs(*, folders: Sequence[Folder] = (), **files: str | Path | None) -> None:
     """Declare the outputs of options by name; "-" is standard output."""
-    from counterfoil.outputs import Outputs, active_outputs
-    from counterfoil.store import check_writable
-
     outputs = active_outputs() or Outputs("")
     for option, target in files.items():
         if target is None or target == "-":
@@ -383,8 +378,6 @@ def check_outputs(*, folders: Sequence["Folder"] = (), **files: str | Path | Non
 
 def not_read(*names: str) -> None:
     """Take arguments away that name something else than the file or folder of the same name."""
-    from counterfoil.outputs import active_outputs
-
     outputs = active_outputs()
     if outputs is not None:
         outputs.reads[:] = [path for path in outputs.reads if str(path) not in names]
@@ -393,12 +386,6 @@ def not_read(*names: str) -> None:
 @contextmanager
 def running(command: str, arguments: Mapping[str, Any], *, private: bool) -> Iterator[None]:
     """The run of a command: its levels hold, its arguments are guarded, `private` outputs are the owner's."""
-    from counterfoil import terminal
-    from counterfoil.benchmarks.image_files import outside_allowed
-    from counterfoil.outputs import Outputs, existing_paths, guarding
-    from counterfoil.storage.place import data_folder
-    from counterfoil.store import owner_only
-
     quiet, verbose = (bool(arguments.get(name)) for name in ("quiet", "verbose"))
     outside = outside_allowed() if arguments.get("allow_outside") else nullcontext()
     read = {name: value for name, value in arguments.items() if name not in WRITTEN}

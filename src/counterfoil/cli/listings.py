@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from counterfoil import catalog
+from counterfoil.cli.program import imported
 from counterfoil.jobs.job import job, option
 from counterfoil.metrics.measures import every
 from counterfoil.models.settings import described
@@ -27,12 +28,10 @@ class Listing(NamedTuple):
     show: Callable[[Console], None] | None = None
 
     def to_json(self) -> Any:
-        """The entries as plain values."""
         return self.plain
 
 
 def show_entries(entries: Listing, console: Console) -> None:
-    """Entries as they are printed."""
     if entries.show is not None:
         entries.show(console)
     else:
@@ -182,11 +181,8 @@ def recipes(name: Annotated[str | None, option(complete="recipes")] = None) -> L
     recipe = read(name)
 
     def show(console: Console) -> None:
-        from counterfoil.cli import tables
-        from counterfoil.jobs.training import TrainingPlan
-
-        plan = TrainingPlan(recipe, recipe, {})
-        tables.show(console, plan.tables)
+        plan = imported("jobs.training:TrainingPlan")(recipe, recipe, {})
+        imported("tables:show")(console, plan.tables)
         console.print(*plan.notes, sep="\n")
 
     return Listing(asdict(recipe), show=show)

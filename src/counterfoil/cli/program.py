@@ -24,17 +24,13 @@ from inspect import cleandoc
 from pathlib import Path
 from textwrap import wrap
 from types import CodeType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from counterfoil import __version__
 from counterfoil.errors import CounterfoilError, InputError, doing_what, expected_error
 from counterfoil.inputs.options import REQUIRED, Argument
-
-if TYPE_CHECKING:
-    pass
-
 
 _ON_PROLIFIC = "on the study's page at app.prolific.com"
 _RETRAIN = "train on positives.csv with 'counterfoil train', evaluate the models, and pool the new runs"
@@ -371,7 +367,6 @@ class CommandGroup(Documented, click.Group):
         return name, command, rest
 
     def listed(self) -> Sections:
-        """Names and summaries of its commands by heading."""
         return {"Commands": [(name, self._summary(name)) for name in self.rows if " " not in name]}
 
     def sections(self, ctx: click.Context) -> Sections:

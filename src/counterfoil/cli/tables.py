@@ -1,10 +1,14 @@
-"""Tables in a terminal, as wide as that is: what does not fit is stacked or split, never left out."""
+"""Results in a terminal: tables as wide as that is, what does not fit stacked or split, never left out."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
+from rich.columns import Columns
 from rich.console import Console, Group
+from rich.padding import Padding
 from rich.table import Table as Rich
 from rich.text import Text
 
@@ -13,14 +17,19 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result
 from counterfoil.inputs.options import Option
-from counterfoil.report.comparison_tables import compact
-from counterfoil.report.results import RESULTS, reported_groups, rests_on
+from counterfoil.report.comparison_tables import compact, signature_of
+from counterfoil.report.results import RESULTS, reported_groups, rests_on, ties_line
 from counterfoil.report.tables import Cell, Column, Table, measure_label, number, short, style_of, written
 
 if TYPE_CHECKING:
+    from counterfoil.jobs.annotate_campaign import CampaignProgress
     from counterfoil.jobs.compare import RunComparison
     from counterfoil.jobs.evaluate import EvaluationRun
+    from counterfoil.jobs.reproduce import Ledger
     from counterfoil.jobs.results import Tabular
+    from counterfoil.jobs.tour import ExampleFiles, Tour
+    from counterfoil.jobs.world import Drawn
+    from counterfoil.report.reproduction import Entry
 
 #: The terminal's width from which the finer measures have room.
 _WIDE = 150
@@ -193,8 +202,6 @@ def show_run(
     run: "EvaluationRun", console: Console, *, signatures: Annotated[bool, SIGNATURES] = False
 ) -> None:
     """The measures with their intervals, those of groups, and what the numbers rest on."""
-    from counterfoil.report.results import ties_line
-
     result, benchmark = run.result, run.benchmark
     console.print(measures_table(result, benchmark, width=console.width))
     groups = groups_table(result, benchmark, width=console.width)
@@ -210,8 +217,6 @@ def show_comparison(
     compared: "RunComparison", console: Console, *, signatures: Annotated[bool, SIGNATURES] = False
 ) -> None:
     """The measures, the differences, and what the numbers rest on, of each benchmark."""
-    from counterfoil.report.comparison_tables import signature_of
-
     for comparison in compared:
         console.print(comparison_table(comparison, width=console.width))
         differences = differences_table(comparison, width=console.width)
@@ -222,3 +227,103 @@ def show_comparison(
         if signatures:
             names = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
             print_signatures(console, (signature_of(comparison.runs, name) for name in names))
+
+
+#: Stands after the column of a number that follows from others printed in the same paper, or from arithmetic.
+DERIVED_MARK = "†"
+
+
+def show_demo(demo: "Tour | ExampleFiles", console: Console) -> None:
+    """The comparison of the tour, how long it took, and last the path of its page; or the files."""
+    from counterfoil.jobs.tour import ExampleFiles
+
+    if isinstance(demo, ExampleFiles):
+        console.print(f"{demo.folder}: {', '.join(demo.names)}", soft_wrap=True)
+        return
+    show(console, demo.comparison.tables)
+    terminal.note(f"{demo.seconds:.0f} s in all")
+    console.print(f"The page is in {demo.path.resolve()}", soft_wrap=True)
+
+
+def show_drawn(drawn: "Drawn", console: Console) -> None:
+    """What `counterfoil world` drew, where the command is not quiet."""
+    for line in () if terminal.quiet else drawn.lines:
+        console.print(line, soft_wrap=True)
+
+
+def show_ledger(ledger: "Ledger", console: Console) -> None:
+    """Paper by paper a paragraph per row, then what differs and why, then counts; or the files looked for."""
+    from counterfoil.cli.listings import print_words
+    from counterfoil.jobs.reproduce import BASES
+    from counterfoil.report.reproduction import Basis, Verdict, by_basis
+
+    if ledger.files:
+        rows = [(paper, name, place or "not there") for paper, name, place in ledger.files]
+        print_words(console, ("paper", "file", "found"), rows)
+        return
+    for (_, title), of_paper in groupby(ledger.entries, key=lambda e: (e.paper, e.title)):
+        console.print(Text(title, style="bold"))
+        for table, of_table in groupby(of_paper, key=lambda e: e.table):
+            console.print(Text(f"  {table}", style="bold cyan"))
+            for row, of_row in groupby(of_table, key=lambda e: e.row):
+                cells = list(of_row)
+                console.print(Padding(Text(row), (0, 0, 0, 4)))
+                computed = []
+                for e in cells:
+                    if e.verdict is not Verdict.NO_DATA:
+                        sign, style = ("=", "green") if e.verdict is Verdict.SAME else ("≠", "bold yellow")
+                        mark = DERIVED_MARK if e.basis is Basis.DERIVED else ""
+                        pair = (f"{e.printed} {sign} {e.rounded}", style)
+                        text = Text.assemble(f"{e.column}{mark} ", pair, style="dim", no_wrap=True)
+                        computed.append(text)
+                if computed:
+                    console.print(Padding(Columns(computed, padding=(0, 3)), (0, 0, 0, 6)))
+                missing = Counter(e.reason for e in cells if e.verdict is Verdict.NO_DATA)
+                for reason, count in missing.items():
+                    console.print(Padding(Text(f"no data for {count}: {reason}", style="dim"), (0, 0, 0, 6)))
+    differing = [e for e in ledger.entries if e.verdict is Verdict.DIFFERS]
+    if differing:
+        console.print(Text("\nWhat differs, printed ≠ recomputed", style="bold"))
+        alike: dict[tuple[str, str, str], list[Entry]] = {}
+        for e in differing:
+            alike.setdefault((e.paper, e.table, e.reason), []).append(e)
+        for (number, table, reason), cells in alike.items():
+            numbers = "; ".join(f"{e.row}, {e.column}: {e.printed} ≠ {e.rounded}" for e in cells)
+            why = Text(reason or "No reason is known.", style="" if reason else "bold red")
+            head = Text(f"{number} {table}, {numbers}. ", style="yellow")
+            console.print(Padding(head + why, (0, 0, 0, 2)))
+    counts = by_basis(ledger.whole)
+    console.print()
+    for basis, label in BASES.items():
+        of = counts[basis]
+        label += f" ({DERIVED_MARK})" if basis is Basis.DERIVED else ""
+        line = f"{label}: {of['same']:,} same, {of['differs']:,} differ, {of['unexplained']:,} unexplained"
+        console.print(Text(line, style="bold"))
+    console.print(Text(f"no data: {counts[Basis.NONE]['no data']:,}", style="bold"))
+
+
+def show_lines(result: Any, console: Console) -> None:
+    """Tables, and notes as lines that are as much what was asked for."""
+    show(console, result.tables)
+    for line in result.notes:
+        console.print(line, soft_wrap=True)
+
+
+def show_facts(result: Any, console: Console) -> None:
+    from counterfoil.cli.listings import print_facts
+
+    if result.facts:
+        print_facts(
+            console,
+            {name: f"{fact:,}" if isinstance(fact, int) else fact for name, fact in result.facts.items()},
+        )
+
+
+def show_status(
+    progress: "CampaignProgress",
+    console: Console,
+    *,
+    by_person: Annotated[bool, Option("Add a line per person.")] = False,
+) -> None:
+    show_facts(progress, console)
+    show(console, progress.tables if by_person else ())

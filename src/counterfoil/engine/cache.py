@@ -7,6 +7,7 @@ whole files of its own.
 """
 
 import io
+import re
 import time
 import zipfile
 import zlib
@@ -17,21 +18,21 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
 from numpy import ndarray
 
-from counterfoil.errors import DataError, ScoreError, StorageError
+from counterfoil.errors import CounterfoilError, DataError, ScoreError, StorageError, UnknownNameError
 from counterfoil.inputs.arrays import member
-from counterfoil.inputs.files import digest, location
+from counterfoil.inputs.files import decoded, digest, location, parse_json
 from counterfoil.models.base import Identity
 from counterfoil.storage import Place, PlaceEntry, open_place
 from counterfoil.store import json_bytes
 
-#: The folder of leases in a cache.
-LEASES = "leases"
+#: The folder of leases in a cache, and the list of files whose content is known.
+LEASES, MEMO = "leases", "files-v1.parquet"
 
 #: Raised when the meaning of a shard changes: older shards are then never looked at.
 SCHEMA = 1
@@ -198,7 +199,7 @@ class Cache:
         return Path(f"{self.place}/{entry.name}")
 
     def _used(self, entry: PlaceEntry) -> None:
-        """Note on a shard that it was needed now: `cache_folder` tells those that were not."""
+        """Note on a shard that it was needed now: `contents` tells those that were not."""
         if entry.age > self.place.patience:
             self.place.touch(entry.name)
 
@@ -212,9 +213,6 @@ class Keyed:
 
     def __init__(self, kind: Kind, keys: Sequence[str]) -> None:
         self.kind, self.keys = kind, keys
-
-    def alike(self, keys: Sequence[str]) -> Self:
-        return type(self)(self.kind, keys)
 
 
 class Vectors(Keyed):
@@ -378,3 +376,131 @@ def _parts_of(shard: zipfile.ZipFile, count: int, rows: Mapping[bytes, int]) -> 
         for key, row in rows.items():
             parts_of[key][name] = values[ends[row] - counts[row] : ends[row]]
     return dict(parts_of)
+
+
+#: What stands in for the name of a scorer whose note is gone or cannot be read.
+UNKNOWN = "(unknown)"
+#: The folders of identities of models, answers of chat endpoints, and leases on shards, a file for each.
+NOTES = ("identities", "chat", LEASES)
+_SHELF = re.compile(rf"(v\d{{1,4}}/([0-9a-f]{{32}}))/(?:({'|'.join(KEY_BYTES)})/[0-9a-f]{{32}}\.npz|{_NOTE})")
+_OTHER_NOTES = re.compile(rf"{re.escape(MEMO)}|(?:{'|'.join(NOTES)})/[0-9a-f]{{32}}\.json")
+
+
+@dataclass(frozen=True)
+class Shard:
+    name: str
+    used: float
+    size: int
+
+
+@dataclass(frozen=True)
+class CachedScorer:
+    """The finished work of one scorer of one kind (`KEY_BYTES`); `key` is that of its identity."""
+
+    scorer: str
+    key: str
+    kind: str
+    shards: tuple[Shard, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(shard.size for shard in self.shards)
+
+    @property
+    def used(self) -> float:
+        return max(shard.used for shard in self.shards)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a cache's folder holds: `shelves`, the small `notes` beside them, and files of others."""
+
+    place: Place
+    shelves: tuple[CachedScorer, ...]
+    notes: tuple[Shard, ...]
+    others: int
+
+    @property
+    def size(self) -> int:
+        return sum(shelf.size for shelf in self.shelves) + sum(note.size for note in self.notes)
+
+    def of(self, scorer: str) -> tuple[CachedScorer, ...]:
+        """The shelves of a scorer, by its name or the beginning of its key; raises `UnknownNameError`."""
+        shelves = tuple(
+            shelf
+            for shelf in self.shelves
+            if shelf.scorer == scorer or (len(scorer) >= 4 and shelf.key.startswith(scorer))
+        )
+        if not shelves:
+            raise UnknownNameError("scorer in the cache", scorer, {shelf.scorer for shelf in self.shelves})
+        return shelves
+
+
+def contents(folder: Path) -> Contents:
+    """What lies in `folder`; nothing where there is none. Raises `StorageError` where it cannot be listed."""
+    place, now = open_place(folder), time.time()
+    shards_of: dict[tuple[str, str], list[Shard]] = {}
+    notes: list[Shard] = []
+    entries = [] if folder.is_symlink() else place.entries()
+    for entry in entries:
+        shard = Shard(entry.name, now - entry.age, entry.size)
+        shelf = _SHELF.fullmatch(entry.name)
+        if shelf is not None and shelf[3] is not None:
+            shards_of.setdefault((shelf[1], shelf[3]), []).append(shard)
+        elif shelf is not None or _OTHER_NOTES.fullmatch(entry.name):
+            notes.append(shard)
+    names = {root: _name(place, root) for root in sorted({root for root, _ in shards_of})}
+    shelves = [
+        CachedScorer(names[root], root.rpartition("/")[2], kind, tuple(shards))
+        for (root, kind), shards in shards_of.items()
+    ]
+    shelves.sort(key=lambda shelf: (-shelf.used, shelf.scorer, shelf.kind))
+    listed = len(entries)
+    if isinstance(where := location(folder), Path):
+        listed = sum(1 for path in where.rglob("*") if not path.is_dir())
+    others = listed - len(notes) - sum(map(len, shards_of.values()))
+    return Contents(place, tuple(shelves), tuple(notes), others)
+
+
+def beyond(contents: Contents, limit: int) -> tuple[Shard, ...]:
+    excess = contents.size - limit
+    gone: list[Shard] = []
+    shards = [shard for shelf in contents.shelves for shard in shelf.shards]
+    for shard in sorted(shards, key=lambda shard: (shard.used, shard.name)):
+        if excess <= 0:
+            break
+        gone.append(shard)
+        excess -= shard.size
+    return tuple(gone)
+
+
+def remove(contents: Contents, shards: Sequence[Shard]) -> int:
+    freed = 0
+    place = contents.place
+    for shard in shards:
+        with suppress(StorageError):
+            freed += shard.size if place.remove(shard.name) else 0
+    for root in {shelf.shards[0].name.rpartition("/")[0].rpartition("/")[0] for shelf in contents.shelves}:
+        left = (_SHELF.fullmatch(entry.name) for entry in place.entries(f"{root}/"))
+        if not any(match is not None and match[3] is not None for match in left):
+            with suppress(StorageError):
+                place.remove(f"{root}/{_NOTE}")
+        _remove_empty(place, *(f"{root}/{kind}" for kind in KEY_BYTES), root, root.rpartition("/")[0])
+    _remove_empty(place, *NOTES)
+    return freed
+
+
+def _remove_empty(place: Place, *names: str) -> None:
+    if isinstance(folder := location(str(place)), Path):
+        for name in names:
+            with suppress(OSError):  # it is not empty, or was never there
+                (folder / name).rmdir()
+
+
+def _name(place: Place, root: str) -> str:
+    try:
+        note = place.read(f"{root}/{_NOTE}")
+        name = None if note is None else parse_json(decoded(note.data, where=root), where=root)["name"]
+    except (CounterfoilError, KeyError, TypeError):
+        return UNKNOWN
+    return name if isinstance(name, str) and name else UNKNOWN

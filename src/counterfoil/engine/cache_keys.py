@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from counterfoil.benchmarks.records import FileSource, Image, Pictured, Source
 from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
+from counterfoil.engine.cache import MEMO
 from counterfoil.engine.plan import Progress, id_key
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
@@ -33,7 +34,6 @@ _UNSETTLED_NS = 2_000_000_000
 #: Files of more bytes than this are read in blocks: a video may be larger than the memory.
 _WHOLE = 1 << 24
 
-MEMO = "files-v1.parquet"
 _MEMO_SCHEMA = Schema(
     {
         "path": ColumnSchema("text"),

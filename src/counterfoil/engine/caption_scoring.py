@@ -1,7 +1,7 @@
 """Caption metrics' scores; equal rows stay apart, since document frequencies count every row."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -69,21 +69,14 @@ class CaptionInputs:
         """Itself without what `metric` does not need, once all that it needs is at hand."""
         if not len(self):
             raise DataError("there are no captions", where=self.name)
-        needs = metric.needs
-        references = self.references if "references" in needs else None
-        if "references" in needs and references is None:
-            problem = f"{self.name} has no references, which {metric.identity.name} compares with"
-            raise InputError(problem, hint=_without_references(metric.identity.name))
+        self.check_given(metric.identity.name, metric.needs)
+        references = self.references if "references" in metric.needs else None
         if references is not None and not references.counts.all():
             problem = f"a caption has no references, which {metric.identity.name} compares with"
             where = self.row(int(np.argmin(references.counts)))
             given = f"{int((references.counts == 0).sum())} of {len(self)} without"
             raise DataError(problem, where=where, given=given, hint=_without_references(metric.identity.name))
-        image = self.image if "images" in needs else None
-        if "images" in needs and image is None:
-            problem = f"{metric.identity.name} looks at images, and none were given"
-            hint = "name their folder with --images, or that of videos with --videos"
-            raise InputError(problem, where=self.name, hint=hint)
+        image = self.image if "images" in metric.needs else None
         if not isinstance(getattr(metric, "embedder", None), PrecomputedEmbeddings):
             self._check_texts(self.candidate, "candidate")
             if references is not None:
@@ -95,6 +88,18 @@ class CaptionInputs:
                 )
                 check_images([self.images[position] for position in np.unique(image)], self.name, hint)
         return replace(self, image=image, references=references)
+
+    def check_given(self, metric: str, needs: Collection[str]) -> None:
+        """Raise `InputError` where a metric `needs` images or references, and there are none."""
+        if "references" in needs and self.references is None:
+            problem = f"{self.name} has no references, which {metric} compares with"
+            # Rows with owners are of files of captions, the others of a benchmark.
+            named = "" if self.owner is None else "name their file with --references; "
+            raise InputError(problem, hint=named + _without_references(metric))
+        if "images" in needs and self.image is None:
+            problem = f"{metric} looks at images, and none were given"
+            hint = "name their folder with --images, or that of videos with --videos"
+            raise InputError(problem, where=self.name, hint=hint)
 
     def _check_texts(self, positions: Int64[ndarray, "some"], kind: str) -> None:
         for position in np.unique(positions):
@@ -253,8 +258,11 @@ def score_captions(
     return _answered([inputs], metric, session)[0]
 
 
-def check(benchmark: Benchmark, metric: CaptionMetric) -> None:
-    _inputs(benchmark, metric).checked(metric_for(metric, benchmark.images, benchmark.corpus))
+def checked_metric(benchmark: Benchmark, metric: CaptionMetric) -> CaptionMetric:
+    """The metric as it is asked of a benchmark; raises `InputError` where that lacks what it needs."""
+    metric = metric_for(metric, benchmark.images, benchmark.corpus)
+    _inputs(benchmark, metric).checked(metric)
+    return metric
 
 
 def _inputs(benchmark: Benchmark, metric: CaptionMetric) -> CaptionInputs:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from counterfoil.engine.cache import Cache, Kind, Parts, StreamedParts
-from counterfoil.engine.plan import Advance, ShardWork
+from counterfoil.engine.plan import Advance, ShardWork, batches
 from counterfoil.errors import InputError
 from counterfoil.inputs.files import digest_value
 from counterfoil.models.base import Identity
@@ -68,8 +68,7 @@ def generated_parts(
 def batch_keys(content: Sequence[Any], size: int) -> list[str]:
     """A key for each item from its content (plain values) and that of the items of its batch of `size`."""
     keys = []
-    for start in range(0, len(content), size):
-        batch = list(content[start : start + size])
+    for batch in batches(content, size):
         together = digest_value(batch)
         keys += [digest_value([together, place]) for place in range(len(batch))]
     return keys
@@ -123,10 +122,7 @@ class RankExecutor:
                 most = max(1, min(AT_ONCE, len(waiting) // (2 * self.of)))
                 taken = list(islice((shard for shard in waiting if leases.take(work.names[shard])), most))
                 # Only now, since another process may have finished a shard until its lease was taken.
-                finished = work.finished()
-                done = {shard for shard in waiting if work.names[shard] in finished}
-                for shard in sorted(done):
-                    advance(work.size(shard))
+                done = work.finished(waiting, advance)
                 free = [shard for shard in taken if shard not in done]
                 for _ in work.run(free, advance) if free else ():
                     pass

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import PIL.Image
@@ -18,7 +18,7 @@ from numpy import ndarray
 from PIL import ImageFilter
 
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.engine.plan import id_key
+from counterfoil.engine.plan import batches, id_key
 from counterfoil.engine.session import Session, score_items
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.inputs.files import digest
@@ -34,19 +34,17 @@ MOST_CELLS = 64
 _WORD = re.compile(r"\w+(?:['’.-]\w+)*")
 
 
-@dataclass(frozen=True)
-class Span:
-    start: int
-    end: int
+#: Where a part of a caption begins, and where it ends.
+Span = tuple[int, int]
 
 
 def words_of(text: str) -> tuple[Span, ...]:
-    return tuple(Span(*match.span()) for match in _WORD.finditer(text))
+    return tuple(match.span() for match in _WORD.finditer(text))
 
 
 def without(text: str, span: Span, mask: str | None = None) -> str:
     """The caption with a part cut out, and the blank beside it; or with a mask token in its place."""
-    before, after = text[: span.start], text[span.end :]
+    before, after = text[: span[0]], text[span[1] :]
     if mask is not None:
         return before + mask + after
     if not before or (before[-1].isspace() and after[:1].isspace()):
@@ -118,15 +116,13 @@ def _painted(image: Image, fill: str) -> tuple[PIL.Image.Image, PIL.Image.Image]
 def shortened(caption: Caption, spans: Sequence[Span], mask: str | None) -> list[Caption]:
     assert caption.text is not None
     return [
-        Caption(f"{caption.id} without {span.start}-{span.end}", without(caption.text, span, mask))
-        for span in spans
+        Caption(f"{caption.id} without {start}-{end}", without(caption.text, (start, end), mask))
+        for start, end in spans
     ]
 
 
 #: Differences below this part of the largest score are rounding, and 0.
 _ROUNDING = 1e-12
-
-_Item = TypeVar("_Item")
 
 _GRID = Occlusion()
 
@@ -177,6 +173,12 @@ class PairToExplain:
     caption: Caption
     spans: tuple[Span, ...]
 
+    @property
+    def texts(self) -> list[str]:
+        """The caption, and each of its parts."""
+        text = self.caption.text or ""
+        return [text, *(text[start:end] for start, end in self.spans)]
+
 
 @dataclass(frozen=True, eq=False)
 class Heat:
@@ -199,8 +201,7 @@ class ExplainedPair:
 
     @property
     def words(self) -> list[str]:
-        text = self.item.caption.text or ""
-        return [text[span.start : span.end] for span in self.item.spans]
+        return self.item.texts[1:]
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,39 +308,29 @@ def _rounded(differences: ndarray, scores: ndarray) -> ndarray:
 def _patches(scorer: Any, pairs: Sequence[PairToExplain], session: Session) -> list[Heat]:
     """The cosine of every patch with the caption and with each part of it as a text of its own."""
     images = list({pair.image.id: pair.image for pair in pairs}.values())
-    batches = _cut(images, session.batch_size)
+    image_batches = batches(images, session.batch_size)
     patches_of: dict[str, Any] = {}
-    stream = scorer.patches.embed_patches(batches, workers=session.workers)
-    for batch, embedded in zip(batches, stream, strict=True):
+    stream = scorer.patches.embed_patches(image_batches, workers=session.workers)
+    for batch, embedded in zip(image_batches, stream, strict=True):
         patches_of |= {image.id: patches for image, patches in zip(batch, embedded, strict=True)}
         session.progress("embedding patches", len(patches_of), len(images))
-    texts = {text: number for number, text in enumerate(dict.fromkeys(t for p in pairs for t in _texts(p)))}
+    texts = {text: number for number, text in enumerate(dict.fromkeys(t for p in pairs for t in p.texts))}
     captions = [Caption(str(number), text) for text, number in texts.items()]
-    rows_of_batches = scorer.embed_captions(_cut(captions, session.batch_size))
+    rows_of_batches = scorer.embed_captions(batches(captions, session.batch_size))
     vectors = np.concatenate([rows.astype(np.float64) for rows in rows_of_batches])
     heats = []
     for pair in pairs:
         patches = patches_of[pair.image.id]
-        text_vectors = vectors[[texts[text] for text in _texts(pair)]]
+        text_vectors = vectors[[texts[text] for text in pair.texts]]
         maps = np.einsum("rcw,tw->trc", patches.vectors.astype(np.float64), text_vectors)
         heats.append(Heat(PATCHES.name, maps[0], maps[1:], patches.box))
     return heats
 
 
-def _cut(items: Sequence[_Item], size: int) -> list[list[_Item]]:
-    return [list(items[at : at + size]) for at in range(0, len(items), size)]
-
-
-def _texts(pair: PairToExplain) -> list[str]:
-    text = pair.caption.text or ""
-    return [text, *(text[span.start : span.end] for span in pair.spans)]
-
-
 def _cross(name: str, scorer: Any, pairs: Sequence[PairToExplain], session: Session) -> list[Heat]:
     heats = []
     for done, pair in enumerate(pairs, 1):
-        spans = [(span.start, span.end) for span in pair.spans]
-        whole, parts = scorer.heats.maps(name, pair.image, pair.caption, spans)
+        whole, parts = scorer.heats.maps(name, pair.image, pair.caption, pair.spans)
         heats.append(Heat(name, whole, parts, scorer.heats.box(pair.image)))
         session.progress(METHODS[name].title.lower(), done, len(pairs))
     return heats

@@ -25,15 +25,9 @@ from counterfoil.benchmarks.tables import shown
 from counterfoil.engine.plan import Note, few, warn
 from counterfoil.engine.session import Session, compare_rows, with_provenance
 from counterfoil.errors import DataError, ScoreError
+from counterfoil.models import score_table_layouts as layouts
 from counterfoil.models.precomputed import PrecomputedTable, with_answers
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings, PrecomputedSimilarity
-from counterfoil.models.score_table_layouts import (
-    OUTCOMES,
-    TableLayout,
-    cell_text,
-    first_column,
-    item_columns,
-)
 
 #: Names of the columns with the captions of a question, by slot: of quads and of choices between two.
 _TWO = (
@@ -88,13 +82,13 @@ def covered(given: PrecomputedTable, benchmark: Benchmark) -> Benchmark:
     return benchmark.part(rows, title)
 
 
-def answered(given: PrecomputedTable, benchmark: Benchmark) -> tuple[PrecomputedTable, Benchmark]:
-    """A matched table and its benchmark without the questions that the table holds no answer to."""
+def answered(given: Any, benchmark: Benchmark, *, where: str = "") -> tuple[Any, Benchmark]:
+    """A matched table, or the answers of a model, and the benchmark, without questions that have none."""
     if given.unanswered is None or not given.unanswered.any():
         return given, benchmark
     rows = np.flatnonzero(~given.unanswered)
     if not len(rows):
-        raise ScoreError("no question is answered", where=given.table.source)
+        raise ScoreError("no question is answered", where=where or given.table.source)
     title = f"{benchmark.title} (those answered of its {len(benchmark):,})"
     return given.take(rows), benchmark.part(rows, title)
 
@@ -103,10 +97,11 @@ def _of_questions(
     given: PrecomputedTable, benchmark: Benchmark, note: Note
 ) -> tuple[PrecomputedTable, Int64[ndarray, "n"]]:
     """The table as one of the kind that is asked for, and its entry for every question."""
-    outcomes = given.kind in benchmark.questions.given and set(map(str.lower, given.column)) & set(OUTCOMES)
+    named = set(map(str.lower, given.column))
+    outcomes = given.kind in benchmark.questions.given and named & set(layouts.OUTCOMES)
     one_score = given.kind != "rated_scores" and len(given.column) == 1 and given.side is None
     if benchmark.questions.row_per_question and one_score and not outcomes:
-        layout = TableLayout("rated_scores", given.column, given.id, given.described)
+        layout = layouts.TableLayout("rated_scores", given.column, given.id, given.described)
         given = replace(with_answers(given, layout), kind=layout.kind, right={}, folded=False)
     questions = benchmark.listed
     if given.kind not in questions.given:
@@ -158,7 +153,7 @@ def _rows(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[nd
         names = names if question_ids.isdisjoint(joined) and not question_ids.isdisjoint(names) else joined
     if benchmark.questions.row_per_question:
         # Ids that are those of the questions come first, then images and captions; else the order is left.
-        if names is not None and (not any(item_columns(given.table)) or set(names) == question_ids):
+        if names is not None and (not any(layouts.item_columns(given.table)) or set(names) == question_ids):
             rows = _rows_by_id(names, benchmark, given.table.source, note)
             _check_pairs(given, benchmark, rows)
             return rows
@@ -313,7 +308,7 @@ class _Columns:
         return _shared(of_table, columns)
 
     def _column(self, names: Sequence[str]) -> Sequence[object] | None:
-        column = first_column(self.given.table, names)
+        column = layouts.first_column(self.given.table, names)
         return None if column is None else self.given.table.columns[column]
 
     def check(self, rows: Int64[ndarray, "n"]) -> None:
@@ -424,7 +419,7 @@ class _Column:
 
 def _rows_by_pairs(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"] | None:
     """For every question the row of its image and caption; None where the table has no column of either."""
-    if not any(item_columns(given.table)):
+    if not any(layouts.item_columns(given.table)):
         return None
     images, captions = (_one_of(names, given, benchmark, *ids) for names, ids in _items(given, benchmark))
     used = [column for column in (images, captions) if column is not None]
@@ -505,7 +500,7 @@ def _one_of(
             return column
     if not names:
         return None
-    cells = {cell_text(cell) for cell in given.table[names[0]]}
+    cells = {layouts.cell_text(cell) for cell in given.table[names[0]]}
     wanted = list(dict.fromkeys(own_names[0] for own_names in ids))
     missing = [own_names for own_names in wanted if own_names not in cells]
     example = (missing or wanted)[0]
@@ -525,7 +520,7 @@ def _read(
     texts: Sequence[tuple[str, ...]] | None,
 ) -> _Column | None:
     """The column under the first reading that finds every item; ids first, then texts."""
-    cells = [cell_text(cell) for cell in given.table[name]]
+    cells = [layouts.cell_text(cell) for cell in given.table[name]]
     distinct, names_there = set(cells), set(chain(*names))
     for reading in _READINGS:
         read = {text: reading(text) for text in distinct | names_there}
@@ -559,7 +554,7 @@ def _items(given: PrecomputedTable, benchmark: Benchmark) -> list[tuple[Sequence
         item_id = name.removeprefix(prefix)
         caption_names.append((item_id, id) if name.startswith(prefix) and item_id != id else (id,))
     words = [(_plain(text),) for at in captions if (text := benchmark.captions[at].text) is not None]
-    image_columns, caption_columns = item_columns(given.table)
+    image_columns, caption_columns = layouts.item_columns(given.table)
     return [
         (image_columns, ([(benchmark.images[at].id,) for at in images], None)),
         (caption_columns, (caption_names, words if len(words) == len(captions) else None)),

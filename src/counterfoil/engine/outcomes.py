@@ -1,12 +1,14 @@
 """Answers that are right or wrong: of detectors, and of scorers that pick options of whole questions."""
 
+from functools import partial
+
 import numpy as np
 
 from counterfoil.benchmarks.answers import Outcomes
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.engine.plan import ability_for, check_at_hand
+from counterfoil.engine.plan import ability_for, caption_probabilities, check_at_hand, image_probabilities
 from counterfoil.engine.session import Session, check_answered, with_provenance
-from counterfoil.errors import InputError
+from counterfoil.errors import InputError, ScoreError
 from counterfoil.models.base import Classifier, Picks, QuestionItems, QuestionScorer
 
 _TIES = "equal probabilities are wrong, and one half is natural"
@@ -26,13 +28,20 @@ def detect(benchmark: Benchmark, scorer: Classifier, *, session: Session = Sessi
         kind: slots for kind, slots in (("images", images), ("captions", captions)) if slots.shape[1] > 1
     }
     work, cache = session.prepare(benchmark, scorer, reads=tuple(candidates))
-    probabilities_of = session.classify(scorer, work, cache, kinds=tuple(candidates))
-    of = {"images": work.image_of, "captions": work.caption_of}
-    synthetic = {
-        # Behind the last candidate is none that could be chosen.
-        kind: np.where(slots < 0, np.inf, probabilities_of[kind][of[kind]][slots])
-        for kind, slots in candidates.items()
+    of_kind = {
+        "images": (work.image_of, partial(session.embed_images, compute=image_probabilities)),
+        "captions": (work.caption_of, partial(session.embed_captions, compute=caption_probabilities)),
     }
+    synthetic = {}
+    for kind, slots in candidates.items():
+        of_item, classify = of_kind[kind]
+        values = classify(scorer, work, cache)[:, 0]
+        if len(values) and not 0 <= values.min() <= values.max() <= 1:
+            problem = "the detector gave numbers that are no probabilities"
+            given = f"{values.min()} to {values.max()}"
+            raise ScoreError(problem, where=scorer.identity.name, given=given, allowed="0 to 1")
+        # Behind the last candidate is none that could be chosen.
+        synthetic[kind] = np.where(slots < 0, np.inf, values[of_item][slots])
     if len(synthetic) == 2:
         right = two_steps(synthetic["captions"], synthetic["images"])
     else:

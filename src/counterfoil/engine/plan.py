@@ -5,10 +5,10 @@ compute any of them, executors can be mixed, and any process may be killed.
 """
 
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -20,19 +20,7 @@ from counterfoil.benchmarks.records import Caption, FileSource, Image
 from counterfoil.engine.cache import Cache, NamedRows, Parts, StreamedParts, Vectors, shard_name
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.inputs.files import digest
-from counterfoil.models.base import (
-    Ability,
-    CaptionBatches,
-    Classifier,
-    Embedder,
-    ImageBatches,
-    PairBatches,
-    PairScorer,
-    Scorer,
-    TextEmbedder,
-    abilities,
-    stream_pairs,
-)
+from counterfoil.models.base import Ability, PairScorer, Scorer, abilities, stream_pairs
 
 if TYPE_CHECKING:
     from counterfoil.engine.shard_leases import Leases
@@ -145,6 +133,7 @@ def deduplicate(
 
 
 _NONE = np.empty(0, np.int64)
+T = TypeVar("T")
 
 
 def items(
@@ -176,17 +165,18 @@ def items(
     )
 
 
+def batches(things: Sequence[T], size: int) -> list[list[T]]:
+    return [list(things[at : at + size]) for at in range(0, len(things), size)]
+
+
 def shards(rows: Sequence[int], batch_size: int, *, shard_rows: int = 256) -> list[list[list[int]]]:
     """`rows` cut into shards of whole batches, so that a run that goes on meets the same batches again.
 
     >>> shards(range(7), 2, shard_rows=5)
     [[[0, 1], [2, 3]], [[4, 5], [6]]]
     """
-    size = batch_size * max(1, shard_rows // batch_size)
-    return [
-        [list(shard[at : at + batch_size]) for at in range(0, len(shard), batch_size)]
-        for shard in (rows[start : start + size] for start in range(0, len(rows), size))
-    ]
+    whole = batches(rows, batch_size * max(1, shard_rows // batch_size))
+    return [batches(shard, batch_size) for shard in whole]
 
 
 def _distinct(used: ndarray, names: Sequence[Hashable], items: int) -> tuple[ndarray, list[int]]:
@@ -238,7 +228,8 @@ Compute = Callable[[Any, Sequence[Sequence[Any]], int], Iterator[Any]]
 class ShardWork:
     """Items whose values `compute` gets from a scorer; `cut` holds their rows, by shard and batch.
 
-    All of it but the scorer travels to other processes by pickle, so `compute` is a function of a module.
+    All of it but the scorer travels to other processes by pickle, so `compute` is a function of a module,
+    or a part of one.
     """
 
     stage: str
@@ -264,9 +255,13 @@ class ShardWork:
         """What each shard is called in the cache: equal keys in equal order, equal names."""
         return tuple(shard_name([self.values.keys[row] for row in self.rows(n)]) for n in range(len(self)))
 
-    def finished(self) -> set[str]:
-        """The names of all shards that are in the cache now, whatever process computed them."""
-        return self.cache.shards(self.values.kind)
+    def finished(self, shards: Collection[int], advance: Advance) -> set[int]:
+        """Those shards that are in the cache now, whatever process computed them; they are counted."""
+        names = self.cache.shards(self.values.kind)
+        done = {shard for shard in shards if self.names[shard] in names}
+        for shard in sorted(done):
+            advance(self.size(shard))
+        return done
 
     def leases(self) -> "Leases":
         from counterfoil.engine.shard_leases import Leases
@@ -312,23 +307,20 @@ class ShardWork:
         return f"{self.stage}, {words}"
 
 
-def image_vectors(scorer: Embedder, batches: ImageBatches, workers: int) -> Iterator[ndarray]:
-    return scorer.embed_images(batches, workers=workers)
+def _by_method(method: str, scorer: Any, batches: Sequence[Sequence[Any]], workers: int) -> Iterator[ndarray]:
+    """What a method of the scorer gives of batches, a row per item; processes decode images."""
+    of = getattr(scorer, method)
+    stream = of(batches, workers=workers) if "image" in method else of(batches)
+    return map(_column, stream) if method.endswith("probabilities") else stream
 
 
-def caption_vectors(scorer: TextEmbedder, batches: CaptionBatches, workers: int) -> Iterator[ndarray]:
-    return scorer.embed_captions(batches)
+image_vectors = partial(_by_method, "embed_images")
+caption_vectors = partial(_by_method, "embed_captions")
+image_probabilities = partial(_by_method, "image_probabilities")
+caption_probabilities = partial(_by_method, "caption_probabilities")
 
 
-def image_probabilities(scorer: Classifier, batches: ImageBatches, workers: int) -> Iterator[ndarray]:
-    return map(_column, scorer.image_probabilities(batches, workers=workers))
-
-
-def caption_probabilities(scorer: Classifier, batches: CaptionBatches, workers: int) -> Iterator[ndarray]:
-    return map(_column, scorer.caption_probabilities(batches))
-
-
-def pair_scores(scorer: PairScorer | Scorer, batches: PairBatches, workers: int) -> Iterator[ndarray]:
+def pair_scores(scorer: PairScorer | Scorer, batches: Any, workers: int) -> Iterator[ndarray]:
     for part in stream_pairs(scorer, batches, workers=workers):
         try:
             values = np.asarray(part, dtype=np.float64)
@@ -337,12 +329,12 @@ def pair_scores(scorer: PairScorer | Scorer, batches: PairBatches, workers: int)
         yield _column(values) if values.ndim == 1 else values
 
 
-def frame_parts(scorer: "LocalEmbedder", batches: ImageBatches, workers: int) -> Iterator[list[Parts]]:
+def frame_parts(scorer: "LocalEmbedder", batches: Any, workers: int) -> Iterator[list[Parts]]:
     for batch in scorer.embed_frames(batches, workers=workers):
         yield [{"vectors": vectors} for vectors in batch]
 
 
-def token_parts(scorer: "LocalEmbedder", batches: CaptionBatches, workers: int) -> Iterator[list[Parts]]:
+def token_parts(scorer: "LocalEmbedder", batches: Any, workers: int) -> Iterator[list[Parts]]:
     for batch in scorer.embed_tokens(batches):
         yield [{"ids": t.ids, "used": t.used, "vectors": t.vectors, "whole": t.whole} for t in batch]
 

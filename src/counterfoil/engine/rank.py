@@ -64,12 +64,8 @@ def rank_galleries(
     able = {ability_for(scorer, benchmark) for benchmark in benchmarks}
     if able == {"given_rankings"}:
         lists = cast(PrecomputedRankings, scorer)
-        ranked = [
-            rank_precomputed(
-                benchmark, lists, top=top, truncated_as_miss=truncated_as_miss, note=session.note
-            )
-            for benchmark in benchmarks
-        ]
+        how: Any = {"top": top, "truncated_as_miss": truncated_as_miss}
+        ranked = (rank_precomputed(benchmark, lists, **how, note=session.note) for benchmark in benchmarks)
         return [with_provenance(rankings, scorer, session=session) for rankings in ranked]
     if first_stage is not None and able != {"scores_pairs"}:
         hint = "leave --first-stage out: this scorer ranks the whole gallery"

@@ -3,21 +3,313 @@
 Values go to the cache, so any worker, node or driver may be killed; Ray's own retries are not used.
 """
 
+import logging
+import os
+import platform
+import secrets
+import shutil
+import socket
+import sys
+import tempfile
 import time
+import traceback
 import uuid
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
 from counterfoil.engine.cache import LEASES, Cache
+from counterfoil.engine.executor import AT_ONCE, RankExecutor
 from counterfoil.engine.plan import Advance, ShardWork
-from counterfoil.engine.ray_cluster import WorkerPool
-from counterfoil.engine.ray_worker import Handshake, versions
-from counterfoil.errors import InputError, StorageError
+from counterfoil.engine.shard_leases import alive
+from counterfoil.errors import CounterfoilError, InputError, MissingExtraError, StorageError
 from counterfoil.inputs.files import location
-from counterfoil.models.base import source_of
+from counterfoil.models.base import Identity, identity_of, source_of, version_of
 from counterfoil.storage import open_place
+
+#: Libraries whose versions must agree, since numbers depend on them.
+_LIBRARIES = ("counterfoil", "torch", "numpy")
+#: Seconds within which a file that was written on one machine is seen on another one.
+_SEEN_WITHIN = 5.0
+
+
+def versions() -> dict[str, str]:
+    """The versions that driver and workers must share; "" of a library that is not installed."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"python": python, **{name: version_of(name) for name in _LIBRARIES}}
+
+
+@dataclass(frozen=True)
+class Handshake:
+    """What a worker must agree with before it gets work: versions, and `token` under a name in the cache."""
+
+    versions: Mapping[str, str]
+    cache: Path
+    probe: str
+    token: str
+    #: The driver's folder and places of modules, so that relative paths and scripts mean the same.
+    folder: str = field(default_factory=os.getcwd)
+    modules: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
+
+
+def sendable(error: Exception) -> Exception:
+    """An exception as another process gets it; one whose parts cannot travel is a `RuntimeError`."""
+    from ray import cloudpickle
+
+    try:
+        sent: Exception = cloudpickle.loads(cloudpickle.dumps(error))
+    except Exception:
+        sent = RuntimeError(f"{type(error).__name__}: {error}")
+    if not isinstance(sent, CounterfoilError):
+        sent.add_note("in a worker:\n" + "".join(traceback.format_exception(error)))
+    return sent
+
+
+class ShardWorker:
+    """Computes shards with the scorer that it got last."""
+
+    def __init__(self) -> None:
+        self._name = ""
+        self._scorer: Any = None
+
+    def meet(self, handshake: Handshake) -> CounterfoilError | None:
+        """What is in the way of this worker's work, if anything."""
+        node = f"{socket.gethostname()} (process {os.getpid()})"
+        with suppress(OSError):  # a folder of the driver alone: paths in it are not found later
+            os.chdir(handshake.folder)
+        sys.path.extend(path for path in handshake.modules if path not in sys.path)
+        try:
+            _agree(handshake, node)
+        except CounterfoilError as error:
+            return error
+        return None
+
+    def compute(
+        self, work: bytes, items: Sequence[Any], name: str, load: Sequence[Any], rank: int, of: int
+    ) -> Exception | None:
+        """Compute the free shards, as rank `rank` of `of`, until all are in the cache; or what went wrong."""
+        import ray
+        from ray import cloudpickle
+
+        try:
+            stage: ShardWork = cloudpickle.loads(work)
+            if name != self._name:
+                self._scorer, self._name = None, ""  # two models need twice the memory
+                self._scorer = _loaded(cloudpickle.loads(ray.get(load[0])), stage.cache.identity)
+                self._name = name
+            stage = replace(stage, scorer=self._scorer, items=_ShardedItems(stage, items))
+            RankExecutor(rank % of, of).run(stage, lambda rows: None)
+            return None
+        except Exception as error:
+            return sendable(error)
+
+
+class _ShardedItems(Sequence[Any]):
+    """The items of a stage, fetched by shard when one of them is needed."""
+
+    def __init__(self, work: ShardWork, items: Sequence[Any]) -> None:
+        import ray
+        from ray import cloudpickle
+
+        rows = [work.rows(shard) for shard in range(len(work))]
+        self._place = {row: (shard, at) for shard, own in enumerate(rows) for at, row in enumerate(own)}
+        self._shard = lru_cache(AT_ONCE)(lambda shard: cloudpickle.loads(ray.get(items[shard])))
+
+    def __len__(self) -> int:
+        return len(self._place)
+
+    def __getitem__(self, row: Any) -> Any:
+        shard, at = self._place[row]
+        return self._shard(shard)[at]
+
+
+def _loaded(load: Callable[[], Any], wanted: Identity) -> Any:
+    """The scorer; raises `InputError` where it is not the driver's, which the cache would take it for."""
+    scorer = load()
+    identity = identity_of(scorer)
+    if identity.key != wanted.key:
+        expected, loaded = wanted.to_json(), identity.to_json()
+        differ = [
+            f"{fact} {loaded[fact]!r} for {expected[fact]!r}"
+            for fact in expected
+            if expected[fact] != loaded[fact]
+        ]
+        problem = f"the worker on {socket.gethostname()} loads another scorer than the driver"
+        hint = "give all machines the same files, and driver and workers the same kind of device"
+        raise InputError(problem, where=wanted.name, given=", ".join(differ), hint=hint)
+    return scorer
+
+
+def _agree(handshake: Handshake, node: str) -> None:
+    """Raises `InputError` where versions differ from the driver's, or its cache is not seen."""
+    differ = {name: (have, handshake.versions.get(name, "")) for name, have in versions().items()}
+    differ = {name: (have, wanted) for name, (have, wanted) in differ.items() if have != wanted}
+    if differ:
+        problem = "other versions than the driver's"
+        given = ", ".join(f"{name} {have or '(none)'}" for name, (have, _) in differ.items())
+        allowed = [f"{name} {wanted or '(none)'}" for name, (_, wanted) in differ.items()]
+        raise InputError(problem, where=f"worker on {node}", given=given, allowed=allowed)
+    until = time.monotonic() + _SEEN_WITHIN
+    while True:
+        with suppress(CounterfoilError):
+            probe = open_place(handshake.cache).read(handshake.probe)
+            if probe is not None and probe.data == handshake.token.encode():
+                return
+        if time.monotonic() > until:
+            problem = "does not see the cache"
+            hint = "give a folder that all machines share with --cache"
+            raise InputError(problem, where=f"worker on {node}", given=handshake.cache, hint=hint)
+        time.sleep(0.2)
+
+
+_ANSWERS_WITHIN = 5.0
+#: How often a cluster is asked to take in a process from outside. It starts a server for each, by forking a
+#: process with threads, and now and then that does not come up.
+_TRIES = 4
+#: Bytes of memory for what is under way to workers, in a cluster of our own.
+_STORE = 256 * 2**20
+#: Ray keeps sockets below its folder, and the path of a socket is short: 107 bytes with some 60 of Ray's own.
+_LONGEST = 45
+_QUIET: dict[str, Any] = {
+    "log_to_driver": False,
+    "configure_logging": False,
+    "logging_level": logging.CRITICAL,
+}
+
+
+def connect(address: str) -> Callable[[], None]:
+    """Join the cluster at `address`, or start one on this machine where it is empty; returns how to leave."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    try:
+        import ray
+    except ModuleNotFoundError:
+        raise MissingExtraError("ray", "ray") from None
+    if ray.is_initialized():
+        return lambda: None
+    logging.getLogger("ray").setLevel(logging.CRITICAL)
+    if not address:
+        return _start(ray)
+    _check_answers(address)
+    for left in reversed(range(_TRIES)):
+        try:
+            ray.init(address, **_QUIET)
+        except Exception as error:
+            if left and isinstance(error, ConnectionAbortedError):
+                continue
+            given = " ".join(str(error).split()) or type(error).__name__
+            raise InputError("cannot join the Ray cluster", where=address, given=given) from None
+        break
+    return ray.shutdown
+
+
+def count_workers(cpus: float | None) -> tuple[int, dict[str, float]]:
+    """How many workers the cluster has room for, and what each takes: a GPU, else `cpus` processors (1)."""
+    import ray
+
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    gpus = sum(int(node.get("GPU", 0)) for node in nodes)
+    if gpus:
+        return gpus, {"num_gpus": 1, "num_cpus": cpus or 0}
+    cpus_each = cpus or 1
+    count = sum(int(node.get("CPU", 0) / cpus_each + 1e-9) for node in nodes)
+    if not count:
+        most = max((node.get("CPU", 0) for node in nodes), default=0)
+        problem = "the Ray cluster has no machine with a GPU or with so many processors"
+        given = f"{cpus_each:g}"
+        hint = None if most else "give its nodes processors: ray start --num-cpus N"
+        raise InputError(problem, given=given, allowed=f"at most {most:g}" if most else None, hint=hint)
+    return count, {"num_cpus": cpus_each}
+
+
+def _start(ray: Any) -> Callable[[], None]:
+    """Start a cluster of this machine alone, in a folder of its own; it ends with this process."""
+    root = Path(tempfile.gettempdir())
+    root = root if len(str(root)) + len("/counterfoil-ray-1234567-12345678") <= _LONGEST else Path("/tmp")
+    for left in root.glob("counterfoil-ray-*-*"):  # of drivers that were killed
+        process = left.name.split("-")[2]
+        if process.isdigit() and not alive(int(process)):
+            _remove(left)
+    folder = Path(tempfile.mkdtemp(prefix=f"counterfoil-ray-{os.getpid()}-", dir=root))
+    # Without a token here Ray writes one to the user's home.
+    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    try:
+        ray.init(
+            "local", include_dashboard=False, object_store_memory=_STORE, _temp_dir=str(folder), **_QUIET
+        )
+    except Exception as error:
+        _remove(folder)
+        given = str(error) or type(error).__name__
+        raise InputError("Ray cannot be started", where=folder, given=given) from None
+
+    def leave() -> None:
+        ray.shutdown()
+        _remove(folder)
+
+    return leave
+
+
+def _check_answers(address: str) -> None:
+    """Raise `InputError` where no program answers at an address: Ray itself tries for minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon:
+        return  # "auto", and what other packages resolve
+    try:
+        if not 0 < int(port) < 65536:
+            raise InputError("no port of an address", given=port, allowed="1 to 65,535", where=address)
+        socket.create_connection((host, int(port)), timeout=_ANSWERS_WITHIN).close()
+    except (OSError, ValueError) as error:
+        given = getattr(error, "strerror", None) or str(error)
+        hint = "start one with 'ray start --head', or leave the address out to use this machine"
+        raise InputError("there is no Ray cluster", where=address, given=given, hint=hint) from None
+
+
+def _remove(folder: Path) -> None:
+    for _ in range(10):  # Ray's processes write until they have ended
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(0.1)
+
+
+class WorkerPool:
+    """The workers of a cluster, from one stage of a session to the next."""
+
+    def __init__(self, address: str, cpus: float | None) -> None:
+        disconnect = connect(address)
+        self.workers: list[Any] = []
+        # Also where the executor is not closed, and at the end of the process.
+        self.leave = weakref.finalize(self, _leave, disconnect, self.workers)
+        self.most, self._resources = count_workers(cpus)
+
+    def start(self) -> None:
+        import ray
+
+        actor = ray.remote(ShardWorker).options(
+            max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD", **self._resources
+        )
+        self.workers.append(actor.remote())
+
+    def end(self, worker: Any) -> None:
+        import ray
+
+        self.workers[:] = [other for other in self.workers if other is not worker]
+        with suppress(Exception):
+            ray.kill(worker)
+
+
+def _leave(disconnect: Callable[[], None], workers: Sequence[Any]) -> None:
+    import ray
+
+    for worker in workers:
+        with suppress(Exception):
+            ray.kill(worker)
+    with suppress(Exception):
+        disconnect()
+
 
 #: Seconds between two looks at what all processes that share the cache have done.
 _POLL = 0.5
@@ -116,10 +408,7 @@ class _Stage:
 
     def _look(self) -> set[int]:
         """The shards that are not in the cache; those that are new there are counted."""
-        finished = self._work.finished()
-        new = {shard for shard in self._open if self._work.names[shard] in finished}
-        for shard in sorted(new):
-            self._advance(self._work.size(shard))
+        new = self._work.finished(self._open, self._advance)
         self._failures = 0 if new else self._failures
         self._open -= new
         return self._open
@@ -153,9 +442,8 @@ class _Stage:
             work, scorer = self._work, self._work.scorer
             # The cache as a name alone: what is open here stays here.
             cache = Cache(self._folder, work.cache.identity)
-            bare = replace(
-                work, scorer=None, values=work.values.alike(work.values.keys), cache=cache, items=()
-            )
+            values = type(work.values)(work.values.kind, work.values.keys)
+            bare = replace(work, scorer=None, values=values, cache=cache, items=())
             items = [
                 ray.put(cloudpickle.dumps([work.items[row] for row in work.rows(shard)]))
                 for shard in range(len(work))

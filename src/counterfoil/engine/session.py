@@ -15,52 +15,12 @@ from numpy import ndarray
 from counterfoil.benchmarks.answers import Answers, Outcomes, Rankings, Scores, versions
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.engine import executor as executors
+from counterfoil.engine import plan
 from counterfoil.engine.cache import Cache, NamedRows, Vectors, pair_key
-from counterfoil.engine.executor import (
-    BatchGenerator,
-    Executor,
-    GeneratedBytes,
-    RankExecutor,
-    Take,
-    generated_parts,
-)
-from counterfoil.engine.plan import (
-    Asked,
-    Compute,
-    Note,
-    Progress,
-    ScoringPlan,
-    ShardWork,
-    ability_for,
-    caption_probabilities,
-    caption_vectors,
-    check_at_hand,
-    deduplicate,
-    frame_parts,
-    id_key,
-    image_probabilities,
-    image_vectors,
-    items,
-    pair_scores,
-    shards,
-    silent,
-    token_parts,
-    warn,
-)
 from counterfoil.errors import InputError, ScoreError, StorageError
 from counterfoil.inputs.files import located
-from counterfoil.models.base import (
-    Ability,
-    Classifier,
-    Embedder,
-    PairScorer,
-    Scorer,
-    TextEmbedder,
-    abilities,
-    check_kept,
-    identity_of,
-    stream_pairs,
-)
+from counterfoil.models import base
 from counterfoil.registry import resolve
 
 if TYPE_CHECKING:
@@ -75,7 +35,7 @@ _SHARD = 256
 #: How often what other processes computed is looked for before the work is given up.
 _ATTEMPTS = 3
 
-_Values = TypeVar("_Values", Vectors, NamedRows, GeneratedBytes)
+_Values = TypeVar("_Values", Vectors, NamedRows, executors.GeneratedBytes)
 
 
 @dataclass(frozen=True)
@@ -90,9 +50,9 @@ class Session:
     cache: str | Path | None = None
     batch_size: int = 32
     workers: int = 0
-    progress: Progress = silent
-    note: Note = warn
-    executor: Executor | None = None
+    progress: plan.Progress = plan.silent
+    note: plan.Note = plan.warn
+    executor: executors.Executor | None = None
 
     def __post_init__(self) -> None:
         if self.batch_size < 1:
@@ -106,8 +66,8 @@ class Session:
         """The shards of a scorer, in a folder that is swept first; its identity must tell its weights."""
         if self.folder is None:
             return Cache(None, scorer.identity)
-        identity = identity_of(scorer)
-        check_kept(identity)
+        identity = base.identity_of(scorer)
+        base.check_kept(identity)
         cache = Cache(self.folder, identity)
         cache.sweep()
         return cache
@@ -124,27 +84,27 @@ class Session:
     def prepare(
         self,
         benchmark: Benchmark,
-        scorer: TextEmbedder | PairScorer | Scorer | Classifier,
+        scorer: base.TextEmbedder | base.PairScorer | base.Scorer | base.Classifier,
         *,
         reads: Collection[str] | None = None,
-        pairs: Asked | None = None,
-    ) -> tuple[ScoringPlan, Cache]:
+        pairs: plan.Asked | None = None,
+    ) -> tuple[plan.ScoringPlan, Cache]:
         """The distinct work behind a benchmark (or `pairs` of it), and the scorer's shards."""
         reads = getattr(scorer, "needs", ("images", "captions")) if reads is None else reads
-        check_at_hand(benchmark, images="images" in reads, captions="captions" in reads)
+        plan.check_at_hand(benchmark, images="images" in reads, captions="captions" in reads)
         images = [benchmark.images[position] for position in benchmark.questions.used()[1]]
         if "images" in reads or not images:
-            return deduplicate(benchmark, self.keys(images), pairs=pairs), self.cache_for(scorer)
-        keys = [id_key(image) for image in images]
-        return deduplicate(benchmark, keys, pairs=pairs), self.caption_only_cache(scorer)
+            return plan.deduplicate(benchmark, self.keys(images), pairs=pairs), self.cache_for(scorer)
+        keys = [plan.id_key(image) for image in images]
+        return plan.deduplicate(benchmark, keys, pairs=pairs), self.caption_only_cache(scorer)
 
     def caption_only_cache(self, scorer: Any) -> Cache:
         """The shards of a scorer that opens no images; an id tells images apart in its own benchmark only."""
-        alone = "classifies" in abilities(scorer) or (_of_captions(scorer) and scorer.identity.weights)
+        alone = "classifies" in base.abilities(scorer) or (_of_captions(scorer) and scorer.identity.weights)
         return self.cache_for(scorer) if alone else Cache(None, scorer.identity)
 
     def embed(
-        self, embedder: Embedder, work: ScoringPlan, cache: Cache
+        self, embedder: base.Embedder, work: plan.ScoringPlan, cache: Cache
     ) -> tuple[Float32[ndarray, "captions width"], Float32[ndarray, "images width"]]:
         """The embeddings of all distinct captions and images; raises `ScoreError` for unequal widths."""
         images = self.embed_images(embedder, work, cache)
@@ -157,39 +117,25 @@ class Session:
         return captions, images
 
     def embed_images(
-        self, embedder: Any, work: ScoringPlan, cache: Cache, compute: Compute = image_vectors
+        self, embedder: Any, work: plan.ScoringPlan, cache: Cache, compute: plan.Compute = plan.image_vectors
     ) -> Float32[ndarray, "images width"]:
         """The embeddings of the distinct images, or what else `compute` gets of each."""
         values = Vectors("images", work.image_keys)
         return self._finish(embedder, compute, values, work.images, cache=cache).values
 
     def embed_captions(
-        self, embedder: Any, work: ScoringPlan, cache: Cache, compute: Compute = caption_vectors
+        self,
+        embedder: Any,
+        work: plan.ScoringPlan,
+        cache: Cache,
+        compute: plan.Compute = plan.caption_vectors,
     ) -> Float32[ndarray, "captions width"]:
         """The embeddings of the distinct captions, or what else `compute` gets of each."""
         values, order = Vectors("captions", work.caption_keys), _by_length(embedder.lengths)
         return self._finish(embedder, compute, values, work.captions, cache=cache, order=order).values
 
-    def classify(
-        self, classifier: Classifier, work: ScoringPlan, cache: Cache, *, kinds: Collection[str]
-    ) -> dict[str, Float[ndarray, "items"]]:
-        """The probability in [0, 1] of being synthetic of each distinct item, by kind."""
-        probabilities: dict[str, ndarray] = {}
-        if "images" in kinds:
-            rows = self.embed_images(classifier, work, cache, image_probabilities)
-            probabilities["images"] = rows[:, 0]
-        if "captions" in kinds:
-            rows = self.embed_captions(classifier, work, cache, caption_probabilities)
-            probabilities["captions"] = rows[:, 0]
-        for values in probabilities.values():
-            if len(values) and not 0 <= values.min() <= values.max() <= 1:
-                problem = "the detector gave numbers that are no probabilities"
-                given = f"{values.min()} to {values.max()}"
-                raise ScoreError(problem, where=classifier.identity.name, given=given, allowed="0 to 1")
-        return probabilities
-
     def score_pairs(
-        self, scorer: PairScorer | Scorer, work: ScoringPlan, cache: Cache
+        self, scorer: base.PairScorer | base.Scorer, work: plan.ScoringPlan, cache: Cache
     ) -> Float64[ndarray, "pairs"]:
         """One score per distinct pair; of a scorer that reads captions alone each is scored once."""
         alone = _of_captions(scorer)
@@ -201,7 +147,7 @@ class Session:
             values = Vectors("pairs", list(map(pair_key, values.keys, image_keys)))
         items = [(work.images[image], work.captions[caption]) for caption, image in pairs]
         order = _by_length(lambda own: [len(caption.text or "") for _, caption in own]) if alone else None
-        numbers = self._finish(scorer, pair_scores, values, items, order=order, cache=cache).values
+        numbers = self._finish(scorer, plan.pair_scores, values, items, order=order, cache=cache).values
         if numbers.shape[1] != 1:
             problem = "a scorer of pairs gave more than one number for a pair"
             raise ScoreError(problem, where=scorer.identity.name)
@@ -210,14 +156,14 @@ class Session:
         return scores[np.searchsorted(pairs[:, 0], work.pairs[:, 0])] if alone else scores
 
     def scores(
-        self, benchmark: Benchmark, scorer: PairScorer | Scorer, pairs: Asked
+        self, benchmark: Benchmark, scorer: base.PairScorer | base.Scorer, pairs: plan.Asked
     ) -> Float64[ndarray, "*asked"]:
         """The scores of `pairs` of a benchmark's items, each distinct one once."""
         work, cache = self.prepare(benchmark, scorer, pairs=pairs)
         return work.spread(self.score_pairs(scorer, work, cache))
 
     def frames(
-        self, local: "LocalEmbedder", work: ScoringPlan, cache: Cache
+        self, local: "LocalEmbedder", work: plan.ScoringPlan, cache: Cache
     ) -> list[Float[ndarray, "frames width"]]:
         """The frames of the distinct videos or images; a video is kept as soon as it is done."""
         items = work.images
@@ -236,7 +182,7 @@ class Session:
             if rows:
                 parts = self._finish(
                     local,
-                    frame_parts,
+                    plan.frame_parts,
                     NamedRows("frames", [work.image_keys[row] for row in rows]),
                     [items[row] for row in rows],
                     cache=row_cache,
@@ -246,12 +192,12 @@ class Session:
                 frames_of |= {row: item_parts["vectors"] for row, item_parts in zip(rows, parts, strict=True)}
         return [frames_of[row] for row in range(len(items))]
 
-    def tokens(self, local: "LocalEmbedder", work: ScoringPlan, cache: Cache) -> "list[CaptionTokens]":
+    def tokens(self, local: "LocalEmbedder", work: plan.ScoringPlan, cache: Cache) -> "list[CaptionTokens]":
         from counterfoil.models.captions.base import CaptionTokens
 
         parts = self._finish(
             local,
-            token_parts,
+            plan.token_parts,
             NamedRows("tokens", work.caption_keys),
             work.captions,
             order=_by_length(lambda captions: [len((caption.text or "").split()) for caption in captions]),
@@ -261,10 +207,10 @@ class Session:
 
     def make(
         self,
-        maker: BatchGenerator,
+        maker: executors.BatchGenerator,
         items: Sequence[Any],
         keys: Sequence[str],
-        take: Take,
+        take: executors.Take,
         *,
         stage: str,
         size: int,
@@ -279,13 +225,13 @@ class Session:
         """
         session = replace(self, executor=None) if here and self.executor and self.executor.distant else self
         beside = None if self.executor else Cache(keep, maker.identity)
-        values = GeneratedBytes("made", keys, take, beside=beside)
-        cache, compute = self.cache_for(maker), generated_parts
+        values = executors.GeneratedBytes("made", keys, take, beside=beside)
+        cache, compute = self.cache_for(maker), executors.generated_parts
         session._finish(
             maker, compute, values, items, cache=cache, batch_size=size, shard_rows=size, stage=stage
         )
 
-    def note_truncated(self, embedder: object, work: ScoringPlan, cache: Cache, name: str) -> None:
+    def note_truncated(self, embedder: object, work: plan.ScoringPlan, cache: Cache, name: str) -> None:
         """Note how many captions are longer than the model reads; kept, so that no model is loaded again."""
         over_limit = getattr(embedder, "over_limit", None)
         if over_limit is None:
@@ -308,7 +254,7 @@ class Session:
     def _finish(
         self,
         scorer: Any,
-        compute: Compute,
+        compute: plan.Compute,
         values: _Values,
         items: Sequence[Any],
         *,
@@ -336,8 +282,8 @@ class Session:
                 return values
             if order is not None:
                 missing = [missing[i] for i in order([items[row] for row in missing])]
-            cut = shards(missing, batch_size or self.batch_size, shard_rows=shard_rows)
-            work = ShardWork(stage, scorer, compute, values, cache, items, cut, self.workers)
+            cut = plan.shards(missing, batch_size or self.batch_size, shard_rows=shard_rows)
+            work = plan.ShardWork(stage, scorer, compute, values, cache, items, cut, self.workers)
 
             def advance(rows: int) -> None:
                 nonlocal done
@@ -356,7 +302,7 @@ class Session:
 
 def _of_captions(scorer: Any) -> bool:
     """Whether a scorer of pairs looks at no image, so that a caption's score is that of all its pairs."""
-    return tuple(getattr(scorer, "needs", ())) == ("captions",) and "scores_pairs" in abilities(scorer)
+    return tuple(getattr(scorer, "needs", ())) == ("captions",) and "scores_pairs" in base.abilities(scorer)
 
 
 def _by_length(lengths: Callable[[Sequence[Any]], Sequence[int]]) -> Callable[[Sequence[Any]], list[int]]:
@@ -395,7 +341,7 @@ _Answers = TypeVar("_Answers", bound=Scores | Outcomes | Rankings)
 
 def with_provenance(answers: _Answers, scorer: Any, *, first: Any = None, session: Session) -> _Answers:
     """The answers with what made them; `first` is the scorer whose first items were ranked again."""
-    identity = identity_of(scorer)
+    identity = base.identity_of(scorer)
     made_with = dict(getattr(scorer, "provenance", None) or {})
     device = getattr(scorer, "device", None) or made_with.get("device") or identity.options.get("device")
     provenance = {
@@ -406,7 +352,7 @@ def with_provenance(answers: _Answers, scorer: Any, *, first: Any = None, sessio
             **({"title": title} if (title := getattr(scorer, "title", "")) else {}),
             # What changes answers by no more than rounding: versions of its libraries, device, towers used.
             **({"made_with": made_with} if made_with else {}),
-            **({"first_stage": identity_of(first).to_json()} if first is not None else {}),
+            **({"first_stage": base.identity_of(first).to_json()} if first is not None else {}),
         },
         "machine": {
             "device": str(device or "cpu"),
@@ -419,7 +365,7 @@ def with_provenance(answers: _Answers, scorer: Any, *, first: Any = None, sessio
     return replace(answers, made=provenance)
 
 
-def score_pairs(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: Session) -> Scores:
+def score_pairs(benchmark: Benchmark, scorer: base.PairScorer | base.Scorer, *, session: Session) -> Scores:
     """One score per distinct pair; of a scorer that may refuse, NaN for pairs without an answer.
 
     Such a scorer (it has `unanswered`) keeps its own answers, and nothing is kept here.
@@ -428,13 +374,13 @@ def score_pairs(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: S
     if not hasattr(scorer, "unanswered"):
         scores = work.spread(session.score_pairs(scorer, work, cache))
         return _signed(benchmark, scorer, scores, session)
-    size, total = session.batch_size, len(work.pairs)
+    total = len(work.pairs)
     pairs = [(work.images[image], work.captions[caption]) for caption, image in work.pairs]
-    batches = [pairs[start : start + size] for start in range(0, total, size)]
+    batches = plan.batches(pairs, session.batch_size)
     session.progress("scoring pairs", 0, total)
     parts: list[ndarray] = []
     done = 0
-    for part in stream_pairs(scorer, batches, workers=session.workers):
+    for part in base.stream_pairs(scorer, batches, workers=session.workers):
         parts.append(np.asarray(part, dtype=np.float64))
         done += len(part)
         session.progress("scoring pairs", done, total)
@@ -469,7 +415,7 @@ def run(benchmark: Benchmark, scorer: Any, *, session: Session = Session()) -> A
     questions, and finite. Raises `InputError` where the scorer has no ability for the form, `DataError` where
     items are not at hand, `ScoreError` for odd numbers.
     """
-    ability = ability_for(scorer, benchmark)
+    ability = plan.ability_for(scorer, benchmark)
     place = _GALLERY if benchmark.questions.directed else _QUESTIONS[ability]
     answers: Answers = resolve(place)(benchmark, scorer, session=session)
     return answers
@@ -480,24 +426,24 @@ def score_items(
     images: Sequence[Image],
     image_keys: Sequence[str],
     captions: Sequence[Caption],
-    pairs: Asked,
+    pairs: plan.Asked,
     *,
     session: Session,
 ) -> Float64[ndarray, "*asked"]:
     """The scores of `pairs`, (caption, image) positions among items that no benchmark holds."""
-    able = [ability for ability in abilities(scorer) if ability in _OF_PAIRS]
+    able = [ability for ability in base.abilities(scorer) if ability in _OF_PAIRS]
     if not able:
         problem = "gives no scores of new images and captions"
         raise InputError(problem, where=scorer.identity.name, allowed="dual encoders and scorers of pairs")
     used = np.arange(len(captions)), np.arange(len(images))
-    work = items(images, captions, used, image_keys, pairs)
+    work = plan.items(images, captions, used, image_keys, pairs)
     reads = "images" in getattr(scorer, "needs", ("images", "captions"))
     cache = session.cache_for(scorer) if reads else session.caption_only_cache(scorer)
     if able[0] == "embeds":
-        assert isinstance(scorer, Embedder)
+        assert isinstance(scorer, base.Embedder)
         values = compare_rows(scorer, *session.embed(scorer, work, cache), *work.pairs.T)
     else:
-        assert not isinstance(scorer, Embedder)
+        assert not isinstance(scorer, base.Embedder)
         values = session.score_pairs(scorer, work, cache)
     if not np.isfinite(values).all():
         raise ScoreError("a score is not finite", where=f"scores of {scorer.identity.name}")
@@ -505,7 +451,7 @@ def score_items(
 
 
 #: The abilities of scorers that can score pairs which no benchmark holds.
-_OF_PAIRS: tuple[Ability, ...] = ("embeds", "scores_pairs")
+_OF_PAIRS: tuple[base.Ability, ...] = ("embeds", "scores_pairs")
 
 
 def compare_embedded(benchmark: Benchmark, scorer: Any, *, session: Session) -> Scores:
@@ -523,7 +469,7 @@ def compare_embedded(benchmark: Benchmark, scorer: Any, *, session: Session) -> 
 
 def answer_by_learning(benchmark: Benchmark, scorer: Any, *, session: Session) -> Scores:
     """The answer to every question by what was learned from others; no image is opened."""
-    check_at_hand(benchmark, images=False)
+    plan.check_at_hand(benchmark, images=False)
     from counterfoil.benchmarks.contrasts import Contrasts
 
     contrasts = Contrasts.of(benchmark)
@@ -534,7 +480,7 @@ def answer_by_learning(benchmark: Benchmark, scorer: Any, *, session: Session) -
 
 #: Where the function that answers a gallery stands, and those for other forms by ability.
 _GALLERY = "counterfoil.engine.rank:rank_gallery"
-_QUESTIONS: Mapping[Ability, str] = {
+_QUESTIONS: Mapping[base.Ability, str] = {
     **dict.fromkeys(("embeds", "embeds_texts"), "counterfoil.engine.session:compare_embedded"),
     "scores_pairs": "counterfoil.engine.session:score_pairs",
     "picks": "counterfoil.engine.outcomes:pick",
@@ -555,7 +501,7 @@ _RANKS = re.compile(r"rank:(\d{1,6})/(\d{1,6})")
 _RAY = re.compile(r"ray(?:(://|:)([\w.-]+:\d{1,5}))?(?:\?cpus=(\d{1,4}(?:\.\d{1,3})?))?", re.ASCII)
 
 
-def executor_named(name: str) -> Executor | None:
+def executor_named(name: str) -> executors.Executor | None:
     """The executor of a name: "local" is none, "rank:R/N" number R of N processes that share a cache.
 
     "ray" is this machine or the cluster of RAY_ADDRESS, "ray:HOST:PORT" a cluster that this machine is part
@@ -564,7 +510,7 @@ def executor_named(name: str) -> Executor | None:
     if name == "local":
         return None
     if ranks := _RANKS.fullmatch(name):
-        return RankExecutor(int(ranks[1]), int(ranks[2]))
+        return executors.RankExecutor(int(ranks[1]), int(ranks[2]))
     if ray := _RAY.fullmatch(name):
         from counterfoil.engine.ray_executor import RayExecutor
 

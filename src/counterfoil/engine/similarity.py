@@ -163,17 +163,8 @@ def unit(vectors: Float[ndarray, "items width"]) -> Float[ndarray, "items width"
 
 def first_equal(rows: ndarray) -> Int[ndarray, "rows"]:
     """For every row the first row of the same bits."""
-    bits = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1)
-    words = bits.view(np.uint32)
-    # A sum of words times random odd numbers tells most rows apart; those it does not are compared.
-    weights = np.random.default_rng(0).integers(1, 2**63, words.shape[1], dtype=np.uint64) | np.uint64(1)
-    step = max(1, (1 << 22) // max(words.shape[1], 1))
-    sums = np.concatenate(
-        [np.empty(0, np.uint64), *(words[lo : lo + step] @ weights for lo in range(0, len(words), step))]
-    )
-    _, first, group = np.unique(sums, return_index=True, return_inverse=True)
-    first_of = first[group.reshape(-1)]
-    for row in np.flatnonzero(first_of != np.arange(len(rows))):
-        if not np.array_equal(bits[row], bits[first_of[row]]):
-            first_of[row] = row
-    return first_of
+    whole = np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))
+    bits = np.ascontiguousarray(rows).view(whole).reshape(-1)
+    _, first, group = np.unique(bits, return_index=True, return_inverse=True)
+    of_row: ndarray = first[group.reshape(-1)]
+    return of_row

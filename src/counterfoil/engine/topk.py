@@ -205,7 +205,7 @@ First = Callable[[Direction, NDArray[np.int64], int, Progress], NDArray[np.int64
 
 @dataclass(frozen=True, eq=False)
 class ModelLists:
-    """One model's lists over a gallery; `owners` (-1 unknown), `texts` and `benchmark` of one asked."""
+    """One model's lists over a gallery; `texts` and `benchmark` of one asked."""
 
     name: str
     image_ids: tuple[str, ...]
@@ -214,7 +214,6 @@ class ModelLists:
     depth: Mapping[Direction, int]
     first: First
     texts: tuple[str | None, ...] | None = None
-    owners: NDArray[np.int64] | None = None
     benchmark: Benchmark | None = None
 
     def ids(self, direction: Direction) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -256,16 +255,15 @@ def common(models: Sequence[ModelLists], direction: Direction) -> tuple[str, ...
 
 def of_rankings(name: str, benchmark: Benchmark, rankings: Rankings) -> ModelLists:
     """The lists that rankings of a gallery keep: of its queries, down to what was kept."""
-    gallery = benchmark.gallery
     image_ids = tuple(image.id for image in benchmark.images)
     caption_ids = tuple(caption.id for caption in benchmark.captions)
     ids: Mapping[Direction, tuple[str, ...]] = {"i2t": image_ids, "t2i": caption_ids}
-    queries: Mapping[Direction, Ids] = {"i2t": gallery.i2t.queries, "t2i": gallery.t2i.queries}
-    top: Mapping[Direction, ndarray] = {"i2t": rankings.i2t.top, "t2i": rankings.t2i.top}
+    top: Mapping[Direction, ndarray] = {way: getattr(rankings, way).top for way in ids}
+    queries: dict[Direction, Ids] = {}
     rows = {way: np.full(len(names), -1) for way, names in ids.items()}
-    for way, numbers in queries.items():
+    for way in ids:
+        numbers = queries[way] = getattr(benchmark.gallery, way).queries
         rows[way][numbers] = np.arange(len(numbers))
-
     return ModelLists(
         name,
         image_ids,
@@ -274,7 +272,6 @@ def of_rankings(name: str, benchmark: Benchmark, rankings: Rankings) -> ModelLis
         depth={way: items.shape[1] for way, items in top.items()},
         first=lambda way, at, k, _: top[way][rows[way][at], :k].astype(np.int64),
         texts=tuple(caption.text for caption in benchmark.captions),
-        owners=gallery.owners,
         benchmark=benchmark,
     )
 
@@ -299,14 +296,11 @@ def of_similarity(
     matrix = Matrix(values, where=name, names=(image_ids, caption_ids))
 
     def first(direction: Direction, at: NDArray[np.int64], k: int, progress: Progress) -> NDArray[np.int64]:
+        def block(queries: slice, items: slice) -> ndarray:
+            return lines(matrix, direction, at[queries], items)
+
         n_items = values.shape[1 if direction == "i2t" else 0]
-        return top_k_in_blocks(
-            lambda queries, items: lines(matrix, direction, at[queries], items),
-            len(at),
-            n_items,
-            k,
-            progress=progress,
-        )[0]
+        return top_k_in_blocks(block, len(at), n_items, k, progress=progress)[0]
 
     return _whole(name, image_ids, caption_ids, first)
 
@@ -349,14 +343,6 @@ def renumbered(lists: ModelLists, reference: ModelLists) -> ModelLists:
         top = lists.first(direction, back[asker][at], k, progress)
         return np.where(top >= 0, moves[items][top], -1)
 
-    owners, texts = lists.owners, lists.texts
-    if owners is not None:
-        owners = np.where(owners >= 0, moves["image"][owners], -1)[back["caption"]]
-    return replace(
-        lists,
-        image_ids=reference.image_ids,
-        caption_ids=reference.caption_ids,
-        first=first,
-        owners=owners,
-        texts=None if texts is None else tuple(texts[i] for i in back["caption"].tolist()),
-    )
+    texts = lists.texts and tuple(lists.texts[i] for i in back["caption"].tolist())
+    ids = reference.image_ids, reference.caption_ids
+    return replace(lists, image_ids=ids[0], caption_ids=ids[1], first=first, texts=texts)

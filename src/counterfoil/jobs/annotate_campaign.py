@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 import pyarrow as pa
 
 from counterfoil import terminal
+from counterfoil.annotate.agreement import fields_of
 from counterfoil.annotate.campaign import Campaign, open_campaign
+from counterfoil.annotate.platforms.registry import OWN_ENTRIES, campaign_platform
 from counterfoil.errors import InputError
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.annotate_judgements import CAMPAIGN, Change, StoredAnswers, opened
@@ -104,9 +106,6 @@ def serve_campaign(
 
 
 def addresses(campaign: Campaign, site: str) -> Addresses:
-    """The addresses of a campaign that is served at `site`."""
-    from counterfoil.annotate.platforms.registry import OWN_ENTRIES, campaign_platform
-
     site, way = site.rstrip("/"), campaign.recipe.entry
     people = f"{site}/open" if way == "open" else f"{site}/enter/..."
     if way not in OWN_ENTRIES:
@@ -158,7 +157,6 @@ def campaign_links(
     return Change(links)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class CampaignProgress(Tabular):
     """Where a campaign stands, and each of its people."""
 
@@ -175,7 +173,6 @@ class CampaignProgress(Tabular):
 
     @property
     def facts(self) -> dict[str, str]:
-        """The figures of the campaign in words."""
         from counterfoil.annotate.status import facts_of
 
         of = self.status
@@ -232,7 +229,6 @@ def annotate_status(
     return CampaignProgress(status)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class PeopleReview(SavedTable):
     """Everyone who answered, the signs of careless work, and what was decided."""
 
@@ -500,7 +496,6 @@ def annotate_delete(
     return Change(deletion, tuple(notes))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Disputes(Tabular):
     """Items that people disagree on, most undecided first, those decided last."""
 
@@ -580,7 +575,6 @@ def annotate_adjudicate(
             decided = adjudicate(database, source, item, answer, note=why, by=by, now=time.time())
         return Change(asdict(decided), (f"item {decided.item}, {decided.question}: {decided.answer}",))
     with opened(campaign, options["database"]) as (source, connected):
-        from counterfoil.annotate.agreement import fields_of
         from counterfoil.annotate.answers import judgement_table
 
         field = fields_of(source)[source.form.main]

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from math import ceil
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -10,19 +10,7 @@ from typing import Annotated, Any, cast
 import numpy as np
 
 from counterfoil import catalog
-from counterfoil.annotate.campaign import (
-    FILES,
-    IMAGES,
-    READING,
-    RECIPE,
-    BudgetPart,
-    Campaign,
-    CampaignRecipe,
-    budget_of,
-    create_folder,
-    form_of,
-    items_per_person,
-)
+from counterfoil.annotate import campaign as campaigns
 from counterfoil.annotate.export import JudgedCampaign, authored_rows
 from counterfoil.annotate.forms.base import ROLES, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
@@ -86,11 +74,10 @@ class CampaignSources(Reporting, total=False):
     settings: Annotated[Settings, option(None, flag="--set", metavar="KEY=VALUE")]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class CreatedCampaign(Tabular):
     """A campaign that was made: how many items of which role, and what its work comes to."""
 
-    campaign: Campaign
+    campaign: campaigns.Campaign
 
     rows_by = declared(
         role="one per role that items have: `role`, `items: int`, `instances: int` (of which one judges "
@@ -99,12 +86,12 @@ class CreatedCampaign(Tabular):
     )
 
     def _rows(self, by: str) -> Iterator[Any]:
-        parts = budget_of(self.campaign).parts
+        parts = campaigns.budget_of(self.campaign).parts
         for role in ROLES:
             its = [item for item in self.campaign.items if item.role == role]
             if its:
                 counts = {"items": len(its), "instances": len({item.apart for item in its})}
-                yield {"role": role, **counts}, parts.get(role, BudgetPart(0, 0.0, 0.0))
+                yield {"role": role, **counts}, parts.get(role, campaigns.BudgetPart(0, 0.0, 0.0))
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -122,11 +109,13 @@ class CreatedCampaign(Tabular):
 
     @property
     def notes(self) -> list[str]:
-        form, pay, budget = self.campaign.form, self.campaign.pay, budget_of(self.campaign)
+        form, pay, budget = self.campaign.form, self.campaign.pay, campaigns.budget_of(self.campaign)
+        reading = budget.parts[campaigns.READING]
         # Of `choose` people are scored by right answers.
         work = [item for item in self.campaign.items if item.role == "work"]
         blind = sum(not item.truth for item in work) if form.name == "choose" else 0
-        most, overlap = min(items_per_person(self.campaign), len(work)), self.campaign.recipe.overlap
+        overlap, most = self.campaign.recipe.overlap, campaigns.items_per_person(self.campaign)
+        most = min(most, len(work))
         together = max(Counter(item.apart for item in work).values(), default=1)
         people = max(ceil(len(work) * overlap / max(1, most)), together * overlap)
         why = ", and never two of one question" if together > 1 else ""
@@ -140,7 +129,7 @@ class CreatedCampaign(Tabular):
             "answers are exported, but score nobody",
             f"hours and cost are at {form.seconds:g} seconds per item, which is usual for {form.name}",
             f"in all {_duration(budget.hours)} and {pay.currency} {budget.cost:,.2f} for {budget.people:,} "
-            f"people or more; reading the pages is {_duration(budget.parts[READING].hours)} of it; without "
+            f"people or more; reading the pages is {_duration(reading.hours)} of it; without "
             "fees of platforms",
             f"created: {self.campaign.folder}; serve it with: counterfoil annotate serve "
             f"{self.campaign.folder}",
@@ -152,7 +141,7 @@ class CreatedCampaign(Tabular):
             "form": self.campaign.form.name,
             "digest": self.campaign.digest,
             "roles": self.to_arrow().to_pylist(),
-            "budget": asdict(budget_of(self.campaign)),
+            "budget": asdict(campaigns.budget_of(self.campaign)),
         }
 
 
@@ -178,7 +167,7 @@ def create_campaign(
     out: Annotated[str | Path, option(flag="--out")],
     *,
     overwrite: Annotated[bool, OVERWRITE] = False,
-    **options: Annotated[Any, CampaignSources, CampaignRecipe],
+    **options: Annotated[Any, CampaignSources, campaigns.CampaignRecipe],
 ) -> CreatedCampaign:
     """Create a campaign folder with items, images, settings and instructions, ready to serve.
 
@@ -203,10 +192,10 @@ def create_campaign(
     """
     given = cast(CampaignSources, options)
     feedback = feedback_of(given)
-    recipe = _recipe(form, given["settings"], given_of(CampaignRecipe, options))
+    recipe = _recipe(form, given["settings"], given_of(campaigns.CampaignRecipe, options))
     reads = [source, given["golden"], given["onboarding_items"], given["images"]]
     with guarded("annotate create", overwrite=overwrite, reads=reads) as outputs:
-        outputs.folder(Folder(Path(out), FILES))
+        outputs.folder(Folder(Path(out), campaigns.FILES))
         reader = _ItemReader(given, recipe)
         with feedback.busy("reading items"):
             work, benchmark, salt = reader.items(str(source))
@@ -219,11 +208,11 @@ def create_campaign(
         recipe = _with_roles(recipe, items)
         check_items(items, recipe)
         with feedback.busy("copying images"):
-            campaign = create_folder(Path(out), recipe, items, reader.pictures, source=work.rows, salt=salt)
-    return CreatedCampaign(campaign)
+            parts = Path(out), recipe, items, reader.pictures
+            return CreatedCampaign(campaigns.create_folder(*parts, source=work.rows, salt=salt))
 
 
-def _recipe(form: str, settings: Settings, values: dict[str, Any]) -> CampaignRecipe:
+def _recipe(form: str, settings: Settings, values: dict[str, Any]) -> campaigns.CampaignRecipe:
     """The recipe, settings of the form read as texts of a command line or as values."""
     entry = WORK_FORMS.find(form)
     where = f"settings of '{form}'"
@@ -234,7 +223,7 @@ def _recipe(form: str, settings: Settings, values: dict[str, Any]) -> CampaignRe
         values["languages"] = tuple(",".join(values["languages"]).split(","))
     entry.form(settings_of_form, where=where)
     values["title"] = values.get("title") or f"{entry.summary[:1].upper()}{entry.summary[1:]}"
-    recipe = CampaignRecipe(form=form, **values, settings=settings_of_form)
+    recipe = campaigns.CampaignRecipe(form=form, **values, settings=settings_of_form)
     if recipe.entry not in OWN_ENTRIES:
         campaign_platform(recipe.entry, recipe.completion)
     return recipe
@@ -243,14 +232,14 @@ def _recipe(form: str, settings: Settings, values: dict[str, Any]) -> CampaignRe
 class _ItemReader:
     """What reads items for a campaign's form of work, with their pictures."""
 
-    def __init__(self, given: CampaignSources, recipe: CampaignRecipe) -> None:
-        self.given, self.recipe, self.form = given, recipe, form_of(recipe, where="the campaign")
+    def __init__(self, given: CampaignSources, recipe: campaigns.CampaignRecipe) -> None:
+        self.given, self.recipe, self.form = given, recipe, campaigns.form_of(recipe, where="the campaign")
         self.pictures, self.rng = Pictures(), np.random.default_rng([recipe.seed, 0])
 
     def items(self, source: str) -> tuple[CampaignItems, Benchmark | None, str]:
         """Items of the source, the benchmark that is known beside it, and the salt of another campaign."""
         path, name, sample = Path(source), self.given["benchmark"], self.given["sample"]
-        if (path / RECIPE).is_file():
+        if (path / campaigns.RECIPE).is_file():
             return self._campaign(path)
         if path.suffix.lower() in EXTENSIONS and source not in catalog.BENCHMARKS:
             table = read_table(path)
@@ -294,7 +283,7 @@ class _ItemReader:
         rows = authored_rows(JudgedCampaign.of(other, table))
         columns = {_VALIDATED.get(name, name): rows.column(name).to_pylist() for name in rows.column_names}
         quads = DataTable(columns, str(folder))
-        items = items_of_table(quads, self.form, self.pictures, folder=folder / IMAGES)
+        items = items_of_table(quads, self.form, self.pictures, folder=folder / campaigns.IMAGES)
         return items, None, other.secrets["salt"]
 
     def drawn(self, items: CampaignItems, known: Benchmark | None) -> Sequence[WorkItem]:
@@ -314,11 +303,11 @@ class _ItemReader:
         return drawn_golden(known, pairs, max(1, ceil(total / 2)), self.form, self.pictures, self.rng)
 
 
-def _usual_golden(recipe: CampaignRecipe) -> int:
+def _usual_golden(recipe: campaigns.CampaignRecipe) -> int:
     return max(1, round(_GOLDEN_SHARE * recipe.per_person))
 
 
-def _with_roles(recipe: CampaignRecipe, items: Sequence[WorkItem]) -> CampaignRecipe:
+def _with_roles(recipe: campaigns.CampaignRecipe, items: Sequence[WorkItem]) -> campaigns.CampaignRecipe:
     """The recipe with golden and onboarding items in use, where it says nothing of those that are there."""
     count = Counter(item.role for item in items)
     if count["golden"] and not (recipe.golden_share or recipe.golden_per_block):

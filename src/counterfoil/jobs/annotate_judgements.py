@@ -8,16 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack, cast
 
 import pyarrow as pa
 
+from counterfoil.annotate import export as exports
 from counterfoil.annotate.agreement import MOST_LISTED, CampaignAgreement, campaign_agreement, fields_of
 from counterfoil.annotate.campaign import Campaign, open_campaign, unanswered
-from counterfoil.annotate.export import (
-    ABOUT,
-    DATA_SHEET,
-    JudgedCampaign,
-    data_sheet,
-    exported,
-    question_outcomes,
-)
 from counterfoil.annotate.judgement_table import check_table_kind, read_judgement_table, write_judgement_table
 from counterfoil.annotate.labels import Partly
 from counterfoil.annotate.platforms.label_studio import read_export
@@ -92,7 +85,6 @@ def read_judgements(
     return read_judgement_table(path), own
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class PeopleAgreements(Tabular):
     """Agreement per question, reading of it and kind of item."""
 
@@ -325,7 +317,6 @@ _READERS = {
 }
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class CampaignExport(Tabular):
     """The tables that were written."""
 
@@ -410,24 +401,24 @@ def annotate_export(
     source = open_campaign(Path(campaign))
     folder = path_of(out) or source.folder / "export"
     with guarded("annotate export", overwrite=overwrite) as outputs:
-        outputs.folder(Folder(folder, (ABOUT, DATA_SHEET, "*.csv", "*.parquet")))
+        outputs.folder(Folder(folder, (exports.ABOUT, exports.DATA_SHEET, "*.csv", "*.parquet")))
         with feedback.busy("reading answers"), existing_database(source, options["database"]) as db:
             table = judgement_table(db, source)
             decided = decided_answers(db, source)
         if not len(table):
             raise unanswered(campaign)
         with feedback.busy("making labels"):
-            judged = JudgedCampaign.of(source, table, model=model, decided=decided)
-            tables = exported(judged, partly=partly, people=people is not False)
-        facts = "".join(f"* {line}\n" for line in data_sheet(source, table))
+            judged = exports.JudgedCampaign.of(source, table, model=model, decided=decided)
+            tables = exports.exported(judged, partly=partly, people=people is not False)
+        facts = "".join(f"* {line}\n" for line in exports.data_sheet(source, table))
         written = {}
         for name, rows in tables.items():
             path = folder / f"{name}.{kind}"
             write_csv(path, rows) if kind == "csv" else write_parquet(path, rows)
             written[name] = (path, len(rows))
-        write_text(folder / DATA_SHEET, facts)
+        write_text(folder / exports.DATA_SHEET, facts)
         labels, about = judged.labels, judged.facts()
-        outcomes = question_outcomes(judged) if source.form.name == "choose" else None
+        outcomes = exports.question_outcomes(judged) if source.form.name == "choose" else None
         export = CampaignExport(
             folder,
             written,
@@ -439,5 +430,5 @@ def annotate_export(
         about["model"] = export.model or None
         if outcomes is not None:
             about |= {"queries": outcomes.queries, "tied": outcomes.tied}
-        write_json(folder / ABOUT, about | {"tables": list(tables)})
+        write_json(folder / exports.ABOUT, about | {"tables": list(tables)})
     return export

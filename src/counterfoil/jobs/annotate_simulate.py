@@ -47,7 +47,6 @@ class KindOutcome:
     right: float
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class SimulatedCampaign(Tabular):
     """A simulated campaign: hours and pay beside the budget, labels against the truth, people by kind."""
 

@@ -1,7 +1,7 @@
 """An audit of benchmarks: can their questions be answered without looking at the images, and why?"""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
@@ -69,7 +69,6 @@ class AuditRows(shared.Sources, shared.Device, shared.Work, total=False):
     seed: Annotated[int, shared.SEED]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Audit(Tabular):
     """What benchmarks give away without their images, and what repeats in them."""
 

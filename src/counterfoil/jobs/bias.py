@@ -1,7 +1,6 @@
 """Bias of machine annotators: what the choice of models that proposed pairs does to a benchmark."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
@@ -29,7 +28,6 @@ from counterfoil.report.annotators import WAYS
 from counterfoil.report.tables import Table
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class AnnotatorStudy(Tabular):
     """Each model on the benchmarks that each set of models would have made, and how far that is off."""
 
@@ -90,18 +88,15 @@ class AnnotatorStudy(Tabular):
 
     def to_html(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write one self-contained page with figures. Needs matplotlib."""
-        from counterfoil.report.annotators import bias_page
         from counterfoil.report.figure_style import check
 
         check()
-        html = bias_page(self.studies, self.coverages, self.multiplicities, self.notes)
+        html = annotators.bias_page(self.studies, self.coverages, self.multiplicities, self.notes)
         write(path, html, command="pool bias", overwrite=overwrite)
 
     def plot(self) -> Any:
         """A matplotlib figure: bias by the number of annotators, a panel per direction and measure."""
-        from counterfoil.report.annotators import curves
-
-        return curves(self.studies)
+        return annotators.curves(self.studies)
 
 
 def _by_way(counts: Sequence[judged_pairs.Coverage | judged_pairs.Multiplicity]) -> dict[str, dict[str, Any]]:

@@ -6,7 +6,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypedDict, Unpack
@@ -88,7 +88,6 @@ class BuildRows(SourceRows, StepRows, total=False):
     """All of a build."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class BuildResult(Tabular):
     """A finished build: what every step kept, made and dropped, and why."""
 
@@ -102,7 +101,6 @@ class BuildResult(Tabular):
 
     @property
     def folder(self) -> Path:
-        """The folder of the build."""
         return self.build.folder
 
     @property
@@ -137,24 +135,14 @@ class BuildResult(Tabular):
         return [] if self.benchmark is None else [f"built: {self.benchmark}"]
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "recipe": self.recipe.name,
-            "seed": self.recipe.seed,
-            "steps": [
-                {
-                    "step": record.label,
-                    "settings": dict(record.settings),
-                    "rows_in": record.rows_in,
-                    "rows_out": record.rows_out,
-                    "dropped": dict(record.dropped),
-                    "facts": dict(record.facts),
-                }
-                for record in self.build.records
-            ],
-        }
+        names = ("settings", "rows_in", "rows_out", "dropped", "facts")
+        steps = [
+            {"step": record.label, **{name: getattr(record, name) for name in names}}
+            for record in self.build.records
+        ]
+        return {"recipe": self.recipe.name, "seed": self.recipe.seed, "steps": steps}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class StepResult(Tabular):
     """One step applied to a table: `output.kept`, `output.dropped` with reasons, and `output.facts`."""
 
@@ -402,7 +390,6 @@ _KEPT, _PER_REASON, _DROPPED = 4, 2, 12
 def build_report(
     recipe: pipeline.BuildRecipe, build: pipeline.Build, work: StepContext, *, command: str
 ) -> str:
-    """The page as HTML."""
     pairs = zip(build.records, build.folders, strict=True)
     steps = [_section(record, artefact, work) for record, artefact in pairs]
     last = build.folders[-1].rows()

@@ -184,7 +184,6 @@ def values_of(systems: Mapping[str, SystemValues]) -> dict[str, Mapping[str, Val
     return {system: own.values for system, own in systems.items()}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class SystemComparison(TextTables, SavedTable):
     """A row per system, a column per metric, and how metrics order systems as people do."""
 

@@ -71,7 +71,6 @@ class MediaFolder:
 
     @classmethod
     def of(cls, media: Media) -> "MediaFolder":
-        """The folder that arguments name."""
         sampling = Sampling(media["frames"], media["rate"])
         return cls(path_of(media["images"]), path_of(media["videos"]), sampling)
 
@@ -136,18 +135,6 @@ def _without_themselves(
     if not len(rows):
         raise DataError("every candidate is one of its references", where=inputs.name, given=policy)
     return replace(inputs, references=containment.references).take(rows)
-
-
-def image_of(inputs: CaptionInputs, row: int) -> str:
-    """What the image of a candidate is called in the file."""
-    assert inputs.owner is not None
-    return inputs.images[inputs.owner[row]].id
-
-
-def number_of(inputs: CaptionInputs, row: int) -> int:
-    """Which of its image's candidates one is, counted from 0 as the file has them."""
-    number = inputs.captions[inputs.candidate[row]].id.removeprefix(image_of(inputs, row))
-    return int(number.removeprefix("@") or 0)
 
 
 def _matched(candidates: Written, there: Named, place: Path, kind: str) -> list[str]:
@@ -335,7 +322,6 @@ def no_intervals(rows: Mapping[str, Mapping[str, Value]]) -> list[str]:
 
 
 def to_json(values: Mapping[str, Value]) -> dict[str, Any]:
-    """The values as plain ones."""
     return {name: asdict(value) for name, value in values.items()}
 
 
@@ -416,7 +402,12 @@ class MetricRequest:
             note(f"{path}: {many}, {least}{max(counts):,} of each")
         people = None if references is None else read_references(references)
         images = self.media.items(written, note)
-        self._check_needs(candidates, images=images is not None or embedded, references=people is not None)
+        if self.policy is not None and people is None:
+            raise InputError(
+                "there are no references that could contain a candidate",
+                given=f"--references-contain {self.policy}",
+                hint="name their file with --references",
+            )
         captions = [
             Caption(f"{name}@{number}" if number else name, text)
             for name, texts in written.captions.items()
@@ -453,44 +444,21 @@ class MetricRequest:
             owner=owner,
             name=str(candidates),
         )
+        for name in self.names:
+            together.check_given(f"metric:{name}", entry(name).needs)
         if reference_rows is None:
             return together
         return _without_themselves(together, reference_rows, self.policy, note)
 
-    def _check_needs(self, candidates: Path, *, images: bool, references: bool) -> None:
-        """Raise `InputError` where a metric, or the policy, needs what was not given."""
-        needs = {need for name in self.names for need in entry(name).needs}
-        if self.policy is not None and not references:
-            raise InputError(
-                "there are no references that could contain a candidate",
-                given=f"--references-contain {self.policy}",
-                hint="name their file with --references",
-            )
-        if "images" in needs and not images:
-            raise InputError(
-                "there is a metric that looks at images, and none were given",
-                where=candidates,
-                hint="name their folder with --images, or that of videos with --videos",
-            )
-        if "references" in needs and not references:
-            raise InputError(
-                "there is a metric that compares with references, and none were given",
-                where=candidates,
-                hint="name their file with --references, or take clip-s, pac-s or em-score with a model",
-            )
-
     def load(self, inputs: CaptionInputs, cache: Path | None, feedback: Feedback) -> dict[str, CaptionMetric]:
         """The metrics by name, as they are asked of these; those with a model share the one behind them."""
-        options, settings = (
-            replace(self.options, settings={}),
-            _settings_of(self.names, self.options.settings),
-        )
+        options = replace(self.options, settings={})
+        settings = _settings_of(self.names, self.options.settings)
         with feedback.busy("loading metrics"):
             metrics = catalog.caption_metrics(self.names, options, memory=cache, settings=settings)
         return {name: metric_for(metric, inputs.images) for name, metric in metrics.items()}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class CaptionScores(SavedTable):
     """Caption metrics of candidates: a value for all of them, and a score for each."""
 
@@ -512,11 +480,15 @@ class CaptionScores(SavedTable):
 
     def _rows(self, by: str) -> pa.Table | list[Any]:
         if by == "caption":
-            inputs, rows_of = self.inputs, range(len(self.inputs))
+            inputs, captions = self.inputs, [self.inputs.captions[at] for at in self.inputs.candidate]
+            assert inputs.owner is not None
+            images = [inputs.images[at].id for at in inputs.owner]
+            # The name of a candidate is that of its image, and @ with its number for all but the first.
+            ends = (of.id.removeprefix(image) for of, image in zip(captions, images, strict=True))
             columns: dict[str, list[Any]] = {
-                "image": [image_of(inputs, row) for row in rows_of],
-                "candidate": [number_of(inputs, row) for row in rows_of],
-                "caption": [inputs.captions[position].text for position in inputs.candidate],
+                "image": images,
+                "candidate": [int(end.removeprefix("@") or 0) for end in ends],
+                "caption": [caption.text for caption in captions],
             }
             return pa.table(columns | {name: own.tolist() for name, own in self.scores.items()})
         return [({"metric": name}, value) for name, value in self.values.items()]

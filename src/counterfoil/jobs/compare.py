@@ -1,9 +1,10 @@
 """Comparisons of runs, and rank correlations between measures, as tables, pages and plain values."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
 from counterfoil.errors import CounterfoilError, DataError, InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison, Difference, check_common, over_shared, remeasured
@@ -24,13 +25,15 @@ from counterfoil.outputs import active_outputs
 from counterfoil.report import figures
 from counterfoil.report.comparison_tables import by_group, differences, headline, overview
 from counterfoil.report.results import rests_on
-from counterfoil.report.tables import Table
+from counterfoil.report.tables import Column, Table
+
+if TYPE_CHECKING:
+    from counterfoil.evaluation.lengths import LengthCorrelation
 
 _PAGE_DATA = Option("Folder of the benchmark's images, if they moved.", None)
 _PAGE_IMAGES = Option("Folder of the images, where the data name files.", None, folder=True)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class RunComparison(TextTables):
     """Runs side by side, a `Comparison` per benchmark, with a test of every difference."""
 
@@ -285,7 +288,6 @@ def _with_images(comparison: Comparison, place: Path | None, folder: Path | None
     return replace(comparison, runs=runs)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class ModelRankings(Tabular):
     """Rank correlations between measures, the rank of every model, and how far models' lists differ."""
 
@@ -408,3 +410,57 @@ def _load_runs(runs: Sequence[Run | str | Path], feedback: Feedback = SILENT) ->
     if not loaded:
         raise InputError("no runs", hint="give runs, run folders, or folders of them")
     return loaded
+
+
+class Lengths(Tabular):
+    """The correlation of each main measure of runs with the length of captions."""
+
+    correlations: "tuple[LengthCorrelation, ...]"
+
+    rows_by = ("correlation",)
+
+    def _rows(self, by: str) -> list[Any]:
+        return [correlation.to_json() for correlation in self.correlations]
+
+    def to_json(self) -> list[Any]:
+        return self._rows("correlation")
+
+    @property
+    def tables(self) -> list[Table]:
+        """A table per benchmark."""
+        columns = [Column("measure", align="left"), Column("r"), Column("95 % interval"), Column("p")]
+        tables = []
+        for benchmark in dict.fromkeys(of.benchmark for of in self.correlations):
+            its, rows = [of for of in self.correlations if of.benchmark == benchmark], []
+            for of in its:
+                p = "<0.0001" if of.p < 1e-4 else f"{of.p:.4f}"
+                numbers = (f"{of.value:+.2f}", f"[{of.low:+.2f}, {of.high:+.2f}]", p)
+                varies = of.value == of.value
+                rows.append((of.scorer, of.measure, *(numbers if varies else ("–", "does not vary", ""))))
+            title = f"{benchmark}, {its[0].questions:,} questions, {its[0].words:.1f} words a caption"
+            tables.append(Table.of(title, "scorer", columns, rows))
+        return tables
+
+
+@job(
+    outputs="json",
+    examples="""Examples:
+  counterfoil compare lengths runs/clip/winoground
+  counterfoil compare lengths runs/* --json lengths.json""",
+)
+def lengths(runs: Annotated[Sequence[Path], arguments.RUNS], *, data: Path | None = None) -> Lengths:
+    """Correlate a run's main measures with the length of the captions in words (Pearson).
+
+    As in Table 6 of Winoground's paper, with intervals that account for shared images and captions. For rated
+    captions, the score itself is correlated with the caption's length.
+
+    Arguments:
+        data: Data of Winoground, where its captions are not at hand: its tags hold lengths.
+    """
+    from counterfoil.evaluation.lengths import length_correlations, mean_words
+
+    loaded = [run for run in find_runs(runs) if not run.benchmark.questions.directed]
+    if not loaded:
+        raise InputError("galleries alone: their queries have no captions of their own", given=runs[0])
+    correlations = (length_correlations(run, words=mean_words(run.benchmark, data)) for run in loaded)
+    return Lengths(tuple(chain.from_iterable(correlations)))

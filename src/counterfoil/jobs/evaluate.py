@@ -1,19 +1,20 @@
 """Evaluations: all that can be wrong with names, files and settings is found before a model is loaded."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack, cast
 
-import numpy as np
 import pyarrow as pa
 
 from counterfoil import catalog
 from counterfoil.benchmarks.answers import Answers, Outcomes, Scores, about
 from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.engine.plan import Progress
 from counterfoil.engine.session import run as answer_benchmark
-from counterfoil.errors import InputError, ScoreError
+from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import evaluate as measure
 from counterfoil.evaluation.evaluate import measured_run, of
@@ -32,11 +33,10 @@ from counterfoil.metrics.ties import Ties
 from counterfoil.outputs import Folder, Outputs, existing_paths, guarded, guarding, overwriting
 from counterfoil.report import comparison_tables
 from counterfoil.report.results import rests_on
-from counterfoil.report.tables import Column, Table
+from counterfoil.report.tables import Column, Table, duration
 from counterfoil.store import check_writable
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class EvaluationRun(Tabular, Run):
     """One scorer measured on one benchmark: `run.result["group"].value`, tables, and a figure.
 
@@ -210,7 +210,6 @@ class _Evaluation:
         return path_of(self.inputs.rows["out"])
 
     def load(self) -> None:
-        """Load the scorer, where it is named."""
         self.scorer = self.named
         if isinstance(self.named, str):
             path = reading.beside_data(self.named, self.inputs.sources.data.plain)
@@ -246,12 +245,12 @@ class _Evaluation:
             path = reading.beside_data(self.first_stage, inputs.sources.data.plain)
             self.first_stage = inputs.load(path, bare, self.first_stage)
         for part in self.parts:
-            reading.check(self.scorer, part.benchmark)
+            # Raises where a caption metric lacks something, before any benchmark is measured.
+            identity = reading.scorer_for(self.scorer, part.benchmark).identity
             if self.out is not None and rows["name"] is not None:
                 folder = _run_folder(self.out, part.key)
-                identity = reading.scorer_for(self.scorer, part.benchmark).identity
-                scorer_key = identity.name, identity.key
                 other = (folder / "manifest.json").exists() and not overwriting()
+                scorer_key = identity.name, identity.key
                 if other and not is_run_of(folder, scorer=self.run_name, identity=scorer_key):
                     raise InputError(
                         "the folder holds a run of another scorer of this name",
@@ -267,8 +266,6 @@ class _Evaluation:
         with self.inputs.feedback.progress() as progress:
             scorer = self.scorer if part.given is None else part.given
             if part.whole is not None:
-                from counterfoil.jobs.stopwatch import Stopwatch
-
                 watch = Stopwatch(progress, scorer)
                 session = replace(self.inputs.session, progress=watch)
                 answers = answer_benchmark(part.benchmark, scorer, session=session)
@@ -302,11 +299,10 @@ class _Evaluation:
         reading.say_unanswered(benchmark, empty, policy, self.inputs.feedback)
         part = replace(part, unanswered=empty)
         if policy == "leave-out":
-            rows = np.flatnonzero(~missing)
-            if not len(rows):
-                raise ScoreError("no question is answered", where=self.called)
-            title = f"{benchmark.title} (those answered of its {len(benchmark):,})"
-            return replace(part, benchmark=benchmark.part(rows, title)), scores.take(rows)
+            from counterfoil.engine.join_scores import answered
+
+            scores, benchmark = answered(scores, benchmark, where=self.called)
+            return replace(part, benchmark=benchmark), scores
         return part, of(benchmark).binarize(benchmark, scores)
 
     def measured(self, part: _Part, answers: Answers) -> EvaluationRun:
@@ -502,14 +498,73 @@ def _run_folders(out: Path | None, benchmarks: Sequence[str], scorer: str) -> li
         return []
     folders: dict[str, str] = {}
     for benchmark in benchmarks:
-        name = _run_folder(out, benchmark).name
-        if name.casefold() in folders:
-            raise InputError(
-                "two benchmarks would be written to one run folder",
-                where=out / name,
-                given=f"{folders[name.casefold()]} and {benchmark}",
-                hint="evaluate them in two calls with two --out",
-            )
-        folders[name.casefold()] = benchmark
+        folder = _run_folder(out, benchmark)
+        if (other := folders.get(folder.name.casefold())) is not None:
+            problem, hint = "two benchmarks would be written to one run folder", "evaluate them in two calls"
+            given = f"{other} and {benchmark}"
+            raise InputError(problem, where=folder, given=given, hint=f"{hint} with two --out")
+        folders[folder.name.casefold()] = benchmark
     resumes = partial(is_run_of, scorer=scorer)
-    return [Folder(_run_folder(out, name_of_run), FILES, resumes, alone=True) for name_of_run in benchmarks]
+    return [Folder(_run_folder(out, benchmark), FILES, resumes, alone=True) for benchmark in benchmarks]
+
+
+class Stopwatch:
+    """The time of an evaluation of some questions, and from it what all of them would take.
+
+    Progress is passed on; the start, the first batch and the end of each stage are kept.
+    """
+
+    def __init__(self, progress: Progress, scorer: Any) -> None:
+        self._progress, self._scorer = progress, scorer
+        self._stages: dict[str, list[tuple[float, int, int]]] = {}
+        self._requests = getattr(scorer, "requests", 0)
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        self._stages.setdefault(stage, [])[2:] = [(time.monotonic(), done, total)]
+        self._progress(stage, done, total)
+
+    def note(self, part: Benchmark, whole: Benchmark) -> str | None:
+        """What `whole` would take by the time of `part`; None where nothing was waited for."""
+        if not self._stages:
+            return None
+        growth = len(whole) / len(part)
+        # How many different images, and texts, some question asks about.
+        used = ((of, *of.questions.used()) for of in (whole, part))
+        of_whole, of_part = (
+            (len(pictures), len({of.captions[at].text for at in texts})) for of, texts, pictures in used
+        )
+        images, captions = (n / max(1, m) for n, m in zip(of_whole, of_part, strict=True))
+        sizes = {"images": images, "captions": captions}
+        seconds = 0.0
+        for stage, points in self._stages.items():
+            took = _seconds(points, sizes.get(stage.rpartition(" ")[2], growth))
+            if took is None:
+                return f"{whole.name}: part of this came from the cache; --no-cache shows what all would take"
+            seconds += took
+        costs = [f"{duration(seconds)} at this speed"]
+        if requests := getattr(self._scorer, "requests", 0) - self._requests:
+            # Answers that were kept say nothing of the endpoint's speed.
+            spent = self._scorer.endpoint.spent
+            costs = costs if spent.requests > spent.cached else []
+            costs.append(f"{round(requests * growth):,} requests")
+        return f"{whole.name}: all {len(whole):,} questions would take about {' and '.join(costs)}"
+
+
+def _seconds(points: list[tuple[float, int, int]], growth: float) -> float | None:
+    """Seconds of a stage with `growth` times as many items; None where the cache knew them all.
+
+    The first batch loads the model, so that where there are more the speed is that of the others.
+
+    >>> _seconds([(0.0, 0, 40), (9.0, 20, 40), (10.0, 40, 40)], growth=10)
+    28.0
+    >>> _seconds([(0.0, 0, 40), (4.0, 40, 40)], growth=10)
+    40.0
+    """
+    (began, done_before, total), (ended, done, _) = points[0], points[-1]
+    if done == done_before:
+        return None if total else 0.0
+    first, loaded = points[1][:2]
+    if done == loaded:
+        return (ended - began) / (done - done_before) * total * growth
+    left = total * growth - (loaded - done_before)
+    return first - began + (ended - first) / (done - loaded) * left

@@ -12,7 +12,7 @@ from counterfoil.benchmarks.benchmark import BENCHMARKS, Benchmark
 from counterfoil.benchmarks.forms import FORMS, Form
 from counterfoil.engine.session import Session, executor_named
 from counterfoil.errors import DataError, InputError
-from counterfoil.inputs.files import is_distant
+from counterfoil.inputs.files import is_distant, read_json
 from counterfoil.inputs.options import key_values
 from counterfoil.jobs import shared_options as shared
 from counterfoil.jobs.job import Feedback, at_end, feedback_of, job, option, path_of
@@ -29,8 +29,8 @@ class Places:
     option: str = "--data"
 
     @classmethod
-    def read(cls, values: Sequence[str], benchmarks: Sequence[str], *, option: str = "--data") -> "Places":
-        """Values of the command line: PATH once, and NAME=PATH for each of some benchmarks.
+    def read(cls, paths: shared.Data, benchmarks: Sequence[str], *, option: str = "--data") -> "Places":
+        """A path for all benchmarks, one per name, or texts as in a shell: PATH once, and NAME=PATH of some.
 
         >>> found = Places.read(["sugarcrepe=/", "."], ["sugarcrepe", "bivlc"])
         >>> str(found.plain), {name: str(path) for name, path in found.named.items()}
@@ -38,28 +38,34 @@ class Places:
         """
         plain: Path | None = None
         named: dict[str, Path] = {}
+        if isinstance(paths, Mapping):
+            for name, path in paths.items():
+                if not isinstance(path, str | Path):
+                    raise InputError("not a path", where=f"{option}, {name}", given=path)
+                named[name] = Path(path)
+        elif not isinstance(paths, list | tuple):
+            plain = path_of(cast(Any, paths))
         benchmarks = [BENCHMARKS.spelt(benchmark) for benchmark in benchmarks]
-        for value in values:
+        for value in paths if isinstance(paths, list | tuple) else ():
             name, equals, path = value.partition("=")
             name = BENCHMARKS.spelt(name)
+            problem, allowed = "", None
             if equals and (name in benchmarks or name in BENCHMARKS):
                 if name not in benchmarks:
-                    raise InputError(
-                        f"{option} names a benchmark that is not asked about", given=value, allowed=benchmarks
-                    )
-                if not path:
-                    raise InputError(f"{option} lacks a path", given=value, allowed=f"{name}=PATH")
-                if name in named:
-                    raise InputError(f"{option} names one benchmark twice", given=value)
+                    problem, allowed = "names a benchmark that is not asked about", benchmarks
+                elif not path:
+                    problem, allowed = "lacks a path", [f"{name}=PATH"]
+                elif name in named:
+                    problem = "names one benchmark twice"
                 named[name] = Path(path)
             elif not value:
-                raise InputError(f"{option} lacks a path", allowed="PATH, or NAME=PATH")
+                problem, allowed = "lacks a path", ["PATH, or NAME=PATH"]
             elif plain is not None:
-                raise InputError(
-                    f"{option} is given twice", given=value, allowed=f"{option} NAME=PATH for each benchmark"
-                )
+                problem, allowed = "is given twice", [f"{option} NAME=PATH for each benchmark"]
             else:
                 plain = Path(value)
+            if problem:
+                raise InputError(f"{option} {problem}", given=value or None, allowed=allowed)
         return cls(plain, named, option).check()
 
     def check(self) -> "Places":
@@ -126,16 +132,15 @@ class BenchmarkSources:
             benchmarks, data, images = tables, None, None
         named = [one if isinstance(one, Benchmark) else str(one) for one in benchmarks]
         names = [one.name if isinstance(one, Benchmark) else one for one in named]
-        return cls(named, _places(data, "--data", names), _places(images, "--images", names))
+        places = (Places.read(data, names), Places.read(images, names, option="--images"))
+        return cls(named, *places)
 
     @property
     def names(self) -> list[str]:
-        """The names of all of them."""
         return [one if isinstance(one, str) else one.name for one in self.benchmarks]
 
     @property
     def paths(self) -> list[Path]:
-        """The files and folders that are named."""
         paths = [path for of in (self.data, self.images) for path in (of.plain, *of.named.values())]
         return [path for path in paths if path is not None]
 
@@ -207,18 +212,6 @@ def _in_memory(data: object) -> bool:
     return data is not None and not isinstance(data, str | Path)
 
 
-def _places(paths: shared.Data, option: Literal["--data", "--images"], benchmarks: Sequence[str]) -> Places:
-    """Paths as `Places`: one for all benchmarks, one per name, or texts as in a shell."""
-    if isinstance(paths, Mapping):
-        for name, path in paths.items():
-            if not isinstance(path, str | Path):
-                raise InputError("not a path", where=f"{option}, {name}", given=path)
-        return Places(None, {name: Path(path) for name, path in paths.items()}, option).check()
-    if isinstance(paths, list | tuple):
-        return Places.read(paths, benchmarks, option=option)
-    return Places(path_of(cast(Any, paths)), {}, option).check()
-
-
 def at_hand(benchmark: Benchmark, feedback: Feedback, *, name: str = "") -> Benchmark:
     """The questions whose images and captions are at hand; a note says how many they are."""
     part = benchmark.available()
@@ -228,11 +221,9 @@ def at_hand(benchmark: Benchmark, feedback: Feedback, *, name: str = "") -> Benc
 
 def title_of(scorer: Any) -> str:
     """What results call a scorer that is named or loaded."""
-    return (
-        scorer
-        if isinstance(scorer, str)
-        else str(getattr(scorer, "title", "") or stated_identity(scorer).name)
-    )
+    if isinstance(scorer, str):
+        return scorer
+    return str(getattr(scorer, "title", "") or stated_identity(scorer).name)
 
 
 def measures(benchmarks: Sequence[Benchmark], named: Sequence[str]) -> list[list[str] | None]:
@@ -271,25 +262,16 @@ def whole_benchmark(name: str, place: Path | None, images: Path | None) -> Bench
 
 
 def scorer_for(scorer: Any, benchmark: Benchmark) -> Any:
-    """The scorer that answers `benchmark`: a caption metric has variants for videos and images."""
+    """The scorer that answers `benchmark`: a caption metric has variants, and finds all it needs there."""
     if "reads_references" not in abilities(scorer):
         return scorer
-    from counterfoil.engine.caption_scoring import metric_for
+    from counterfoil.engine.caption_scoring import checked_metric
 
-    return metric_for(scorer, benchmark.images, benchmark.corpus)
-
-
-def check(scorer: Any, benchmark: Benchmark) -> None:
-    """Raise where a caption metric lacks something in a benchmark, before any benchmark is measured."""
-    if "reads_references" in abilities(scorer):
-        from counterfoil.engine.caption_scoring import check as check_metric
-
-        check_metric(benchmark, scorer)
+    return checked_metric(benchmark, scorer)
 
 
 def whole_rows(scorer: str, benchmarks: Sequence[str]) -> bool:
     """Whether each row of a given table, read before benchmarks are, answers a question of its own."""
-    from counterfoil.inputs.files import read_json
 
     def form(name: str) -> type[Form] | None:
         if name in catalog.BENCHMARKS:

@@ -1,7 +1,7 @@
 """Heatmaps of a scorer's answers to single questions: which words count, and where in the picture."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
@@ -10,14 +10,7 @@ import numpy as np
 from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.videos import Video
-from counterfoil.engine.explain import (
-    METHODS,
-    ExplainedQuestion,
-    Occlusion,
-    PairToExplain,
-    check_methods,
-    words_of,
-)
+from counterfoil.engine import explain as heatmaps
 from counterfoil.engine.explain import explain as explain_pairs
 from counterfoil.engine.plan import check_at_hand
 from counterfoil.errors import DataError, UnknownNameError
@@ -62,13 +55,12 @@ class ExplainRows(shared.Sources, shared.Device, shared.Work, total=False):
     seed: Annotated[int, shared.SEED]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Tabular):
     """Scores, words left out one at a time, and heatmaps of every image and caption of some questions."""
 
     scorer: str
     benchmark: Benchmark
-    questions: tuple[ExplainedQuestion, ...]
+    questions: tuple[heatmaps.ExplainedQuestion, ...]
     methods: tuple[str, ...]
     left_out: str
     remarks: tuple[str, ...] = ()
@@ -141,7 +133,7 @@ class Explanation(Tabular):
             "scorer": self.scorer,
             "benchmark": self.benchmark.name,
             "left_out": self.left_out,
-            "methods": {name: METHODS[name].unit for name in self.methods},
+            "methods": {name: heatmaps.METHODS[name].unit for name in self.methods},
             "questions": questions,
             "notes": list(self.notes),
         }
@@ -203,7 +195,7 @@ def explain(
     inputs = JobInputs.of(options, [benchmark], scorer)
     part = _questions(inputs, options["questions"], options["limit"])
     scorer = inputs.load(scorer)
-    methods = check_methods(scorer, options["methods"])
+    methods = heatmaps.check_methods(scorer, options["methods"])
     check_at_hand(part, images="images" in getattr(scorer, "needs", ("images", "captions")))
     captions, images = part.listed.slots()
     questions = [
@@ -216,8 +208,11 @@ def explain(
     ]
     places = list(dict.fromkeys((c, i) for _, its, shown in questions for i in shown for c in its))
     texts = part.captions
-    pairs = [PairToExplain(part.images[i], texts[c], words_of(texts[c].text or "")) for c, i in places]
-    occlusion = Occlusion(options["grid"], options["fill"])
+    pairs = [
+        heatmaps.PairToExplain(part.images[i], texts[c], heatmaps.words_of(texts[c].text or ""))
+        for c, i in places
+    ]
+    occlusion = heatmaps.Occlusion(options["grid"], options["fill"])
     if "scores_pairs" in abilities(scorer):
         # A large model takes its time for each, an endpoint its price. Equal ones are asked for once.
         pictures = 1 + (occlusion.cells**2 if "occlusion" in methods else 0)
@@ -237,7 +232,7 @@ def explain(
     )
     left_out = "by deletion" if mask is None else f"by the mask token {mask!r}"
     of_questions = tuple(
-        ExplainedQuestion(name, {(c, i): by_place[c, i] for i in shown for c in its})
+        heatmaps.ExplainedQuestion(name, {(c, i): by_place[c, i] for i in shown for c in its})
         for name, its, shown in questions
     )
     return Explanation(title_of(scorer), part, of_questions, methods, left_out, tuple(remarks))

@@ -17,6 +17,7 @@ from inspect import cleandoc, signature
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeVar, cast, get_args, get_origin
 
+from counterfoil import terminal
 from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.errors import InputError, UnknownNameError, expected_error
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
@@ -73,7 +74,6 @@ class Job:
 
     @cached_property
     def arguments(self) -> dict[str, Argument]:
-        """The declared arguments by name."""
         return {argument.name: argument for argument in arguments_of(self.function)}
 
     def checked(
@@ -184,16 +184,6 @@ def ignore(text: object) -> None:
     """A note that is not shown."""
 
 
-@contextmanager
-def _unseen(text: str) -> Iterator[None]:
-    """Nothing is shown; an error gets a note of what was being done."""
-    try:
-        yield
-    except Exception as error:
-        error.add_note(f"while {text}")
-        raise
-
-
 @dataclass(frozen=True)
 class Feedback:
     """The functions that work reports to; by default only warnings are seen, as warnings of Python."""
@@ -205,7 +195,7 @@ class Feedback:
     #: Called with a line about something odd that did not stop the work (a damaged shard, unused rows).
     remark: Note = warn
     #: A context in which a line says what is being waited for.
-    busy: Callable[[str], AbstractContextManager[None]] = _unseen
+    busy: Callable[[str], AbstractContextManager[None]] = lambda text: terminal.busy(text, silent=True)
     #: A context with a function (stage, done, total).
     progress: Callable[[], AbstractContextManager[Progress]] = lambda: nullcontext(silent)
     #: Called with each of several results as soon as it is there.
@@ -217,8 +207,6 @@ SILENT = Feedback()
 
 def terminal_feedback(*, quiet: bool = False) -> Feedback:
     """The feedback of tasks on stderr; where `quiet`, or of a quiet command, warnings alone."""
-    from counterfoil import terminal
-
     silent = quiet or terminal.quiet
     return Feedback(
         note=ignore if silent else terminal.note,
@@ -252,5 +240,4 @@ def feedback_of(reporting: Mapping[str, Any]) -> Feedback:
 
 
 def path_of(given: str | Path | None) -> Path | None:
-    """The path, where one is given."""
     return None if given is None else Path(given)

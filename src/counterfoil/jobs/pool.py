@@ -1,7 +1,6 @@
 """Pools of candidate pairs for people to verify, from what several models put first."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
@@ -26,14 +25,8 @@ from counterfoil.jobs.results import SavedTable, declared
 from counterfoil.jobs.shared_options import DIRECTION, IDS, QUERIES, SCORES, Reporting
 from counterfoil.metrics.annotators import Pool
 from counterfoil.metrics.annotators import pool as pooled_items
+from counterfoil.models import precomputed_galleries as galleries
 from counterfoil.models.base import Options
-from counterfoil.models.precomputed_galleries import (
-    CAPTION_IDS,
-    IMAGE_IDS,
-    ids_of,
-    load_embeddings,
-    load_similarity,
-)
 from counterfoil.report.tables import Column, Table
 
 #: A table shows numbers by k at so many of them.
@@ -102,20 +95,21 @@ def _file(path: Path, ids: Path | None) -> topk.ModelLists:
     if not path.is_file():
         raise DataError("no such file or folder", where=path, allowed=allowed)
     if path.suffix.lower() == ".npz":
-        embeddings = load_embeddings(str(path))
+        embeddings = galleries.load_embeddings(str(path))
         image_ids, caption_ids = embeddings.image_ids, embeddings.caption_ids
         if image_ids is None or caption_ids is None:
             if ids is None:
                 raise _no_ids(path)
             arrays = read_npz(ids, names="image_ids caption_ids", hint="check the path after '--ids'")
+            images, captions = len(embeddings.images), len(embeddings.captions)
             per = f"embedding of {path.name}"
-            image_ids = ids_of(arrays, IMAGE_IDS, len(embeddings.images), ids, per=per)
-            caption_ids = ids_of(arrays, CAPTION_IDS, len(embeddings.captions), ids, per=per)
+            image_ids = galleries.ids_of(arrays, galleries.IMAGE_IDS, images, ids, per=per)
+            caption_ids = galleries.ids_of(arrays, galleries.CAPTION_IDS, captions, ids, per=per)
             if image_ids is None or caption_ids is None:
                 raise DataError("holds no image_ids and caption_ids", where=ids, given=", ".join(arrays))
         return topk.of_embeddings(path.stem, embeddings, image_ids, caption_ids)
     if path.suffix.lower() == ".npy":
-        similarity = load_similarity(str(path), Options(ids=ids))
+        similarity = galleries.load_similarity(str(path), Options(ids=ids))
         if similarity.image_ids is None or similarity.caption_ids is None:
             raise _no_ids(path)
         return topk.of_similarity(path.stem, similarity.values, similarity.image_ids, similarity.caption_ids)
@@ -199,7 +193,6 @@ def check_asked(
             )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class CandidatePool(SavedTable):
     """Pairs to verify, each once, with who proposed it at which place, and their number by models and k."""
 

@@ -4,7 +4,6 @@ The drawn world, a benchmark or a table of people's answers judges proposed pair
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
@@ -122,7 +121,6 @@ def _of_benchmark(
     return truth, len(right)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class PoolRounds(Tabular):
     """Rounds of pooling with what each cost and found, how much is still missing, whom the models favour."""
 

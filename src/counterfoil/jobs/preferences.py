@@ -1,7 +1,6 @@
 """Strengths from pairwise votes, as a result in tables."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
@@ -17,7 +16,6 @@ from counterfoil.report.tables import Cell, Column, Table, amount
 _FEW = 12
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class VoteStrengths(Tabular):
     """Bradley-Terry strengths, which sum to 100, and the chance that one is preferred to another."""
 

@@ -1,7 +1,6 @@
 """Publication of a benchmark as a folder, checked against its licence."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Unpack
@@ -68,7 +67,6 @@ class PublishRows(shared.Reporting, total=False):
     campaigns: Annotated[Sequence[str | Path], option((), flag="--campaign", metavar="FOLDER")]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Published(Tabular):
     """What was published, and to which folder."""
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
@@ -20,7 +19,6 @@ _FILE = ("paper", "file", "found")
 BASES = {Basis.DATA: "recomputed from data", Basis.DERIVED: "derived from other printed numbers"}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Ledger(Tabular):
     """Every number that the papers print in the tables of the ledger, beside the recomputed one."""
 
@@ -58,7 +56,7 @@ class Ledger(Tabular):
     def only(self, verdict: str | None = None, basis: str | None = None) -> "Ledger":
         """The numbers of one verdict ("same", "differs", "no data"), of one basis ("data", "derived")."""
         wanted = (e for e in self.entries if verdict in (None, e.verdict) and basis in (None, e.basis))
-        return replace(self, entries=tuple(wanted))
+        return Ledger(tuple(wanted), self.whole, self.files)
 
     def to_json(self) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = self.to_arrow(by="file" if self.files else "number").to_pylist()

@@ -3,13 +3,13 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from inspect import cleandoc
 from pathlib import Path
 from string import Formatter
 from textwrap import fill
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, dataclass_transform
 
 import pyarrow as pa
 
@@ -52,8 +52,11 @@ class _Cells(Formatter):
         return "–" if value is None or value == "" else format(value, format_spec)
 
 
+@dataclass_transform(eq_default=False, frozen_default=True)
 class Tabular(ABC):
     """A result in tables: printed as text, in a notebook as HTML, in `to_arrow` and `to_frame` as rows.
+
+    Every kind of result is a frozen dataclass.
 
     >>> class Votes(Tabular):
     ...     rows_by = declared(vote="`person`, and `times: int` that they voted")
@@ -72,6 +75,7 @@ class Tabular(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        dataclass(frozen=True, eq=False, repr=False)(cls)
         if isinstance(kinds := vars(cls).get("rows_by"), Mapping):
             rows = [fill(f'Rows by "{by}": {columns}.', 100) for by, columns in kinds.items()]
             cls.__doc__ = "\n\n".join([cleandoc(cls.__doc__ or ""), *rows])

@@ -255,19 +255,13 @@ class _Making:
         )
 
     def learn(self) -> None:
-        """Two networks."""
         for name, (recipe, batch) in _NETWORKS.items():
             with self._timed("training", f"trained the network '{name}'"):
-                how: dict[str, Any] = {
-                    "steps": self.sizes.steps,
-                    "batch_size": batch,
-                    "lr": _LR,
-                    **self._alone,
-                }
-                train_model(recipe, "small", Path(_TRAINING), out=Path("models", name), seed=self.seed, **how)
+                how: dict[str, Any] = {"out": Path("models", name), "seed": self.seed, "batch_size": batch}
+                how |= {"steps": self.sizes.steps, "lr": _LR}
+                train_model(recipe, "small", Path(_TRAINING), **how, **self._alone)
 
     def measure(self) -> None:
-        """A run of every scorer, and all of them compared."""
         with self._timed("measuring", f"measured {len(SCORERS)} scorers"):
             for name, (scorer, settings) in _ASKED.items():
                 evaluate(scorer, _BENCHMARK, out=Path("runs", name), settings=settings, **self._alone)
@@ -291,7 +285,6 @@ class _Making:
         )
 
     def compare(self) -> None:
-        """All runs side by side."""
         with self._timed("comparing", "compared them"):
             runs = [Path("runs", name) for name in sorted(SCORERS)]
             comparison = compare(runs, feedback=self._alone["feedback"])

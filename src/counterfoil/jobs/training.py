@@ -296,7 +296,6 @@ class Outcome:
         return {name: value for name, value in asdict(self).items() if name != "curves"}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class TrainingPlan(Tabular):
     """A training that is ready, as `dry_run` gives it: nothing is trained yet."""
 
@@ -399,7 +398,6 @@ def _word(value: Any) -> str:
     return ", ".join(map(_word, value)) if isinstance(value, tuple) else str(value)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class TrainedModel(Tabular):
     """A checkpoint, and what was measured on the way to it."""
 
@@ -695,3 +693,43 @@ def _check_devices(recipe: Recipe, options: Mapping[str, Any]) -> None:
         if isinstance(recipe, Detection) and given is not None:
             problem = "a detector is trained by one process, on what its frozen encoder gives"
             raise InputError(problem, where=name, given=given, hint=f"leave {name} out")
+
+
+#: What both ends may be.
+_MIXABLE = "a checkpoint's folder, open-clip:ARCH/WEIGHTS, hf:NAME"
+
+
+@job(
+    examples="""Examples:
+  counterfoil train mix open-clip:ViT-B-32-quickgelu/openai ckpt/ --alpha 0.5 --out ckpt/mixed
+  counterfoil train mix hf:./my-clip ckpt/ --alpha 0.3 --out mixed"""
+)
+def mix(
+    start: str,
+    tuned: str,
+    *,
+    alpha: Annotated[float, option(low=0, high=1)],
+    out: Path,
+    overwrite: bool = False,
+    **reporting: Unpack[Reporting],
+) -> None:
+    """Interpolate the weights before and after training (WiSE-FT), which often keeps both abilities.
+
+    'counterfoil evaluate' measures the mixture on either task.
+
+    Arguments:
+        start: Where training began: a checkpoint's folder or KIND:WHAT.
+        tuned: What came of it: a checkpoint's folder.
+        alpha: The mixture: 0 is the start, 1 the end.
+        out: Folder of the checkpoint.
+    """
+    feedback = feedback_of(reporting)
+    with guarding("train mix", overwrite=overwrite, reads=(start, tuned)) as outputs:
+        outputs.folder(Folder(out, checkpoint.FILES))
+        before, after = network(start, allowed=_MIXABLE), network(tuned, allowed=_MIXABLE)
+        from counterfoil.train.validation import interpolate
+
+        states = before.network.state_dict(), after.network.state_dict()
+        after.network.load_state_dict(interpolate(*states, alpha))
+        checkpoint.save(out, after, {"mixture": {"start": start, "tuned": tuned, "alpha": alpha}})
+    feedback.note(f"wrote the mixture at {alpha:g}: {out}")

@@ -75,9 +75,9 @@ def pair_card(pair: ExplainedPair, picture: int, *, captioned: bool) -> dict[str
     text, at = pair.item.caption.text or "", 0
     strongest = float(np.abs(pair.drops).max(initial=0.0))
     marks = []
-    for span, word, drop in zip(pair.item.spans, words, pair.drops.tolist(), strict=True):
-        marks.append((text[at : span.start] if captioned else " ", "", ""))
-        at = span.end
+    for (start, end), word, drop in zip(pair.item.spans, words, pair.drops.tolist(), strict=True):
+        marks.append((text[at:start] if captioned else " ", "", ""))
+        at = end
         colour = "var(--right)" if drop > 0 else "var(--wrong)"
         part = round(60 * abs(drop) / strongest) if strongest else 0
         style = f"background: color-mix(in srgb, {colour} {part}%, transparent)" if part else ""

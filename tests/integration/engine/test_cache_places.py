@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from counterfoil.engine.cache import Cache
-from counterfoil.engine.cache_folder import beyond, contents, remove
+from counterfoil.engine.cache import Cache, beyond, contents, remove
 from counterfoil.inputs.files import digest
 from counterfoil.models.base import Identity
 from counterfoil.storage import open_place

@@ -18,12 +18,10 @@ import pytest
 import ray
 
 from counterfoil import catalog
-from counterfoil.engine import ray_cluster
+from counterfoil.engine import ray_executor
 from counterfoil.engine.executor import RankExecutor
 from counterfoil.engine.plan import shards
-from counterfoil.engine.ray_cluster import count_workers
-from counterfoil.engine.ray_executor import RayExecutor
-from counterfoil.engine.ray_worker import Handshake, ShardWorker, sendable, versions
+from counterfoil.engine.ray_executor import Handshake, RayExecutor, ShardWorker, versions
 from counterfoil.engine.session import Session, executor_named, run
 from counterfoil.errors import CounterfoilError, DataError, InputError, MissingExtraError, UnknownNameError
 from counterfoil.models.base import Identity, Options, source_of
@@ -126,7 +124,11 @@ def test_no_cluster_at_the_address(tmp_path, address, monkeypatch):
 
 @pytest.mark.parametrize(
     ("error", "failures", "calls"),
-    [(ConnectionAbortedError, 2, 3), (ConnectionAbortedError, 100, ray_cluster._TRIES), (RuntimeError, 2, 1)],
+    [
+        (ConnectionAbortedError, 2, 3),
+        (ConnectionAbortedError, 100, ray_executor._TRIES),
+        (RuntimeError, 2, 1),
+    ],
 )
 def test_a_cluster_whose_server_did_not_come_up_is_asked_again(monkeypatch, error, failures, calls):
     asked = []
@@ -137,12 +139,12 @@ def test_a_cluster_whose_server_did_not_come_up_is_asked_again(monkeypatch, erro
             raise error("the server\nis not there")
 
     monkeypatch.setattr(ray, "init", init)
-    monkeypatch.setattr(ray_cluster, "_check_answers", lambda address: None)
+    monkeypatch.setattr(ray_executor, "_check_answers", lambda address: None)
     if calls > failures:
-        assert ray_cluster.connect("ray://head:10001") is ray.shutdown
+        assert ray_executor.connect("ray://head:10001") is ray.shutdown
     else:
         with pytest.raises(InputError, match=r"ray://head:10001.*; given: the server is not there$"):
-            ray_cluster.connect("ray://head:10001")
+            ray_executor.connect("ray://head:10001")
     assert len(asked) == calls
 
 
@@ -158,12 +160,12 @@ def test_workers_are_one_per_gpu_or_as_many_processors_as_asked(monkeypatch):
         monkeypatch.setattr(ray, "nodes", lambda: [*found, {"Alive": False, "Resources": {"CPU": 64.0}}])
 
     nodes({"CPU": 7.0}, {"CPU": 3.0})
-    assert count_workers(None) == (10, {"num_cpus": 1})
-    assert count_workers(2) == (4, {"num_cpus": 2})
-    assert count_workers(0.5) == (20, {"num_cpus": 0.5})
+    assert ray_executor.count_workers(None) == (10, {"num_cpus": 1})
+    assert ray_executor.count_workers(2) == (4, {"num_cpus": 2})
+    assert ray_executor.count_workers(0.5) == (20, {"num_cpus": 0.5})
     refuses("so many processors; given: 8; allowed: at most 7", count_workers, 8, error=InputError)
     nodes({"CPU": 7.0, "GPU": 2.0}, {"CPU": 3.0})
-    assert count_workers(None) == (2, {"num_gpus": 1, "num_cpus": 0})
+    assert ray_executor.count_workers(None) == (2, {"num_gpus": 1, "num_cpus": 0})
     nodes({"memory": 1e9})
     refuses("--num-cpus", count_workers, None, error=InputError)
 
@@ -178,7 +180,7 @@ def test_a_worker_with_another_version_is_refused(tmp_path, name):
 
 
 def test_errors_travel_as_themselves():
-    ours = sendable(UnknownNameError("colour", "rde", ["red"]))
+    ours = ray_executor.sendable(UnknownNameError("colour", "rde", ["red"]))
     assert type(ours) is UnknownNameError
     assert str(ours) == "unknown colour; given: rde; allowed: red; did you mean 'red'?"
 
@@ -186,7 +188,7 @@ def test_errors_travel_as_themselves():
         def __reduce__(self):
             raise TypeError("cannot be sent")
 
-    found = sendable(HeldError(item for item in ()))
+    found = ray_executor.sendable(HeldError(item for item in ()))
     assert type(found) is RuntimeError
     assert str(found).startswith("HeldError: <generator")
 

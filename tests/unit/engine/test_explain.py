@@ -13,7 +13,6 @@ from counterfoil.engine.explain import (
     ExplainedPair,
     Occlusion,
     PairToExplain,
-    Span,
     check_methods,
     explain,
     words_of,
@@ -155,7 +154,7 @@ def test_captions_may_have_no_words_and_spans_may_be_phrases():
     )
     assert isinstance(found, ExplainedPair)
     assert found.heats[0].parts.shape == (0, 7, 7)
-    pair = PairToExplain(image, Caption("0", "a red cat sleeps"), (Span(0, 9),))
+    pair = PairToExplain(image, Caption("0", "a red cat sleeps"), ((0, 9),))
     (found,) = explain(load_blind("length"), [pair])
     assert (found.words, found.drops.tolist()) == (["a red cat"], [3.0])
 
