@@ -36,8 +36,7 @@ from counterfoil.models import checkpoint
 from counterfoil.models.base import Options
 from counterfoil.stats.bootstrap import cluster_draws
 from counterfoil.world.painting import STYLES
-from counterfoil.world.sample import benchmark as questions_of
-from counterfoil.world.sample import contrasts
+from counterfoil.world.sample import benchmark as questions_of, contrasts
 from counterfoil.world.training import training
 from small_trainings import SHORT, TINY, Plan, TrainingRuns
 

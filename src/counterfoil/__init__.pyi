@@ -1,53 +1,53 @@
 from .benchmarks.benchmark import Benchmark as Benchmark
 from .benchmarks.judgements import Votes as Votes
 from .errors import CounterfoilError as CounterfoilError
-from .jobs.annotate_campaign import CampaignProgress as CampaignProgress
-from .jobs.annotate_campaign import annotate_status as annotate_status
-from .jobs.annotate_create import CreatedCampaign as CreatedCampaign
-from .jobs.annotate_create import create_campaign as create_campaign
-from .jobs.annotate_judgements import CampaignExport as CampaignExport
-from .jobs.annotate_judgements import PeopleAgreements as PeopleAgreements
-from .jobs.annotate_judgements import annotate_agreement as annotate_agreement
-from .jobs.annotate_judgements import annotate_export as annotate_export
-from .jobs.annotate_simulate import SimulatedCampaign as SimulatedCampaign
-from .jobs.annotate_simulate import annotate_simulate as annotate_simulate
-from .jobs.audit import Audit as Audit
-from .jobs.audit import audit as audit
-from .jobs.bias import AnnotatorStudy as AnnotatorStudy
-from .jobs.bias import bias as bias
-from .jobs.build import BuildResult as BuildResult
-from .jobs.build import StepResult as StepResult
-from .jobs.build import apply_step as apply_step
-from .jobs.build import build_benchmark as build_benchmark
-from .jobs.caption_systems import SystemComparison as SystemComparison
-from .jobs.caption_systems import compare_systems as compare_systems
-from .jobs.captions import CaptionScores as CaptionScores
-from .jobs.captions import score_captions as score_captions
-from .jobs.compare import ModelRankings as ModelRankings
-from .jobs.compare import RunComparison as RunComparison
-from .jobs.compare import compare as compare
-from .jobs.compare import rank as rank
-from .jobs.evaluate import EvaluationRun as EvaluationRun
-from .jobs.evaluate import evaluate as evaluate
-from .jobs.evaluate import evaluate_all as evaluate_all
-from .jobs.evaluate import load_run as load_run
-from .jobs.evaluation_inputs import list_benchmarks as list_benchmarks
-from .jobs.evaluation_inputs import load_benchmark as load_benchmark
-from .jobs.evaluation_inputs import load_scorer as load_scorer
-from .jobs.explain import Explanation as Explanation
-from .jobs.explain import explain as explain
-from .jobs.pool import CandidatePool as CandidatePool
-from .jobs.pool import pool as pool
-from .jobs.preferences import VoteStrengths as VoteStrengths
-from .jobs.preferences import preferences as preferences
-from .jobs.publish import Published as Published
-from .jobs.publish import publish as publish
-from .jobs.reproduce import Ledger as Ledger
-from .jobs.reproduce import reproduce as reproduce
+from .jobs.annotate_campaign import CampaignProgress as CampaignProgress, annotate_status as annotate_status
+from .jobs.annotate_create import CreatedCampaign as CreatedCampaign, create_campaign as create_campaign
+from .jobs.annotate_judgements import (
+    CampaignExport as CampaignExport,
+    PeopleAgreements as PeopleAgreements,
+    annotate_agreement as annotate_agreement,
+    annotate_export as annotate_export,
+)
+from .jobs.annotate_simulate import (
+    SimulatedCampaign as SimulatedCampaign,
+    annotate_simulate as annotate_simulate,
+)
+from .jobs.audit import Audit as Audit, audit as audit
+from .jobs.bias import AnnotatorStudy as AnnotatorStudy, bias as bias
+from .jobs.build import (
+    BuildResult as BuildResult,
+    StepResult as StepResult,
+    apply_step as apply_step,
+    build_benchmark as build_benchmark,
+)
+from .jobs.caption_systems import SystemComparison as SystemComparison, compare_systems as compare_systems
+from .jobs.captions import CaptionScores as CaptionScores, score_captions as score_captions
+from .jobs.compare import (
+    ModelRankings as ModelRankings,
+    RunComparison as RunComparison,
+    compare as compare,
+    rank as rank,
+)
+from .jobs.evaluate import (
+    EvaluationRun as EvaluationRun,
+    evaluate as evaluate,
+    evaluate_all as evaluate_all,
+    load_run as load_run,
+)
+from .jobs.evaluation_inputs import (
+    list_benchmarks as list_benchmarks,
+    load_benchmark as load_benchmark,
+    load_scorer as load_scorer,
+)
+from .jobs.explain import Explanation as Explanation, explain as explain
+from .jobs.pool import CandidatePool as CandidatePool, pool as pool
+from .jobs.preferences import VoteStrengths as VoteStrengths, preferences as preferences
+from .jobs.publish import Published as Published, publish as publish
+from .jobs.reproduce import Ledger as Ledger, reproduce as reproduce
 from .jobs.shared_options import AnyScorer as AnyScorer
 from .jobs.tour import demo as demo
-from .jobs.training import TrainedModel as TrainedModel
-from .jobs.training import train_model as train_model
+from .jobs.training import TrainedModel as TrainedModel, train_model as train_model
 from .models.callables import scorer as scorer
 from .train.recipes.base import Recipe as Recipe
 

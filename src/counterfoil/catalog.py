@@ -6,8 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from counterfoil.benchmarks.benchmark import BENCHMARKS as BENCHMARKS
-from counterfoil.benchmarks.benchmark import Benchmark, Card, cards_of
+from counterfoil.benchmarks.benchmark import BENCHMARKS as BENCHMARKS, Benchmark, Card, cards_of
 from counterfoil.benchmarks.forms import FORMS
 from counterfoil.benchmarks.forms.base import ENTRIES
 from counterfoil.benchmarks.image_files import is_image_folder
@@ -17,8 +16,7 @@ from counterfoil.errors import DataError, InputError, MissingExtraError, ModelEr
 from counterfoil.inputs.files import is_distant
 from counterfoil.metrics.measures import MEASURES, Declared
 from counterfoil.models.base import DEFAULT, Embedder, Options, prompt_of, remember_source
-from counterfoil.models.registry import SCORERS as SCORERS
-from counterfoil.models.registry import TEXT_MODELS, ScorerEntry
+from counterfoil.models.registry import SCORERS as SCORERS, TEXT_MODELS, ScorerEntry
 from counterfoil.models.runtime import CANNOT_BE_HAD
 from counterfoil.registry import resolve
 from counterfoil.storage import local_folder

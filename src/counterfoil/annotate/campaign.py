@@ -27,8 +27,7 @@ from counterfoil.annotate.forms.base import ROLES, Role, WorkForm, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.languages import LANGUAGES, in_language, package_text
 from counterfoil.annotate.pictures import FIGURES
-from counterfoil.annotate.settings import CampaignRecipe as CampaignRecipe
-from counterfoil.annotate.settings import Pay, pay_of
+from counterfoil.annotate.settings import CampaignRecipe as CampaignRecipe, Pay, pay_of
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.columns import ColumnSchema, Kind, Schema, read_columns, read_parquet
 from counterfoil.inputs.fields import values_of

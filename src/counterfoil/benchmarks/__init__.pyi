@@ -1,24 +1,31 @@
-from .answers import Answers as Answers
-from .answers import DirectionRanks as DirectionRanks
-from .answers import Outcomes as Outcomes
-from .answers import Rankings as Rankings
-from .answers import Scores as Scores
-from .benchmark import Benchmark as Benchmark
-from .benchmark import Card as Card
-from .forms import Choice as Choice
-from .forms import Gallery as Gallery
-from .forms import Preference as Preference
-from .forms import Quad as Quad
-from .forms import Rated as Rated
-from .forms import RetrievalDirection as RetrievalDirection
-from .forms import Statement as Statement
-from .records import BytesSource as BytesSource
-from .records import Caption as Caption
-from .records import FileSource as FileSource
-from .records import Image as Image
-from .records import PixelSource as PixelSource
+from .answers import (
+    Answers as Answers,
+    DirectionRanks as DirectionRanks,
+    Outcomes as Outcomes,
+    Rankings as Rankings,
+    Scores as Scores,
+)
+from .benchmark import Benchmark as Benchmark, Card as Card
+from .forms import (
+    Choice as Choice,
+    Gallery as Gallery,
+    Preference as Preference,
+    Quad as Quad,
+    Rated as Rated,
+    RetrievalDirection as RetrievalDirection,
+    Statement as Statement,
+)
+from .records import (
+    BytesSource as BytesSource,
+    Caption as Caption,
+    FileSource as FileSource,
+    Image as Image,
+    PixelSource as PixelSource,
+)
 from .references import References as References
-from .videos import FrameFeatures as FrameFeatures
-from .videos import FrameFolder as FrameFolder
-from .videos import Sampling as Sampling
-from .videos import Video as Video
+from .videos import (
+    FrameFeatures as FrameFeatures,
+    FrameFolder as FrameFolder,
+    Sampling as Sampling,
+    Video as Video,
+)

@@ -15,8 +15,7 @@ from numpy import ndarray
 from counterfoil.benchmarks.answers import Answers, Outcomes, Rankings, Scores, versions
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.engine import executor as executors
-from counterfoil.engine import plan
+from counterfoil.engine import executor as executors, plan
 from counterfoil.engine.cache import Cache, NamedRows, Vectors, pair_key
 from counterfoil.errors import InputError, ScoreError, StorageError
 from counterfoil.inputs.files import located

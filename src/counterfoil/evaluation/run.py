@@ -24,8 +24,7 @@ from counterfoil.benchmarks.forms.base import Facts
 from counterfoil.benchmarks.forms.tables import ITEM_FILES, TABLES
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import FORMS, SCHEMA, item_values, measured_run
-from counterfoil.evaluation.result import Result
-from counterfoil.evaluation.result import Run as Run
+from counterfoil.evaluation.result import Result, Run as Run
 from counterfoil.inputs.columns import read_parquet
 from counterfoil.inputs.files import Stored, check_model, digest_file, read_json
 from counterfoil.outputs import UNFINISHED

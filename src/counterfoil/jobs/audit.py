@@ -14,8 +14,7 @@ from counterfoil.benchmarks.contrasts import Contrasts
 from counterfoil.engine.plan import check_at_hand
 from counterfoil.engine.session import run
 from counterfoil.errors import CounterfoilError, DataError, InputError, UnknownNameError
-from counterfoil.evaluation import audit as found
-from counterfoil.evaluation import duplicates as duplicates
+from counterfoil.evaluation import audit as found, duplicates as duplicates
 from counterfoil.evaluation.audit import Artefact, BenchmarkAudit, artefacts
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.intervals import LEVEL

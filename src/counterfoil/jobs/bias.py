@@ -15,8 +15,7 @@ from counterfoil.engine.plan import Progress
 from counterfoil.engine.topk import ModelLists, top_lists
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation import judged_pairs as judged_pairs
-from counterfoil.evaluation.annotators import AnnotatorBias, study
-from counterfoil.evaluation.annotators import to_json as study_to_json
+from counterfoil.evaluation.annotators import AnnotatorBias, study, to_json as study_to_json
 from counterfoil.evaluation.run import Run
 from counterfoil.inputs.limits import most
 from counterfoil.jobs.job import documented, feedback_of, job, option, path_of

@@ -18,8 +18,12 @@ from counterfoil.benchmarks.records import Caption, FileSource, Image
 from counterfoil.benchmarks.references import References, contained
 from counterfoil.benchmarks.tables import first_double
 from counterfoil.benchmarks.videos import ALL, FEATURES, VIDEOS, Sampling, Video, find, video_folder
-from counterfoil.engine.caption_scoring import CaptionInputs, metric_for, texts
-from counterfoil.engine.caption_scoring import score_captions as scores_of_rows
+from counterfoil.engine.caption_scoring import (
+    CaptionInputs,
+    metric_for,
+    score_captions as scores_of_rows,
+    texts,
+)
 from counterfoil.engine.plan import Note
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError

@@ -7,8 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
 from counterfoil.errors import CounterfoilError, DataError, InputError, UnknownNameError
-from counterfoil.evaluation.compare import Comparison, Difference, check_common, over_shared, remeasured
-from counterfoil.evaluation.compare import compare as tested
+from counterfoil.evaluation.compare import (
+    Comparison,
+    Difference,
+    check_common,
+    compare as tested,
+    over_shared,
+    remeasured,
+)
 from counterfoil.evaluation.evaluate import evaluate, measured_run
 from counterfoil.evaluation.list_overlap import Diversity, diversity
 from counterfoil.evaluation.rank_correlation import RankCorrelation, rank_correlation

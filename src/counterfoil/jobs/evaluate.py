@@ -16,16 +16,13 @@ from counterfoil.engine.plan import Progress
 from counterfoil.engine.session import run as answer_benchmark
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.evaluate import evaluate as measure
-from counterfoil.evaluation.evaluate import measured_run, of
+from counterfoil.evaluation.evaluate import evaluate as measure, measured_run, of
 from counterfoil.evaluation.intervals import IntervalMethod
 from counterfoil.evaluation.result import Run
-from counterfoil.evaluation.run import FILES, is_run_of, save_run
-from counterfoil.evaluation.run import load_run as load_plain_run
+from counterfoil.evaluation.run import FILES, is_run_of, load_run as load_plain_run, save_run
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import checked
-from counterfoil.jobs import evaluation_inputs as reading
-from counterfoil.jobs import shared_options as shared
+from counterfoil.jobs import evaluation_inputs as reading, shared_options as shared
 from counterfoil.jobs.evaluation_inputs import api_key, measures
 from counterfoil.jobs.job import Feedback, documented, feedback_of, job, option, path_of
 from counterfoil.jobs.results import Pictures, Tabular, measure_rows, write_page

@@ -23,8 +23,7 @@ from counterfoil.inputs.limits import most
 from counterfoil.jobs.job import feedback_of, job, option, path_of
 from counterfoil.jobs.results import SavedTable, declared
 from counterfoil.jobs.shared_options import DIRECTION, IDS, QUERIES, SCORES, Reporting
-from counterfoil.metrics.annotators import Pool
-from counterfoil.metrics.annotators import pool as pooled_items
+from counterfoil.metrics.annotators import Pool, pool as pooled_items
 from counterfoil.models import precomputed_galleries as galleries
 from counterfoil.models.base import Options
 from counterfoil.report.tables import Column, Table

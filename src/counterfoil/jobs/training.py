@@ -25,8 +25,7 @@ from counterfoil.jobs.job import documented, feedback_of, job, job_of, option
 from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.jobs.shared_options import CACHE, WORKERS, Cache, Reporting, Settings
 from counterfoil.models import checkpoint
-from counterfoil.outputs import Folder
-from counterfoil.outputs import guarded as guarding
+from counterfoil.outputs import Folder, guarded as guarding
 from counterfoil.report import figures
 from counterfoil.report.tables import Cell, Column, Row, Table, amount
 from counterfoil.storage import local_folder

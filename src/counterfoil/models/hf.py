@@ -18,8 +18,7 @@ from numpy import ndarray
 from torch import Tensor, nn
 
 from counterfoil.errors import InputError, ModelError
-from counterfoil.models import hf_loading as loading
-from counterfoil.models import networks
+from counterfoil.models import hf_loading as loading, networks
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
 from counterfoil.models.dual import DualEncoder, PatchEncoder, Towers, input_of
 from counterfoil.models.hf_loading import HfTokens

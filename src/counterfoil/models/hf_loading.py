@@ -16,8 +16,7 @@ from counterfoil.inputs.limits import check_network
 from counterfoil.models import runtime
 from counterfoil.models.base import digest_tensors
 from counterfoil.models.dual import TokenTower
-from counterfoil.models.runtime import LoadContext, loading_errors, to_device
-from counterfoil.models.runtime import quiet as quiet
+from counterfoil.models.runtime import LoadContext, loading_errors, quiet as quiet, to_device
 
 SAMPLE = "a photo of a cat"
 #: Text lengths that a model's processor prescribes, where its tokenizer and configuration allow more.

@@ -19,8 +19,7 @@ from torch.nn.functional import normalize, scaled_dot_product_attention
 from torch.nn.utils.rnn import pad_sequence
 
 from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError
-from counterfoil.models import cross_encoder, saliency
-from counterfoil.models import hf_loading as loading
+from counterfoil.models import cross_encoder, hf_loading as loading, saliency
 from counterfoil.models.base import DEFAULT, Options
 from counterfoil.models.cross_encoder import CrossEncoder, Matcher, State, TokenizedPairs, padded, probability
 from counterfoil.models.hf_loading import HfTokens

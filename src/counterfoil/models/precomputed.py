@@ -15,8 +15,7 @@ from counterfoil.benchmarks.tables import DataTable, floats, read_table, shares_
 from counterfoil.errors import DataError, ScoreError
 from counterfoil.inputs.files import digest_file, digest_value
 from counterfoil.metrics.detection import by_label, likelier, two_steps
-from counterfoil.models import precomputed_galleries as galleries
-from counterfoil.models import score_table_layouts as layouts
+from counterfoil.models import precomputed_galleries as galleries, score_table_layouts as layouts
 from counterfoil.models.base import DEFAULT, Identity, Options, reject_unused_options
 from counterfoil.models.score_table_layouts import Kind, TableLayout
 

@@ -23,9 +23,7 @@ from torch import Tensor
 from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import InputError, ModelError, UnknownNameError
 from counterfoil.inputs.files import read_json
-from counterfoil.models import base
-from counterfoil.models import hf_loading as loading
-from counterfoil.models import settings as declared
+from counterfoil.models import base, hf_loading as loading, settings as declared
 from counterfoil.models.captions.base import BatchFrames, BatchTokens, CaptionTokens
 from counterfoil.models.hf_loading import padded_ids
 from counterfoil.models.runtime import LoadContext, drawn_from, sampling

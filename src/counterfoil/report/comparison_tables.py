@@ -5,9 +5,7 @@ from dataclasses import replace
 
 from counterfoil.benchmarks.forms import Form
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.evaluate import leading as leading_of
-from counterfoil.evaluation.evaluate import main_measures as main_of
-from counterfoil.evaluation.evaluate import of
+from counterfoil.evaluation.evaluate import leading as leading_of, main_measures as main_of, of
 from counterfoil.evaluation.result import Estimate, Run
 from counterfoil.metrics.measures import DIRECTIONS, of_form, signed, split_direction
 from counterfoil.report import tables as label_of

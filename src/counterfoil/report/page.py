@@ -10,8 +10,7 @@ from counterfoil.benchmarks.forms import FORMS as QUESTIONS
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
-from counterfoil.report import comparison_tables, html
-from counterfoil.report import tables as labels
+from counterfoil.report import comparison_tables, html, tables as labels
 from counterfoil.report.comparison_tables import ranking
 from counterfoil.report.forms import FORMS, WORST, Chapter, report_of
 from counterfoil.report.html import shareable, shared

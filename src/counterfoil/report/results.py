@@ -9,9 +9,7 @@ import numpy as np
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Forms
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.evaluate import leading as leading_of
-from counterfoil.evaluation.evaluate import main_measures as main_of
-from counterfoil.evaluation.evaluate import of as form_of
+from counterfoil.evaluation.evaluate import leading as leading_of, main_measures as main_of, of as form_of
 from counterfoil.evaluation.intervals import LEVEL, one_sided
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics.measures import DIRECTIONS, find, signed, split_direction

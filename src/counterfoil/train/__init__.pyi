@@ -1,9 +1,5 @@
-from .loop import Fitted as Fitted
-from .loop import fit as fit
+from .loop import Fitted as Fitted, fit as fit
 from .objectives import with_heads as with_heads
-from .recipes import Recipe as Recipe
-from .recipes import read as read
-from .saving import Monitors as Monitors
-from .saving import Saving as Saving
-from .validation import ForgettingGuard as ForgettingGuard
-from .validation import interpolate as interpolate
+from .recipes import Recipe as Recipe, read as read
+from .saving import Monitors as Monitors, Saving as Saving
+from .validation import ForgettingGuard as ForgettingGuard, interpolate as interpolate

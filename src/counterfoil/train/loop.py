@@ -28,8 +28,14 @@ from counterfoil.train.gradients import ONE_DEVICE, Computing, WrappedNetwork, c
 from counterfoil.train.images import UNVARIED, Variation
 from counterfoil.train.journal import Journal, RunningMetrics
 from counterfoil.train.objectives import Objective, objective
-from counterfoil.train.optim import largest, launched, learning_rate, on_first, parameter_groups
-from counterfoil.train.optim import optimiser as optimiser_of
+from counterfoil.train.optim import (
+    largest,
+    launched,
+    learning_rate,
+    on_first,
+    optimiser as optimiser_of,
+    parameter_groups,
+)
 from counterfoil.train.recipes import Recipe
 from counterfoil.train.saving import DEFAULT_SAVING, NO_MONITORS, Monitors, Saver, Saving, Selection
 from counterfoil.train.state import TrainState

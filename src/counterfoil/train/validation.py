@@ -17,8 +17,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.plan import Progress
 from counterfoil.engine.session import Session, run
 from counterfoil.errors import InputError, ModelError
-from counterfoil.evaluation.evaluate import evaluate, main_measures, of
-from counterfoil.evaluation.evaluate import leading as leading_measure
+from counterfoil.evaluation.evaluate import evaluate, leading as leading_measure, main_measures, of
 from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics.ranking import recall_at_k
 from counterfoil.metrics.ranks import Qrels, join, positive_ranks

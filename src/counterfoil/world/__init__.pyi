@@ -1,28 +1,16 @@
 from .benchmarks import gallery as gallery
-from .captions import Meaning as Meaning
-from .captions import Phrase as Phrase
-from .captions import describe as describe
-from .captions import text as text
-from .edits import SUBSETS as SUBSETS
-from .edits import Contrast as Contrast
-from .edits import edit as edit
+from .captions import Meaning as Meaning, Phrase as Phrase, describe as describe, text as text
+from .edits import SUBSETS as SUBSETS, Contrast as Contrast, edit as edit
 from .generator import imagine as imagine
-from .painting import STYLES as STYLES
-from .painting import Animation as Animation
-from .painting import draw as draw
-from .painting import draw_many as draw_many
-from .painting import encode as encode
-from .people import Annotator as Annotator
-from .people import annotate as annotate
-from .ratings import preferences as preferences
-from .ratings import rated as rated
-from .sample import choices as choices
-from .sample import contrasts as contrasts
-from .sample import quads as quads
-from .sample import statements as statements
-from .scenes import Scene as Scene
-from .scenes import Thing as Thing
-from .scenes import sample_scene as sample_scene
-from .truth import matches as matches
-from .truth import positives as positives
-from .truth import read as read
+from .painting import (
+    STYLES as STYLES,
+    Animation as Animation,
+    draw as draw,
+    draw_many as draw_many,
+    encode as encode,
+)
+from .people import Annotator as Annotator, annotate as annotate
+from .ratings import preferences as preferences, rated as rated
+from .sample import choices as choices, contrasts as contrasts, quads as quads, statements as statements
+from .scenes import Scene as Scene, Thing as Thing, sample_scene as sample_scene
+from .truth import matches as matches, positives as positives, read as read

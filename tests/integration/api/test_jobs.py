@@ -9,8 +9,7 @@ import pytest
 
 import counterfoil as cf
 from cli.annotator_world import NAMES, judged, made
-from cli.caption_samples import CANDIDATES, REFERENCES
-from cli.caption_samples import written as dumped
+from cli.caption_samples import CANDIDATES, REFERENCES, written as dumped
 from counterfoil.errors import CounterfoilError, InputError, UnknownNameError
 from counterfoil.report import figure_style
 from refusals import refuses

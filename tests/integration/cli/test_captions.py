@@ -9,8 +9,7 @@ import PIL.Image
 import pytest
 
 from counterfoil.benchmarks import Benchmark, Caption, Card, Image
-from counterfoil.benchmarks.folder import load as load_folder
-from counterfoil.benchmarks.folder import save
+from counterfoil.benchmarks.folder import load as load_folder, save
 from counterfoil.benchmarks.forms import Rated
 from counterfoil.benchmarks.references import References
 from counterfoil.metrics.captions.clip_score import clip_s

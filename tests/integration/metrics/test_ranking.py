@@ -6,8 +6,7 @@ from math import comb, log2
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 import eccv_rankings
 from counterfoil.errors import InputError

@@ -14,8 +14,7 @@ from counterfoil.benchmarks import Caption, Image, PixelSource
 from counterfoil.engine.explain import PairToExplain, check_methods, explain, methods_of, words_of
 from counterfoil.errors import InputError
 from counterfoil.metrics.heatmaps import rollout
-from counterfoil.models import hf, itm
-from counterfoil.models import open_clip as scorers
+from counterfoil.models import hf, itm, open_clip as scorers
 from counterfoil.models.base import Options
 from counterfoil.models.dual import box_of
 from counterfoil.models.images import Resized

@@ -7,8 +7,7 @@ import numpy as np
 import PIL.Image
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.errors import DataError, InputError, ModelError

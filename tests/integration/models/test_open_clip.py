@@ -6,15 +6,13 @@ import numpy as np
 import open_clip
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from open_clip.transformer import LayerScale
 from safetensors.torch import save_file
 
 from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import ModelError
-from counterfoil.models import clip_fast, runtime
-from counterfoil.models import open_clip as ours
+from counterfoil.models import clip_fast, open_clip as ours, runtime
 from counterfoil.models.base import Embedder, Options
 from counterfoil.models.clip_fast import FastTextTower, grow, image_tower, text_tower
 from embedded import embedded

@@ -7,8 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.special import stdtr, stdtrit
 
 from counterfoil.errors import InputError

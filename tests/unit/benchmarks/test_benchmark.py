@@ -5,8 +5,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card, card
 from counterfoil.benchmarks.forms import Choice, Quad

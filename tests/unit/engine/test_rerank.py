@@ -4,8 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy import ndarray
 
 from counterfoil.benchmarks.records import BytesSource, Caption, Image

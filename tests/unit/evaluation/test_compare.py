@@ -15,8 +15,7 @@ from counterfoil.evaluation.evaluate import leading, main_measures, of
 from counterfoil.evaluation.forms.bootstrap import DrawnQuestions
 from counterfoil.evaluation.intervals import macro_groups
 from counterfoil.evaluation.rank_correlation import rank_correlation
-from counterfoil.report.comparison_tables import main_measures as shown_measures
-from counterfoil.report.comparison_tables import ranking
+from counterfoil.report.comparison_tables import main_measures as shown_measures, ranking
 from counterfoil.report.rankings_page import ranks_table
 from counterfoil.report.results import lead
 from counterfoil.stats.bootstrap import cluster_draws

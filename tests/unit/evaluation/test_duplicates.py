@@ -5,8 +5,7 @@ from itertools import combinations
 import numpy as np
 import PIL.Image
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, Image, PixelSource
 from counterfoil.evaluation import duplicates

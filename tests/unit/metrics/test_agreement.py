@@ -5,8 +5,7 @@ from math import isnan
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from counterfoil.errors import InputError
 from counterfoil.metrics.agreement import (

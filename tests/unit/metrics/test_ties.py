@@ -4,8 +4,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from counterfoil.metrics.contrast import all_above, any_tied
 from counterfoil.metrics.ties import Ties

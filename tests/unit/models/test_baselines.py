@@ -7,8 +7,7 @@ import PIL.Image
 import pytest
 
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
-from counterfoil.metrics.contrast import QUAD, group, i2t
-from counterfoil.metrics.contrast import quad_tied as tied
+from counterfoil.metrics.contrast import QUAD, group, i2t, quad_tied as tied
 from counterfoil.metrics.ties import Ties
 from counterfoil.models import baselines
 from counterfoil.models.base import Options, Scorer

@@ -12,9 +12,7 @@ from counterfoil.engine.explain import ExplainedPair, ExplainedQuestion, Heat, P
 from counterfoil.evaluation.annotators import study
 from counterfoil.evaluation.judged_pairs import JUDGED, JudgedPairs, count, coverage
 from counterfoil.evaluation.preferences import preferences
-from counterfoil.report import annotators as figures
-from counterfoil.report import annotators as tables
-from counterfoil.report import html
+from counterfoil.report import annotators as figures, annotators as tables, html
 from counterfoil.report.annotators import bias_page, curves, lead
 from counterfoil.report.figures import multiplicity
 from counterfoil.report.html import static

@@ -4,8 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from counterfoil.errors import InputError
 from counterfoil.stats.bootstrap import cluster_draws, cluster_sums, exact_sums, share_draws, sign_draws

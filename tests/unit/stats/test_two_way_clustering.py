@@ -4,8 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.special import ndtr, stdtr, stdtrit
 
 from counterfoil.stats.dependence import Shared, Sharing

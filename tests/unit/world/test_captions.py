@@ -4,8 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from counterfoil.errors import InputError
 from counterfoil.world.captions import OPENINGS, Meaning, Phrase, describe, text

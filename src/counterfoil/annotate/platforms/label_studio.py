@@ -4,8 +4,7 @@ An annotation that is marked as ground truth is no person's judgement: the other
 their column `golden`. Source: labelstud.io, tags and task format.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterator, Mapping, Set as AbstractSet
 from pathlib import Path
 from typing import Any
 

@@ -1,16 +1,12 @@
-from .base import FORMS as FORMS
-from .base import Form as Form
-from .base import FormEntry as FormEntry
-from .base import Forms as Forms
-from .base import Ids as Ids
-from .base import Judged as Judged
-from .base import Listed as Listed
-from .contrast import Choice as Choice
-from .contrast import Paraphrase as Paraphrase
-from .contrast import Quad as Quad
-from .gallery import Gallery as Gallery
-from .gallery import GallerySide as GallerySide
-from .gallery import RetrievalDirection as RetrievalDirection
-from .judged import Preference as Preference
-from .judged import Rated as Rated
-from .judged import Statement as Statement
+from .base import (
+    FORMS as FORMS,
+    Form as Form,
+    FormEntry as FormEntry,
+    Forms as Forms,
+    Ids as Ids,
+    Judged as Judged,
+    Listed as Listed,
+)
+from .contrast import Choice as Choice, Paraphrase as Paraphrase, Quad as Quad
+from .gallery import Gallery as Gallery, GallerySide as GallerySide, RetrievalDirection as RetrievalDirection
+from .judged import Preference as Preference, Rated as Rated, Statement as Statement

@@ -32,8 +32,7 @@ from counterfoil.benchmarks.forms.tables import (
     read_references,
     stored_schema,
 )
-from counterfoil.benchmarks.references import Ids as Ids
-from counterfoil.benchmarks.references import References, check_references
+from counterfoil.benchmarks.references import Ids as Ids, References, check_references
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.columns import Schema
 from counterfoil.inputs.files import Stored

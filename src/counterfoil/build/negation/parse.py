@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
-from counterfoil.build.negation.word_lists import Token as Token
-from counterfoil.build.negation.word_lists import WordLists, words
+from counterfoil.build.negation.word_lists import Token as Token, WordLists, words
 from counterfoil.errors import InputError, MissingExtraError, ModelError
 
 _TOKEN = re.compile(r"\w+(?:['’\-/&]\w+)*['’]?(?=\W|$)|[^\w\s]")

@@ -32,8 +32,7 @@ from counterfoil.evaluation.result import Estimate, Run
 from counterfoil.metrics import correlation
 from counterfoil.metrics.measures import Measure, find
 from counterfoil.metrics.ties import Ties
-from counterfoil.metrics.weighted_correlation import MEASURES as MEASURES
-from counterfoil.metrics.weighted_correlation import WeightedCorrelation, influences
+from counterfoil.metrics.weighted_correlation import MEASURES as MEASURES, WeightedCorrelation, influences
 from counterfoil.stats import Truths, Wholes
 from counterfoil.stats.bootstrap import cluster_draws, percentiles
 from counterfoil.stats.intervals import Spread

@@ -17,8 +17,7 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import of
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.measures import averaged
-from counterfoil.report import comparison_tables, figure_style, figures
-from counterfoil.report import tables as label_of
+from counterfoil.report import comparison_tables, figure_style, figures, tables as label_of
 from counterfoil.report.html import Drawing, Grouping, Section, drawn
 from counterfoil.report.results import Note, ResultTable, intervals, lead
 from counterfoil.report.tables import Column, Table, measure_label, measure_meaning

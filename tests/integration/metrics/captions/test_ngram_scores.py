@@ -5,14 +5,12 @@ from math import exp, log, prod, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from coco_tool_kit import same, scored
 from counterfoil.errors import InputError
 from counterfoil.metrics.captions import ngrams
-from counterfoil.metrics.captions.cider import DocumentFrequencies, document_frequencies
-from counterfoil.metrics.captions.cider import cider as cider_of
+from counterfoil.metrics.captions.cider import DocumentFrequencies, cider as cider_of, document_frequencies
 from counterfoil.metrics.captions.ngrams import BETA, load
 from refusals import refuses
 

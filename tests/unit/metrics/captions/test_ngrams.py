@@ -4,8 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from counterfoil.errors import InputError
 from counterfoil.metrics.captions.ngrams import BLOCK, ORDERS, count, load

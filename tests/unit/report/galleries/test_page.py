@@ -6,8 +6,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings
 from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
@@ -18,8 +17,7 @@ from counterfoil.metrics.ties import Ties
 from counterfoil.report import figure_style, figures
 from counterfoil.report.comparison_tables import differences, headline, main_measures, overview
 from counterfoil.report.figure_style import spaced
-from counterfoil.report.forms import FORMS
-from counterfoil.report.forms import gallery as gallery_report
+from counterfoil.report.forms import FORMS, gallery as gallery_report
 from counterfoil.report.forms.gallery import (
     CHANCE,
     FIRST,

@@ -16,8 +16,7 @@ from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.evaluation.compare import Difference, compare
 from counterfoil.report.comparison_tables import by_group, differences, leading, overview, ranking
 from counterfoil.report.figure_style import svg
-from counterfoil.report.forms import FORMS
-from counterfoil.report.forms import rated as judged
+from counterfoil.report.forms import FORMS, rated as judged
 from counterfoil.report.forms.rated import (
     MOST_LEVELS,
     NEAR,
