@@ -45,12 +45,8 @@ os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="counterfoil-tests-")
 
 
 def pytest_runtest_setup():
-    shapecheck.begin_test()
-    share_tokenizers()
-
-
-def share_tokenizers():
     """Equal tokenizers of open_clip share what each would read and make anew: ranks of 49,000 merges."""
+    shapecheck.begin_test()
     library = sys.modules.get("open_clip.tokenizer")
     if library is None or hasattr(library.SimpleTokenizer.__init__, "__wrapped__"):
         return

@@ -118,18 +118,8 @@ def statements(
     )
 
 
-def quads_of(
-    images: Sequence[Image],
-    captions: Sequence[Caption],
-    *,
-    ids: Sequence[str] = (),
-    labels: Mapping[str, tuple[str, ...]] | None = None,
-    **card: Any,
-) -> Benchmark:
-    """Quads of these items: images 2i and 2i + 1 with captions 2i and 2i + 1 are question i.
-
-    `labels` are the groupings of the questions.
-    """
+def quads_of(images, captions, *, ids=(), labels=None, **card):
+    """Images 2i and 2i + 1 with captions 2i and 2i + 1 are question i; `labels` are groupings."""
     positions = np.arange(len(images), dtype=np.int64).reshape(-1, 2)
     questions = forms.Quad(
         tuple(ids) or tuple(str(i) for i in range(len(positions))),
@@ -140,14 +130,7 @@ def quads_of(
     return Benchmark(_card("quad", **card), tuple(images), tuple(captions), questions)
 
 
-def choices_of(
-    images: Sequence[Image],
-    captions: Sequence[Caption],
-    *,
-    ids: Sequence[str] = (),
-    labels: Mapping[str, tuple[str, ...]] | None = None,
-    **card: Any,
-) -> Benchmark:
+def choices_of(images, captions, *, ids=(), labels=None, **card):
     """Choices among captions: of n images each has the next k of n x k captions, the first of them right.
 
     `labels` are the groupings of the questions.
