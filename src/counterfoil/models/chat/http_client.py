@@ -19,6 +19,7 @@ import httpx2
 
 from counterfoil.errors import ModelError
 from counterfoil.inputs.fields import secret
+from counterfoil.models.settings import ChatModelSettings
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
@@ -41,29 +42,19 @@ _MOST, _PARTS = 64 << 20, 4
 
 
 @dataclass(frozen=True)
-class ClientSettings:
-    """Where requests go, and how they are sent; neither pace nor tries change answers."""
+class EndpointSettings(ChatModelSettings):
+    """Where requests go beside how they are made; neither pace nor tries change answers."""
 
-    url: str
-    model: str
-    concurrency: int = 8
-    rpm: float = 0.0
-    #: Tries after the first one, and the wait before the first of them, in seconds; it doubles every time.
-    retries: int = 6
-    wait: float = 1.0
-    #: Seconds of silence until a request is given up; a whole answer may take four times as long.
-    timeout: float = 120.0
+    url: str = ""
+    model: str = ""
 
 
-@dataclass(frozen=True)
-class FormData:
-    """The body of a request as fields and files of a form; a file is its name, its bytes and its type."""
-
-    fields: Mapping[str, str]
-    files: Mapping[str, tuple[str, bytes, str]]
+#: The body of a request as the library takes it: `content` and `headers`, or `data` and `files` of a form.
+Body = Mapping[str, Any]
 
 
-Body = bytes | FormData
+def json_body(value: Any) -> Body:
+    return {"content": json.dumps(value).encode(), "headers": {"Content-Type": "application/json"}}
 
 
 @dataclass
@@ -85,7 +76,7 @@ class Client(ABC, Generic[Asked, Answer]):
     path: str
     what: str
 
-    def __init__(self, settings: ClientSettings, *, key: str = "") -> None:
+    def __init__(self, settings: EndpointSettings, *, key: str = "") -> None:
         self.settings, self.spent = settings, Spent()
         self._key = secret(key, where=f"the key of {self.kind}:{settings.url}")
         #: `_stop` is done where a run ends before its time.
@@ -94,7 +85,7 @@ class Client(ABC, Generic[Asked, Answer]):
         # Jitter changes nothing but when a request is sent.
         self._random = Random()
 
-    def turned_into(self, kind: Callable[[ClientSettings, str], Other]) -> Other:
+    def turned_into(self, kind: Callable[[EndpointSettings, str], Other]) -> Other:
         return kind(self.settings, self._key)
 
     @abstractmethod
@@ -159,10 +150,7 @@ class Client(ABC, Generic[Asked, Answer]):
         stored = self.known(key)
         if stored is not None:
             return stored
-        content, last = payload(), ""
-        body: dict[str, Any] = {"content": content, "headers": {"Content-Type": "application/json"}}
-        if isinstance(content, FormData):
-            body = {"data": dict(content.fields), "files": dict(content.files)}
+        body, last = payload(), ""
         for tries in range(self.settings.retries + 1):
             with self._lock:
                 now = time.monotonic()
