@@ -90,10 +90,6 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
     def by(self) -> str:
         return f"images:{self.settings.url}#{self.settings.model}"
 
-    @property
-    def keeps(self) -> bool:
-        return True
-
     def payload(self, request: ImageRequest) -> tuple[Callable[[], Body], str]:
         """The body of a request; its digest tells apart images of one text by their seeds."""
         prompt = request.text + self._step.suffix

@@ -43,7 +43,6 @@ class Plausible:
         return (left.sum(1)[:, None] + right.sum(1)[None, :] - 2 * left @ right.T).astype(np.int16)
 
     def take(self, queries: Int[ndarray, "chosen"]) -> "Plausible":
-        """The same rule for some of the queries."""
         return Plausible(self.query_codes[queries], self.item_codes, self.thresholds, self.cap)
 
 

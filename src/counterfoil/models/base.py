@@ -432,3 +432,17 @@ class ComparedByCosine:
     def compare(self, captions: PairVectors, images: PairVectors) -> Float[ndarray, "pairs"]:
         """The cosine of captions[i] with images[i] (or other captions in their place), in [-1, 1]."""
         return cosines(captions, images)
+
+
+@dataclass(frozen=True, eq=False)
+class OfText:
+    """A pair scores a number of its caption alone."""
+
+    does = ("scores_pairs",)
+    needs = ("captions",)
+
+    identity: Identity
+    number: Callable[[str], float]
+
+    def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
+        return np.array([self.number(text_of(caption)) for caption in captions], dtype=np.float64)

@@ -17,9 +17,9 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.caption_files import read_texts
 from counterfoil.benchmarks.contrasts import Contrasts
-from counterfoil.benchmarks.records import Caption, Image, words
+from counterfoil.benchmarks.records import words
 from counterfoil.inputs.files import digest_value
-from counterfoil.models.base import Identity, Options, reject_unused_options, text_of
+from counterfoil.models.base import Identity, OfText, Options, reject_unused_options
 
 #: The weight of the squared length of the coefficients of a fit.
 RIDGE = 1.0
@@ -169,26 +169,14 @@ class LearnedScorer:
 FITS = ("unigram", "bag-of-words", "learned")
 
 
-def load(name: str, options: Options) -> "LearnedScorer | Unigram":
+def load(name: str, options: Options) -> LearnedScorer | OfText:
     """`unigram`, `bag-of-words` or `learned`; `unigram` of a file where `--set captions=FILE` names one."""
     where = f"blind:{name}"
     reject_unused_options(where, options, "settings")
     path = options.settings.get("captions")
     if not path:
         return LearnedScorer(Identity(where, revision="1"), name)
+    # The mean log-frequency of a caption's words in a file of captions.
     table = WordFrequencies.of(map(words, read_texts(Path(path))))
-    return Unigram(Identity(where, weights=digest_value(table.counts), revision="1"), table)
-
-
-@dataclass(frozen=True, eq=False)
-class Unigram:
-    """The mean log-frequency of a caption's words in a file of captions."""
-
-    does = ("scores_pairs",)
-    needs = ("captions",)
-
-    identity: Identity
-    table: WordFrequencies
-
-    def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
-        return np.array([self.table.mean_log(words(text_of(caption))) for caption in captions])
+    identity = Identity(where, weights=digest_value(table.counts), revision="1")
+    return OfText(identity, lambda text: table.mean_log(words(text)))

@@ -35,14 +35,11 @@ def settings_of(kind: type[Kind], given: Mapping[str, Any], *, where: str) -> Ki
 
 def described(kind: type | None) -> list[dict[str, str]]:
     """Name, help, allowed values and default of each setting of a kind, as texts."""
-    if kind is None:
-        return []
-    defaults = {
-        name: "" if row.default is None else str(row.default) for name, row in fields_of(kind).items()
-    }
+    rows = fields_of(kind).items() if kind else ()
+    defaults = ("" if row.default is None else str(row.default) for _, row in rows)
     return [
-        {"name": name, "help": row.option.help, "allowed": row.allowed, "default": defaults[name]}
-        for name, row in fields_of(kind).items()
+        {"name": name, "help": row.option.help, "allowed": row.allowed, "default": default}
+        for (name, row), default in zip(rows, defaults, strict=True)
     ]
 
 

@@ -451,15 +451,12 @@ class TextEncoder(OnTextModel):
         """For each batch of captions their tokens, marks included; the whole is the mark of the begin."""
         for batch in batches:
             rows = [self.model.read(text) for text in base.prompted(self.identity, batch)]
-            captions = []
-            if rows:
-                with torch.inference_mode():
-                    states = self.model.rule(self.model, rows).cpu().numpy()
-                for row, vectors in zip(rows, states, strict=True):
-                    # A copy: what lies behind a text's last token means nothing.
-                    ids, token_vectors = np.array(row.ids, dtype=np.int64), vectors[: len(row.ids)].copy()
-                    captions.append(CaptionTokens(ids, ids, token_vectors, token_vectors[0]))
-            yield captions
+            with torch.inference_mode():
+                states = self.model.rule(self.model, rows).cpu().numpy() if rows else ()
+            yield [
+                CaptionTokens.of(np.array(row.ids, dtype=np.int64), vectors, used=len(row.ids), whole=0)
+                for row, vectors in zip(rows, states, strict=True)
+            ]
 
     def embed_frames(self, batches: base.ImageBatches, *, workers: int = 0) -> BatchFrames:
         raise InputError("reads captions and looks at nothing", where=self.identity.name)

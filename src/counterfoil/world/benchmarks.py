@@ -18,7 +18,6 @@ from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Rated
 from counterfoil.benchmarks.readers.questions import gallery as from_searches
 from counterfoil.benchmarks.readers.questions import search
-from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.references import References
 from counterfoil.benchmarks.videos import Video
 from counterfoil.errors import DataError, InputError, UnknownNameError
@@ -219,23 +218,19 @@ def clips(
     items = Items()
     captions = [items.caption(generated[i].candidates[grade]) for i, grade in rows]
     references = [[items.caption(sentence) for sentence in one.references] for one in generated]
-    return Benchmark(
-        card=card_of("world-clips", n),
-        images=tuple(
-            Video(f"clip-{i:05d}", Animation(one.frames, size, style, where=f"clip {i} of the world"))
-            for i, one in enumerate(generated)
-        ),
-        captions=tuple(Caption(f"caption-{i:05d}", sentence) for sentence, i in items.texts.items()),
-        questions=Rated(
-            tuple(f"clip-{i:05d}-{names[grade]}" for i, grade in rows),
-            captions=np.asarray(captions, dtype=np.int64),
-            images=np.asarray([i for i, _ in rows], dtype=np.int64),
-            ratings=np.asarray([[GRADES[names[grade]]] for _, grade in rows]),
-            references=References.of([references[i] for i, _ in rows]),
-            groupings={"motion": tuple(generated[i].motion for i, _ in rows)},
-        ),
-        source=drawing.source,
+    videos = tuple(
+        Video(f"clip-{i:05d}", Animation(one.frames, size, style, where=f"clip {i} of the world"))
+        for i, one in enumerate(generated)
     )
+    questions = Rated(
+        tuple(f"clip-{i:05d}-{names[grade]}" for i, grade in rows),
+        captions=np.asarray(captions, dtype=np.int64),
+        images=np.asarray([i for i, _ in rows], dtype=np.int64),
+        ratings=np.asarray([[GRADES[names[grade]]] for _, grade in rows]),
+        references=References.of([references[i] for i, _ in rows]),
+        groupings={"motion": tuple(generated[i].motion for i, _ in rows)},
+    )
+    return items.benchmark("world-clips", questions, drawing, images=videos)
 
 
 def generate_clip(

@@ -61,7 +61,6 @@ class Phrase:
 
     @property
     def text(self) -> str:
-        """The noun phrase with its article or numeral."""
         words = [word for name in ATTRIBUTES if (word := getattr(self, name)) is not None]
         noun = self.shape or ANY_SHAPE
         words.append(noun if self.count == 1 else plural(noun))

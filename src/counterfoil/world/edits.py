@@ -37,7 +37,7 @@ Said = TypeVar("Said", Thing, Phrase)
 
 
 def holder(thing: Thing, scene: Scene) -> Thing | None:
-    """The container that the thing lies in."""
+    """The container in which the thing lies."""
     if thing.shape in CONTAINERS:
         return None
     return next((t for t in scene.things if t.shape in CONTAINERS and t.cell == thing.cell), None)
@@ -326,13 +326,10 @@ _EDITS: Mapping[str, Callable[[Scene, np.random.Generator], Draft | None]] = {
     "add_obj": _add_obj,
     "add_att": _add_att,
 }
-
-#: The kinds of edit.
 SUBSETS = tuple(_EDITS)
 
 
 def _two_of(scene: Scene, rng: np.random.Generator) -> tuple[Thing, Thing]:
-    """Two different things of the scene, in either order."""
     count = len(scene.things)
     one, two = int(rng.random() * count), int(rng.random() * (count - 1))
     return scene.things[one], scene.things[two + (two >= one)]

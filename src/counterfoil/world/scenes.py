@@ -164,7 +164,6 @@ def hollow(thing: Thing, rng: np.random.Generator) -> Thing:
 
 
 def sample_thing(rng: np.random.Generator, cell: tuple[int, int]) -> Thing:
-    """A thing that lies in `cell`."""
     texture = "plain" if rng.random() < 0.6 else one_of(TEXTURES[1:], rng)
     x, y = place(rng, cell)
     return Thing(

@@ -378,8 +378,7 @@ def test_bad_input_is_refused_before_anything_is_sent(spec, settings, message):
 
 
 def _ask(server, *, key=KEY, timeout=0.3):
-    place = {"url": f"{server.address}/v1", "model": "m"}
-    settings = EndpointSettings(**place, retries=1, wait=0.01, timeout=timeout)
+    settings = EndpointSettings(url=f"{server.address}/v1", model="m", retries=1, wait=0.01, timeout=timeout)
     words = refuses("", list, Endpoint(settings, key=key).ask([ChatRequest(("hello",), 5)]), error=ModelError)
     assert KEY not in words
     return words

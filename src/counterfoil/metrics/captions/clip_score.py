@@ -107,7 +107,6 @@ def best_cosines(
 
 
 def without_references(row: int, given: str | None = None) -> DataError:
-    """The error for a row without references."""
     hint = "leave such rows out, or take the metric without references"
     return DataError("a candidate has no references", where=f"row {row}", given=given, hint=hint)
 

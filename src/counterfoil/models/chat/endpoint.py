@@ -62,16 +62,12 @@ class Endpoint(Client[ChatRequest, Reply]):
 
     def __init__(self, settings: EndpointSettings, *, key: str = "", folder: Path | None = None) -> None:
         super().__init__(settings, key=key)
-        self._place = None if folder is None else open_place(folder)
+        self._place, self.keeps = None if folder is None else open_place(folder), folder is not None
         #: Of the images of the requests at hand.
         self._digests: dict[Image, str] = {}
 
     def kept_in(self, folder: Path) -> "Endpoint":
         return Endpoint(self.settings, key=self._key, folder=folder / FOLDER)
-
-    @property
-    def keeps(self) -> bool:
-        return self._place is not None
 
     def ask(self, requests: Sequence[ChatRequest]) -> Iterator[Reply]:
         self._digests = {}

@@ -75,6 +75,8 @@ class Client(ABC, Generic[Asked, Answer]):
     kind: str
     path: str
     what: str
+    #: Whether answers are kept from one process to the next.
+    keeps: bool = True
 
     def __init__(self, settings: EndpointSettings, *, key: str = "") -> None:
         self.settings, self.spent = settings, Spent()
@@ -91,11 +93,6 @@ class Client(ABC, Generic[Asked, Answer]):
     @abstractmethod
     def payload(self, request: Asked) -> tuple[Callable[[], Body], str]:
         """What makes the body of a request, and the digest of everything in it and of where it goes."""
-
-    @property
-    @abstractmethod
-    def keeps(self) -> bool:
-        """Whether answers are kept from one process to the next."""
 
     @abstractmethod
     def read(self, body: Any) -> Answer:
@@ -214,13 +211,7 @@ class Client(ABC, Generic[Asked, Answer]):
                 return self.read(json.loads(text)), "", 0.0
             except (ValueError, KeyError, TypeError, IndexError, AttributeError):
                 return None, f"status 200 and no {self.what}: {text[:80]}", 0.0
-        # What an error says, in the layouts of servers; else the beginning of the text.
-        message: Any = ""
-        with suppress(ValueError, AttributeError):
-            content = json.loads(text)
-            error = content.get("error", content)
-            message = error.get("message", error.get("detail", "")) if isinstance(error, dict) else error
-        message = self._shown(str(message or text)[:200])
+        message = self._shown(error_words(text)[:200])
         if status in (400, 413, 500) and _TOO_LONG.search(text):
             problem = "the request is longer than the model's context"
             hint = "start the server with a larger context (llama.cpp: --ctx-size), or send smaller images"
@@ -271,6 +262,20 @@ _REFUSED: Mapping[int, tuple[str, str | None]] = {
     403: ("the endpoint refuses the key", None),
     404: ("no such model or address", "the address ends as in .../v1; the path of requests is added"),
 }
+
+
+def error_words(text: str) -> str:
+    """What an error says, in the layouts of servers: a text, or texts by field; else all of it."""
+    message: Any = ""
+    with suppress(ValueError, AttributeError):
+        content = json.loads(text)
+        message = content.get("error", content)
+        if isinstance(message, dict):
+            message = next(filter(None, map(message.get, ("message", "detail", "title"))), "")
+    if isinstance(message, dict):
+        lists = {name: words if isinstance(words, list) else [words] for name, words in message.items()}
+        message = "; ".join(f"{name}: {', '.join(map(str, words))}" for name, words in lists.items())
+    return str(message or text)
 
 
 def retry_after(headers: httpx2.Headers) -> float:

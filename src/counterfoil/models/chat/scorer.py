@@ -111,7 +111,7 @@ class ChatScorer:
             "protocol": self.prompts.protocol,
             "read": self.reading,
             "temperature": settings.temperature,
-            **({"score": self._score_as} if by_logprobs else {"max_tokens": settings.max_tokens}),
+            **({"score": settings.score or "p-yes"} if by_logprobs else {"max_tokens": settings.max_tokens}),
         }
         unusual = {
             "detail": settings.detail,
@@ -121,16 +121,8 @@ class ChatScorer:
             "image_question": self.prompts.image_question,
         }
         options |= {name: value for name, value in unusual.items() if value}
-        options |= {"order": self._order, "seed": self.seed} if ordered else {}
+        options |= {"order": settings.order or "seeded", "seed": self.seed} if ordered else {}
         return base.Identity(self._name, _REVISION, prompt=self.prompts.question, options=options)
-
-    @property
-    def _order(self) -> str:
-        return self.settings.order or "seeded"
-
-    @property
-    def _score_as(self) -> str:
-        return self.settings.score or "p-yes"
 
     @property
     def provenance(self) -> Mapping[str, Any]:
@@ -154,7 +146,8 @@ class ChatScorer:
             yield np.array([self._score(next(replies), by_logprobs) for _ in batch], dtype=np.float64)
 
     def pick(self, questions: Sequence[base.QuestionItems]) -> Iterator[base.Picks]:
-        requests = protocols.turns(questions, self.prompts, order=self._order, seed=self.seed)
+        order = self.settings.order or "seeded"
+        requests = protocols.turns(questions, self.prompts, order=order, seed=self.seed)
         self.requests += len(requests)
         sent = [ChatRequest(self._sent(turn.parts), self.settings.max_tokens) for turn in requests]
         replies = self.endpoint.ask(sent)
@@ -229,4 +222,4 @@ class ChatScorer:
         self.unread += pair is None
         if pair is None:
             return math.nan
-        return math.exp(pair[0]) if self._score_as == "p-yes" else pair[0] - pair[1]
+        return math.exp(pair[0]) if self.settings.score != "log-odds" else pair[0] - pair[1]
