@@ -95,15 +95,8 @@ def pmrp(shares: Float[ndarray, "thresholds queries"]) -> Float[ndarray, "querie
     return shares.mean(axis=0)
 
 
+_PMRP = "R-Precision where all that shows nearly the same classes of object is right"
 #: The measures by name.
 MEASURES: Mapping[str, Measure] = by_name(
-    Measure(
-        "pmrp",
-        "gallery",
-        "PMRP",
-        "R-Precision where all that shows nearly the same classes of object is right",
-        "R/n",
-        pmrp,
-        needs="classes",
-    )
+    Measure("pmrp", "gallery", "PMRP", _PMRP, "R/n", pmrp, needs="classes")
 )

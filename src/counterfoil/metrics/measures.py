@@ -11,7 +11,7 @@ Another package adds a measure by an entry point named after the form and the me
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -155,23 +155,13 @@ class Measure(Declared):
     def toward(self, direction: str) -> "Measure":
         """The measure of one direction of a gallery, or of the mean of both."""
         of = DIRECTIONS[direction]
-        return replace(
-            self,
-            name=f"{of.name}_{self.name}",
-            label=f"{of.label} {self.label}",
-            meaning=f"{self.meaning}; {of.meaning}",
-        )
+        name, label = f"{of.name}_{self.name}", f"{of.label} {self.label}"
+        return replace(self, name=name, label=label, meaning=f"{self.meaning}; {of.meaning}")
 
     def to_json(self) -> dict[str, Any]:
         """The facts of the measure as plain values, without its arithmetic."""
-        return {
-            "name": self.name,
-            "form": self.form,
-            "label": self.label,
-            "range": list(self.range),
-            "chance": self.chance,
-            "meaning": self.meaning,
-        }
+        facts = ("name", "form", "label", "range", "chance", "meaning")
+        return {**{name: getattr(self, name) for name in facts}, "range": list(self.range)}
 
 
 @dataclass(frozen=True)
@@ -274,10 +264,7 @@ class MeasureRegistry(Registry[Declared]):
     def of(self, form: str) -> list[Declared]:
         """The measures of a form, counterfoil's own first; the modules of other forms stay unread."""
         if form not in self._of:
-            measures: dict[str, Declared] = {}
-            for source in _OWN.get(form, ()):
-                for entry in resolve(f"counterfoil.metrics.{source}").values():
-                    measures[entry.key] = entry
+            measures = {entry.key: entry for entry in _declared(_OWN.get(form, ()))}
             for key in (*self._known, *self._offered()):
                 if key.startswith(f"{form}.") and key not in measures:
                     measures[key] = self[key]
@@ -305,14 +292,13 @@ def _check(declared: Declared) -> None:
         raise InputError(f"a direction is put before names, so it is '{base}'", given=general.name)
 
 
+def _declared(sources: Iterable[str]) -> Iterator[Declared]:
+    for source in sources:
+        yield from resolve(f"counterfoil.metrics.{source}").values()
+
+
 MEASURES = MeasureRegistry(
-    *("measure", Declared, "counterfoil.measures"),
-    lambda: (
-        entry
-        for source in chain.from_iterable(_OWN.values())
-        for entry in resolve(f"counterfoil.metrics.{source}").values()
-    ),
-    name="key",
+    *("measure", Declared, "counterfoil.measures"), lambda: _declared(chain(*_OWN.values())), name="key"
 )
 
 

@@ -152,12 +152,10 @@ def load_blind(argument: str, options: base.Options = base.DEFAULT) -> Any:
     if argument == "random":
         return Random(base.Identity(name, revision="1", options={"seed": options.seed}), options.seed)
     identity = base.Identity(name, revision="1")
+    if argument == "constant":
+        return Constant(identity)
     # Longer captions win, as with PAC-S's length baseline: words between blanks.
-    return (
-        Constant(identity)
-        if argument == "constant"
-        else base.OfText(identity, lambda text: len(text.split()))
-    )
+    return base.OfText(identity, lambda text: len(text.split()))
 
 
 def _check_settings(options: base.Options, taken: Sequence[str], *, where: str) -> None:

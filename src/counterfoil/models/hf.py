@@ -274,13 +274,10 @@ class HfNetwork(LibraryNetwork):
         def run(pictures: Sequence[ndarray]) -> Any:
             return self._images(backbone.pixels(pictures).to(device=device, dtype=dtype))
 
-        return replace(
-            self.plain_towers(backbone, device, dtype, precision),
-            count=tokens.count,
-            left_out=tokens.left_out,
-            tokens=loading.clip_tokens(self.model, tokens, device) if tokens.cut else None,
-            patches=patches_of(self.model, run, backbone.preparation),
-        )
+        plain = self.plain_towers(backbone, device, dtype, precision)
+        of_tokens = loading.clip_tokens(self.model, tokens, device) if tokens.cut else None
+        patches = patches_of(self.model, run, backbone.preparation)
+        return Towers(plain.images, plain.texts, tokens.count, tokens.left_out, of_tokens, patches)
 
 
 def features_of(output: Any, where: str) -> Tensor:

@@ -68,9 +68,7 @@ def shapes(contrasts: Contrasts) -> Float[ndarray, "rows 4"]:
         for row in rows:
             tokens = contrasts.tokens[row]
             others = {word for other in rows if other != row for word in contrasts.tokens[other]}
-            places = (
-                [place for place, word in enumerate(tokens) if word not in others] if len(rows) > 1 else []
-            )
+            places = [place for place, word in enumerate(tokens) if word not in others and len(rows) > 1]
             place = float(np.mean(places)) / max(1, len(tokens) - 1) if places else 0.5
             numbers[row] = len(tokens), len(contrasts.texts[row]), len(places), place
     return numbers

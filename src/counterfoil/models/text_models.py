@@ -394,22 +394,15 @@ def _sentence_facts(library: Any, argument: str, where: str) -> dict[str, Any]:
     text = _file(library, argument, "sentence_bert_config.json", where)
     text = text if isinstance(text, Mapping) else {}
     length = text.get("max_seq_length")
-    return {
-        **facts,
-        "length": length if isinstance(length, int) and length > 0 else None,
-        "lower": text.get("do_lower_case") is True,
-    }
+    length = length if isinstance(length, int) and length > 0 else None
+    return {**facts, "length": length, "lower": text.get("do_lower_case") is True}
 
 
 def _file(library: Any, argument: str, name: str, where: str) -> Any:
+    unless = {f"_raise_exceptions_for_{what}": False for what in ("missing_entries", "connection_errors")}
     with loading.quiet(library):
         try:
-            path = library.utils.cached_file(
-                argument,
-                name,
-                _raise_exceptions_for_missing_entries=False,
-                _raise_exceptions_for_connection_errors=False,
-            )
+            path = library.utils.cached_file(argument, name, **unless)
         except OSError as error:
             raise InputError(f"its {name} cannot be read: {error}", where=where) from None
     return None if path is None else read_json(path)

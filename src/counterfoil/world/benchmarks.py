@@ -27,16 +27,7 @@ from counterfoil.world.captions import OPENINGS, Meaning, describe, text
 from counterfoil.world.edits import SUBSETS, edit, with_things
 from counterfoil.world.painting import Animation
 from counterfoil.world.ratings import GRADES, REFERENCES, in_order, share, words
-from counterfoil.world.sample import (
-    DrawingOptions,
-    DrawingSettings,
-    Items,
-    Progress,
-    card_of,
-    check_number,
-    silent,
-    stream,
-)
+from counterfoil.world.sample import DrawingOptions, DrawingSettings, Items, Progress, silent, stream
 from counterfoil.world.scenes import Scene, one_of, place, sample_scene
 from counterfoil.world.truth import positives
 
@@ -58,23 +49,19 @@ def gallery(
     (4, 12, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3])
     """
     drawing = DrawingSettings.checked(n, "images", [style], options)
-    check_number(captions_each, "captions for each image")
+    sample.check_number(captions_each, "captions for each image")
     check_amount("captions of each image", captions_each)
     scenes, meanings, items = described(n, captions_each, stream("gallery", drawing.seed), style)
     owners = np.repeat(np.arange(n, dtype=np.int64), captions_each)
-    check_room(
-        8 * len(meanings) * n,
-        where="the world",
-        what=f"which of {len(meanings):,} captions are true of which of {n:,} images",
-        hint="draw a smaller gallery",
-    )
+    what = f"which of {len(meanings):,} captions are true of which of {n:,} images"
+    check_room(8 * len(meanings) * n, where="the world", what=what, hint="draw a smaller gallery")
     caption, image = np.nonzero(positives(meanings, scenes))
     pictures, captions, source = items.images(drawing), items.captions(), drawing.source
     sides = (pictures, (image, caption)), (captions, (caption, image))
     i2t, t2i = (
         search(np.arange(len(of)), pairs, names=[one.id for one in of], where=source) for of, pairs in sides
     )
-    card = card_of("world-gallery", n + len(meanings)).model_copy(update={"counts": {}})
+    card = sample.card_of("world-gallery", n + len(meanings)).model_copy(update={"counts": {}})
     return from_searches(card, pictures, captions, owners, (i2t, t2i), source=source, path=None)
 
 
@@ -97,11 +84,9 @@ def described(
             if len(meanings) == captions_each * len(scenes):
                 break
         else:
-            raise InputError(
-                "there are not so many different captions of a scene",
-                given=f"{captions_each} captions for each of {n:,} images",
-                hint="ask for fewer captions or fewer images",
-            )
+            problem = "there are not so many different captions of a scene"
+            given = f"{captions_each} captions for each of {n:,} images"
+            raise InputError(problem, given=given, hint="ask for fewer captions or fewer images")
     return scenes, meanings, items
 
 
@@ -289,11 +274,8 @@ _DRAWN: Mapping[str, Callable[[int], Benchmark]] = {
 def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """The benchmark of a card, of as many questions as it says; raises `DataError` where a file is named."""
     if data is not None:
-        raise DataError(
-            f"{card.title} is drawn, not read",
-            where=data,
-            allowed="no --data, or a folder that 'counterfoil world build' made",
-        )
+        allowed = "no --data, or a folder that 'counterfoil world build' made"
+        raise DataError(f"{card.title} is drawn, not read", where=data, allowed=allowed)
     if card.size is None:
         raise DataError("the card does not say how many questions to draw", where=card.name)
     return _DRAWN[card.name](card.size)

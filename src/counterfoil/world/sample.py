@@ -277,11 +277,8 @@ def check_size(size: int) -> None:
     if size > most("size"):
         check_amount("size", size, what="pixels to a side")
     if size < SMALLEST:
-        raise InputError(
-            "the pictures would be too small to see anything",
-            given=f"{size} x {size} pixels",
-            allowed=f"{SMALLEST} pixels to a side or more",
-        )
+        given, allowed = f"{size} x {size} pixels", f"{SMALLEST} pixels to a side or more"
+        raise InputError("the pictures would be too small to see anything", given=given, allowed=allowed)
 
 
 def _ids(contrasts: Sequence[Contrast]) -> tuple[str, ...]:

@@ -66,6 +66,10 @@ class Thing:
     y: float
     turn: int = 0
 
+    @property
+    def is_container(self) -> bool:
+        return self.shape in CONTAINERS
+
     @cached_property
     def cell(self) -> tuple[int, int]:
         """The grid cell the thing lies in, (column, row)."""
@@ -125,7 +129,7 @@ def holds(relation: str, first: Thing, second: Thing) -> bool:
     ['to the left of']
     """
     if relation == "inside":
-        return second.shape in CONTAINERS and first.shape not in CONTAINERS and first.cell == second.cell
+        return second.is_container and not first.is_container and first.cell == second.cell
     if relation == "around":
         return holds("inside", second, first)
     right, down = DIRECTIONS[relation]

@@ -147,12 +147,9 @@ def save_training(
     from_last = np.cumsum(np.bincount(at)[::-1])
     first = int(at.max()) - int(np.searchsorted(from_last, ceil(share * n)))
     if first <= 0:
-        raise InputError(
-            "too few images to keep some for validation",
-            where=training_set.source or training_set.name,
-            given=f"{int(at.max()) + 1} images in {n} rows",
-            hint="ask for more rows",
-        )
+        where, hint = training_set.source or training_set.name, "ask for more rows"
+        given = f"{int(at.max()) + 1} images in {n} rows"
+        raise InputError("too few images to keep some for validation", where=where, given=given, hint=hint)
     halves = {folder / TRAIN: np.flatnonzero(at < first), folder / VALIDATION: np.flatnonzero(at >= first)}
     names = [*training_set.rows, *training_set.groupings]
     schema = schema_of({name: IMAGE if name in IMAGE_ROLES else pa.string() for name in names})

@@ -142,16 +142,12 @@ def load(name: str, options: Options) -> TextMeasure:
         corpus = documents(Path(source), where=f"{where}, df", allowed=["references"])
         words = _cut_all((), tuple(map(tuple, corpus)), settings.tokens)[1]
         frequencies, counted = cider.document_frequencies(words), digest_file(source)
-    return metric_of(
-        lambda candidates, references, documents: cider.cider(
-            _load(candidates, references),
-            frequencies=frequencies,
-            variant=settings.variant,
-            documents=documents,
-        ),
-        variant=settings.variant,
-        df=counted,
-    )
+    score = partial(cider.cider, frequencies=frequencies, variant=settings.variant)
+
+    def items(candidates: Texts, references: Lists, documents: Documents) -> Float[ndarray, "n"]:
+        return score(_load(candidates, references), documents=documents)
+
+    return metric_of(items, variant=settings.variant, df=counted)
 
 
 def _measure(
