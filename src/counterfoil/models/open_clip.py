@@ -220,16 +220,10 @@ def loaded(
             tokenizer = library.get_tokenizer(architecture)
         config = library.get_model_config(architecture)
     settings = dict(library.get_model_preprocess_cfg(model))
-    card = {
-        "kind": "open-clip",
-        "architecture": architecture,
-        "model": config,
-        # Plain JSON values, so that a card is equal before saving and after.
-        "preprocess": json.loads(canonical_json(settings)),
-        "from": argument,
-        **_trained(activation),
-    }
-    return model, tokenizer, activation, card
+    # Plain JSON values, so that a card is equal before saving and after.
+    preprocess = json.loads(canonical_json(settings))
+    card = {"kind": "open-clip", "architecture": architecture, "model": config, "preprocess": preprocess}
+    return model, tokenizer, activation, {**card, "from": argument, **_trained(activation)}
 
 
 def _trained(activation: Activation) -> dict[str, str]:

@@ -107,12 +107,9 @@ class ChatScorer:
         settings = self.settings
         by_logprobs = self.found_reading() == "logprobs"
         ordered = self.prompts.protocol in ("choose", "two-images")
-        options = {
-            "protocol": self.prompts.protocol,
-            "read": self.reading,
-            "temperature": settings.temperature,
-            **({"score": settings.score or "p-yes"} if by_logprobs else {"max_tokens": settings.max_tokens}),
-        }
+        options: dict[str, Any] = {"protocol": self.prompts.protocol, "read": self.reading}
+        score, most = {"score": settings.score or "p-yes"}, {"max_tokens": settings.max_tokens}
+        options |= {"temperature": settings.temperature, **(score if by_logprobs else most)}
         unusual = {
             "detail": settings.detail,
             "system": settings.system,
