@@ -25,6 +25,7 @@ Lists = tuple[tuple[str, ...], ...]
 #: Rows whose references are counted, one of each image; None where every row is.
 Documents = Int64[ndarray, "documents"] | None
 Items = Callable[[Texts, Lists, Documents], Float[ndarray, "n"]]
+Whole = Callable[[Texts, Lists], float] | None
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class TextMeasure:
     needs: tuple[str, ...]
     tokens: str
     items: Items
-    whole: Callable[[Texts, Lists], float] | None = None
+    whole: Whole = None
     sums: "Sums | None" = None
 
     def of_texts(
@@ -151,13 +152,7 @@ def load(name: str, options: Options) -> TextMeasure:
 
 
 def _measure(
-    name: str,
-    tokens: str,
-    items: Items,
-    *,
-    whole: Callable[[Texts, Lists], float] | None = None,
-    sums: Sums | None = None,
-    **decided: Any,
+    name: str, tokens: str, items: Items, whole: Whole = None, sums: Sums | None = None, **decided: Any
 ) -> TextMeasure:
     identity = Identity(f"metric:{name}", options={"tokens": tokens, **decided})
     return TextMeasure(identity, entry(name).reads, tokens, items, whole, sums)
