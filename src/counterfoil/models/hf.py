@@ -68,7 +68,7 @@ def backbone(argument: str) -> Backbone:
     model, revision, processor, tokenizer = _loaded(loading.library_of(), argument, where)
     card = {"kind": "hf", "config": json.loads(model.config.to_json_string()), "from": argument}
     card |= {"revision": revision} if revision else {}
-    return _checked(_around(where, model, processor, tokenizer, card), tokenizer)
+    return _checked(_around(where, model.float(), processor, tokenizer, card), tokenizer)
 
 
 def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
@@ -80,7 +80,7 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
             config = library.AutoConfig.for_model(**card["config"])
             model = library.AutoModel.from_config(config)
         processing = _processing(library, str(card["from"] if folder is None else folder), where)
-    return _checked(_around(where, model, *processing, card), processing[1])
+    return _checked(_around(where, model.float(), *processing, card), processing[1])
 
 
 def _loaded(library: Any, argument: str, where: str) -> tuple[Any, str, Any, Any]:
@@ -105,7 +105,7 @@ def _around(where: str, model: Any, processor: Any, tokenizer: Any, card: Mappin
     tokens = HfTokens.of(model, tokenizer)
     masked = not tokens.cut and "attention_mask" in tokenizer.model_input_names
     pad = tokenizer.pad_token_id if masked else None
-    network = HfNetwork(model.float().requires_grad_(True), pad=pad, where=where).eval()
+    network = HfNetwork(model.requires_grad_(True), pad=pad, where=where).eval()
     preparation = preparation_for(processor, where=where)
     pixels, parts = _pixels_of(processor, preparation), (tokenizer, processor)
     # The library finds the kind of tokenizer by the kind of model.
