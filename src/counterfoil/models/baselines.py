@@ -151,11 +151,7 @@ def load_blind(argument: str, options: base.Options = base.DEFAULT) -> Any:
     base.reject_unused_options(name, options)
     if argument == "random":
         return Random(base.Identity(name, revision="1", options={"seed": options.seed}), options.seed)
-    identity = base.Identity(name, revision="1")
-    if argument == "constant":
-        return Constant(identity)
-    # Longer captions win, as with PAC-S's length baseline: words between blanks.
-    return base.OfText(identity, lambda text: len(text.split()))
+    return (Constant if argument == "constant" else base.OfText)(base.Identity(name, revision="1"))
 
 
 def _check_settings(options: base.Options, taken: Sequence[str], *, where: str) -> None:

@@ -167,14 +167,22 @@ class LearnedScorer:
 FITS = ("unigram", "bag-of-words", "learned")
 
 
-def load(name: str, options: Options) -> LearnedScorer | OfText:
+def load(name: str, options: Options) -> "LearnedScorer | Unigram":
     """`unigram`, `bag-of-words` or `learned`; `unigram` of a file where `--set captions=FILE` names one."""
     where = f"blind:{name}"
     reject_unused_options(where, options, "settings")
     path = options.settings.get("captions")
     if not path:
         return LearnedScorer(Identity(where, revision="1"), name)
-    # The mean log-frequency of a caption's words in a file of captions.
     table = WordFrequencies.of(map(words, read_texts(Path(path))))
-    identity = Identity(where, weights=digest_value(table.counts), revision="1")
-    return OfText(identity, lambda text: table.mean_log(words(text)))
+    return Unigram(Identity(where, weights=digest_value(table.counts), revision="1"), table)
+
+
+@dataclass(frozen=True, eq=False)
+class Unigram(OfText):
+    """The mean log-frequency of a caption's words in a file of captions."""
+
+    table: WordFrequencies
+
+    def number(self, text: str) -> float:
+        return self.table.mean_log(words(text))
