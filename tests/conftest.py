@@ -22,6 +22,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Python's own threshold that is a quarter of the time of the command line's tests.
 gc.set_threshold(100_000, 50, 50)
 
+
+def pytest_collection_finish():
+    """What is loaded by now stays, and the collector passes it over."""
+    gc.freeze()
+
+
 # Annotated shapes and types are enforced in the test run, and users never pay for them.
 shapecheck.install()
 
@@ -39,6 +45,11 @@ os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="counterfoil-tests-")
 
 
 def pytest_runtest_setup():
+    shapecheck.begin_test()
+    share_tokenizers()
+
+
+def share_tokenizers():
     """Equal tokenizers of open_clip share what each would read and make anew: ranks of 49,000 merges."""
     library = sys.modules.get("open_clip.tokenizer")
     if library is None or hasattr(library.SimpleTokenizer.__init__, "__wrapped__"):

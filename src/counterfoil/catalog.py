@@ -6,17 +6,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from counterfoil.benchmarks.benchmark import BENCHMARKS, Benchmark, Card, cards_of
+from counterfoil.benchmarks.benchmark import BENCHMARKS as BENCHMARKS
+from counterfoil.benchmarks.benchmark import Benchmark, Card, cards_of
 from counterfoil.benchmarks.forms import FORMS
 from counterfoil.benchmarks.forms.base import ENTRIES
 from counterfoil.benchmarks.image_files import is_image_folder
 from counterfoil.benchmarks.readers.own import OWN_TABLES, kind_of
-from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, memory_table, open_rows
+from counterfoil.benchmarks.tables import EXTENSIONS, memory_table, open_rows
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
 from counterfoil.inputs.files import is_distant
-from counterfoil.metrics.measures import MEASURES, Declared, Measure, every
+from counterfoil.metrics.measures import MEASURES, Declared
 from counterfoil.models.base import DEFAULT, Embedder, Options, prompt_of, remember_source
-from counterfoil.models.registry import SCORERS, TEXT_MODELS, ScorerEntry
+from counterfoil.models.registry import SCORERS as SCORERS
+from counterfoil.models.registry import TEXT_MODELS, ScorerEntry
 from counterfoil.models.runtime import CANNOT_BE_HAD
 from counterfoil.registry import resolve
 from counterfoil.storage import local_folder
@@ -24,8 +26,6 @@ from counterfoil.storage.place import data_folder
 
 if TYPE_CHECKING:
     from counterfoil.models.captions.base import CaptionMetric
-    from counterfoil.models.captions.registry import MetricEntry
-    from counterfoil.train.recipes import Recipe
 
 #: Reads the scenes behind the world's pictures, which no layer of scorers knows.
 ORACLE = ScorerEntry(
@@ -56,11 +56,6 @@ BENCHMARKS.extend(lambda: cards_of("counterfoil.world"))
 SCORERS.extend((ORACLE, PEOPLE))
 
 
-def benchmarks() -> Mapping[str, Card]:
-    """The cards of all benchmarks, by name."""
-    return BENCHMARKS
-
-
 def benchmark_name(name: str) -> str:
     """The name of a benchmark that was written with other separators or capitals; any other name as it is.
 
@@ -68,37 +63,6 @@ def benchmark_name(name: str) -> str:
     ('sugarcrepe', 'coco-5k', './mine')
     """
     return BENCHMARKS.spelt(name)
-
-
-def scorers() -> Mapping[str, ScorerEntry]:
-    """All kinds of scorer, by prefix."""
-    return SCORERS
-
-
-def measures() -> tuple[Measure, ...]:
-    """All measures, by form of question."""
-    return every()
-
-
-def metrics() -> "Mapping[str, MetricEntry]":
-    """All caption metrics, by name."""
-    from counterfoil.models.captions.registry import METRICS
-
-    return METRICS
-
-
-def recipes() -> "Mapping[str, Recipe]":
-    """The recipes of training with the papers' values, by name."""
-    from counterfoil.train.recipes import RECIPES
-
-    return RECIPES
-
-
-def recipe(name: str) -> "Recipe":
-    """The recipe called `name`, or that of a TOML file; raises `UnknownNameError`."""
-    from counterfoil.train.recipes import read
-
-    return read(name)
 
 
 def register(entry: Any) -> None:
@@ -110,8 +74,10 @@ def register(entry: Any) -> None:
         raise InputError("no such form of question", where=entry.name, given=entry.form, allowed=list(FORMS))
     # Names of the others are known without the steps, which stand above the engine.
     from counterfoil.build.steps.registry import STEPS
+    from counterfoil.models.captions.registry import METRICS
+    from counterfoil.train.recipes import RECIPES
 
-    registries: tuple[Any, ...] = (BENCHMARKS, SCORERS, MEASURES, metrics(), recipes(), ENTRIES, STEPS)
+    registries: tuple[Any, ...] = (BENCHMARKS, SCORERS, MEASURES, METRICS, RECIPES, ENTRIES, STEPS)
     for registry in registries:
         if registry.takes(entry):
             registry.register(entry)
@@ -157,9 +123,9 @@ def benchmark(
                 where=place,
                 hint="'counterfoil compare' reads it; evaluate the benchmark that it was made from",
             )
+    if data is not None and not data.exists():
+        raise DataError("no such file or folder", where=data, hint="check --data")
     if name not in BENCHMARKS and (stored := _stored(Path(name))) is not None:
-        if data is not None and not data.exists():
-            raise DataError("no such file or folder", where=data, hint="check --data")
         return stored
     if name and name not in BENCHMARKS and Path(name).is_dir():
         raise DataError(
@@ -169,8 +135,6 @@ def benchmark(
             hint="name the benchmark and give its data with --data",
         )
     card = benchmark_card(name)
-    if data is not None and not data.exists():
-        raise DataError("no such file or folder", where=data, hint="check --data")
     if images is not None and not is_image_folder(images):
         raise DataError("no such folder", where=images, hint="check --images")
     if spec is None and data is not None and (stored := _stored(data)) is not None:
@@ -218,13 +182,6 @@ def benchmark_card(name: str) -> Card:
             hint=f"write {kind} --data {name}" if kind else f"scores are a scorer: given:{name}",
         )
     return BENCHMARKS.find(name)
-
-
-def benchmark_from_answers(name: str, table: DataTable) -> Benchmark | None:
-    """The questions that a table of released answers carries along, or None where it carries none."""
-    from counterfoil.benchmarks.readers.specs import from_table
-
-    return from_table(benchmark_card(name), table)
 
 
 def scorer(spec: str, options: Options = DEFAULT, *, memory: Path | None = None) -> Any:
@@ -286,7 +243,7 @@ def _check_settings(spec: str, entry: ScorerEntry, options: Options) -> None:
             "--backbone is for caption metrics", where=spec, allowed=f"metric:NAME, {CONSTANT_IMAGE}"
         )
     if options.settings and not entry.settings:
-        taking = [f"{kind.prefix}:{kind.argument}" for kind in scorers().values() if kind.settings]
+        taking = [f"{kind.prefix}:{kind.argument}" for kind in SCORERS.values() if kind.settings]
         raise InputError(
             "takes no settings",
             where=spec,
@@ -358,14 +315,14 @@ def check_metric(spec: str, backbone: str) -> None:
 
 def _may_embed(spec: str) -> bool:
     """Whether a model may embed items one by one, as far as its kind says; none is loaded."""
-    entry = scorers().get(spec.partition(":")[0])
+    entry = SCORERS.get(spec.partition(":")[0])
     return entry is None or entry.embeds is not False
 
 
 def has_model(spec: str) -> bool:
     """Whether the scorer that `spec` names is a model, or a metric, which may have one behind it."""
     prefix, _ = scorer_name(spec)
-    return prefix == "metric" or scorers()[prefix].extra == "models"
+    return prefix == "metric" or SCORERS[prefix].extra == "models"
 
 
 def caption_metrics(

@@ -27,9 +27,11 @@ from counterfoil.train.recipes import RECIPES
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "capabilities.md"
 #: Options that many commands share: a command that has all of a set names the set instead.
 SETS = {
+    "step": "--config --dropped --json --out --overwrite --seed",
     "table": "--json --overwrite",
     "report": "--html --title",
-    "step": "--config --dropped --out --seed",
+    "campaign": "--config --database",
+    "draws": "--draws --seed",
     "model": "--allow-outside --batch-size --cache --device --executor --images --no-cache --precision"
     " --workers",
 }
@@ -70,7 +72,7 @@ def lines() -> Iterator[str]:
 def page() -> str:
     lists = {
         "Python names": counterfoil.__all__,
-        "Benchmarks": catalog.benchmarks(),
+        "Benchmarks": catalog.BENCHMARKS,
         "Question types": FORMS,
         "Models": (
             " ".join([f"{name}:{entry.argument}", *(row["name"] for row in described(entry.settings_class))])

@@ -348,7 +348,7 @@ def test_identities_are_stable_over_two_loads(kind, files, scorer):
 
 
 def test_kinds_that_embed_say_so(kind, scorer):
-    entry = catalog.scorers()[kind.spec.partition(":")[0]]
+    entry = catalog.SCORERS[kind.spec.partition(":")[0]]
     if isinstance(scorer, Embedder | PrecomputedEmbeddings):
         assert entry.embeds
     elif entry.prefix != "ckpt":  # A detector is a checkpoint as well.

@@ -229,7 +229,7 @@ def of_benchmarks() -> Iterator[Case]:
     from counterfoil import catalog
 
     places = ("photos", "pairs.csv", "loop")
-    for k, name in enumerate(catalog.benchmarks()):
+    for k, name in enumerate(catalog.BENCHMARKS):
         if name.startswith("world-"):
             continue
         data = places[k % len(places)]

@@ -10,7 +10,7 @@ from annotate import postgres_server, small_campaigns
 from counterfoil.annotate import review
 from counterfoil.annotate.database import open_database
 from counterfoil.annotate.labels import MODELS
-from counterfoil.stats.pooled_one_coin import pooled_one_coin
+from counterfoil.stats.label_models import pooled_one_coin
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from counterfoil.report.reproduction import all_papers
+from made_once import made_once
 
 Cell = tuple[str, str, str]
 
@@ -28,11 +29,15 @@ def printed_cells(paper):
 
 
 @pytest.fixture(scope="session")
-def ledger(shared_data):
+def ledger(shared_data, tmp_path_factory):
     """Made as users make it: without shape checks, which take ten times as long."""
     code = (
         "import pickle, sys; from pathlib import Path; from counterfoil.report.reproduction import reproduce;"
-        "sys.stdout.buffer.write(pickle.dumps(reproduce(data=Path(sys.argv[1]))))"
+        "Path(sys.argv[2]).write_bytes(pickle.dumps(reproduce(data=Path(sys.argv[1]))))"
     )
-    command = [sys.executable, "-W", "error", "-c", code, str(shared_data)]
-    return pickle.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+
+    def make(folder):
+        command = [sys.executable, "-W", "error", "-c", code, str(shared_data), str(folder / "entries")]
+        subprocess.run(command, check=True, capture_output=True)
+
+    return pickle.loads((made_once(tmp_path_factory, "ledger", make) / "entries").read_bytes())

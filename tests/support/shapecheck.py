@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import inspect
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, FunctionType, ModuleType
@@ -27,8 +28,21 @@ _with_shapes = inspect.unwrap(jaxtyping.jaxtyped)
 _scope = _with_shapes("context")
 
 
+#: Of the calls of a function in a test so many are checked: some are called a million times.
+MOST = 100
+_test = 0
+#: A function within a function is made at each call of that one: so many of a process are checked.
+MOST_MADE = 5
+_made: Counter[CodeType] = Counter()
+
 #: Ends the names of the kept bytecode, which is not Python's own; another one for other marks.
 _KEPT = ".checked-1.pyc"
+
+
+def begin_test() -> None:
+    """Check the next calls of every function again."""
+    global _test
+    _test += 1
 
 
 def install() -> None:
@@ -85,6 +99,10 @@ def _mark(tree: ast.AST) -> None:
 def checked(thing: Any) -> Any:
     """A class, whose ``__init__`` is checked where it is a dataclass, or a checked function."""
     if not inspect.isclass(thing):
+        if isinstance(thing, FunctionType) and "<locals>" in thing.__qualname__:
+            _made[thing.__code__] += 1
+            if _made[thing.__code__] > MOST_MADE:
+                return thing
         return _checked_function(thing)
     made = vars(thing).get("__init__")
     if dataclasses.is_dataclass(thing) and made is not None and not hasattr(made, "__wrapped__"):
@@ -98,11 +116,17 @@ def _checked_function(function: Callable[..., Any]) -> Callable[..., Any]:
         return _with_shapes(function, typechecker=check)
     hints = _hints(function)
     copy, shapes, inner = _annotated(function, hints), any(map(_names_shapes, hints.values())), None
+    test = calls = 0
 
     @functools.wraps(function if shapes else copy)
     def checking(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
-        nonlocal inner
+        nonlocal inner, test, calls
+        if test != _test:
+            test, calls = _test, 0
+        if calls >= MOST:
+            return copy(*args, **kwargs)
+        calls += 1
         if inner is None:
             # Most functions are imported and never called, and a check takes a millisecond to make.
             inner = check(copy)

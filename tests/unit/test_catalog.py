@@ -92,9 +92,9 @@ class TestTheModelBehind:
         list(frames.local.embed_tokens([captions]))
         assert len(loads) == 2
 
-    @pytest.mark.parametrize("behind", sorted(catalog.scorers()))
+    @pytest.mark.parametrize("behind", sorted(catalog.SCORERS))
     def test_every_kind_says_whether_it_can_stand_behind(self, behind, monkeypatch):
-        entry = catalog.scorers()[behind]
+        entry = catalog.SCORERS[behind]
         assert entry.embeds is not None
         loaded = []
 

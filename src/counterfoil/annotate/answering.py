@@ -8,10 +8,11 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
+from pydantic import BaseModel, Field, StrictBool, StrictInt
 
 from counterfoil.annotate import item_order
 from counterfoil.annotate.assignment import (
+    COUNT_DONE,
     Lease,
     finish_in_block,
     invalidate,
@@ -27,17 +28,7 @@ from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import NOT_VISIBLE, Role, WorkItem, WorkPage, check_answer
 from counterfoil.annotate.golden import is_right
 from counterfoil.annotate.participants import Person, person_by_id
-from counterfoil.annotate.tables import (
-    answers,
-    blocks,
-    leases,
-    log_event,
-    meta_value,
-    people,
-    sa,
-    set_meta_value,
-    set_person,
-)
+from counterfoil.annotate.tables import Connection, log_event, meta_value, run, sa, set_meta_value, set_person
 from counterfoil.errors import InputError
 
 State = Literal[
@@ -83,22 +74,18 @@ class WorkState:
     code: str = ""
 
 
-class SpanIn(BaseModel):
+class SpanIn(BaseModel, extra="forbid"):
     """Characters [start, end) of the text and the place of their label."""
-
-    model_config = ConfigDict(extra="forbid")
 
     start: StrictInt
     end: StrictInt
     label: StrictInt
 
 
-class AnswerIn(BaseModel):
+class AnswerIn(BaseModel, extra="forbid"):
     """An answer to a leased item: options as places on the page, `key` the same however often it is sent.
     `replaces` is the key of the person's last answer where this one takes its place.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     lease: str = Field(min_length=1, max_length=200)
     key: str = Field(min_length=8, max_length=100)
@@ -120,7 +107,7 @@ class Receipt:
 
 
 def work_state(
-    connection: sa.Connection, campaign: Campaign, person: Person, now: float, *, ahead: int = 2
+    connection: Connection, campaign: Campaign, person: Person, now: float, *, ahead: int = 2
 ) -> WorkState:
     """Where a person stands at a time; leases up to `ahead` items, the first of them to be answered next."""
     recipe = campaign.recipe
@@ -155,7 +142,7 @@ def work_state(
 
 
 def record_answer(
-    connection: sa.Connection,
+    connection: Connection,
     campaign: Campaign,
     person: Person,
     lease: Lease | None,
@@ -223,24 +210,24 @@ def record_answer(
     return Receipt(True, False, notice, replace(after, notice=notice or after.notice))
 
 
-def end_work(connection: sa.Connection, person: Person, now: float) -> Person:
+def end_work(connection: Connection, person: Person, now: float) -> Person:
     """Let a person end with what they did; others get what was before them, a begun block whole."""
-    at_work = people.c.state.in_(("onboarding", "work"))
+    at_work = "AND state IN ('onboarding', 'work')"
     if set_person(connection, person.id, at_work, state="ended", finished=now):
-        release(connection, leases.c.person == person.id)
-        begun = sa.update(blocks).where(blocks.c.person == person.id, ~blocks.c.done)
-        connection.execute(begun.values(expires=now))
+        release(connection, "person = :person", person=person.id)
+        begun = "UPDATE blocks SET expires = :now WHERE person = :person AND NOT done"
+        run(connection, begun, person=person.id, now=now)
         log_event(connection, now, "ended", person.id)
     return person_by_id(connection, person.id)
 
 
-def withdraw(connection: sa.Connection, campaign: Campaign, person: Person, now: float) -> Person:
+def withdraw(connection: Connection, campaign: Campaign, person: Person, now: float) -> Person:
     """Delete a person's answers and all that was shown to them; others get the items. It cannot be undone."""
     if person.state != "withdrawn":
         invalidate(connection, campaign, person.id)
-        connection.execute(sa.delete(answers).where(answers.c.person == person.id))
-        connection.execute(sa.delete(leases).where(leases.c.person == person.id))
-        counted = dict.fromkeys(("right", "wrong", "pages", "done"), 0)
+        run(connection, "DELETE FROM answers WHERE person = :person", person=person.id)
+        run(connection, "DELETE FROM leases WHERE person = :person", person=person.id)
+        counted: dict[str, Any] = dict.fromkeys(("right", "wrong", "pages", "done"), 0)
         set_person(connection, person.id, state="withdrawn", parameters="{}", **counted)
         log_event(connection, now, "withdrew", person.id)
     return person_by_id(connection, person.id)
@@ -277,16 +264,11 @@ def assignments(campaign: Campaign, leased: tuple[Lease, ...], done: int) -> tup
 
 
 def _repeated_or_late(
-    connection: sa.Connection,
-    person: Person,
-    lease: Lease,
-    sent: AnswerIn,
-    answer: dict[str, Any],
-    now: float,
+    connection: Connection, person: Person, lease: Lease, sent: AnswerIn, answer: dict[str, Any], now: float
 ) -> tuple[bool, bool, str] | None:
     """The receipt's beginning of an answer to a lease that is not live, None where the answer is taken."""
-    stored = sa.select(answers.c.lease, answers.c.key, answers.c.answer).where(answers.c.person == person.id)
-    before = connection.execute(stored.where(answers.c.key == sent.key)).first()
+    stored = "SELECT lease, key, answer FROM answers WHERE person = :person"
+    before = run(connection, f"{stored} AND key = :key", person=person.id, key=sent.key).first()
     if before is not None:
         if before.lease != lease.id or json.loads(before.answer) != answer:
             raise InputError(_OTHER_ANSWER, given=sent.key)
@@ -297,7 +279,7 @@ def _repeated_or_late(
         return False, True, "You had answered this item; your first answer counts."
     if lease.state == "answered":
         # Only the person's last answer can be changed, and none of the test.
-        last = connection.execute(stored.order_by(answers.c.number.desc()).limit(1)).first()
+        last = run(connection, f"{stored} ORDER BY number DESC LIMIT 1", person=person.id).first()
         is_last = last is not None and (last.lease, last.key) == (lease.id, sent.replaces)
         if not is_last or lease.role == "onboarding" or now > lease.expires:
             return False, False, "That answer cannot be changed any more."
@@ -307,24 +289,24 @@ def _repeated_or_late(
 
 
 def _replace_answer(
-    connection: sa.Connection, campaign: Campaign, person: Person, lease: Lease, row: dict[str, Any]
+    connection: Connection, campaign: Campaign, person: Person, lease: Lease, row: dict[str, Any]
 ) -> Person:
     """Put an answer in the place of the one that the lease has; the person as counted since."""
-    of_lease = answers.c.lease == lease.id
-    before = connection.execute(sa.select(answers.c.right).where(of_lease)).scalar_one()
-    connection.execute(sa.update(answers).where(of_lease).values(row))
+    given = 'SELECT "right" FROM answers WHERE lease = :lease'
+    before = run(connection, given, lease=lease.id).scalar_one()
+    changes = ", ".join(f'"{name}" = :{name}' for name in row)
+    run(connection, f"UPDATE answers SET {changes} WHERE lease = :lease", lease=lease.id, **row)
     if lease.role == "golden":
-        right, wrong = (int(row["right"] is outcome) - int(before is outcome) for outcome in (True, False))
-        set_person(connection, person.id, right=people.c.right + right, wrong=people.c.wrong + wrong)
+        # SQLite has numbers in place of truths.
+        right, wrong = (int(row["right"] == outcome) - int(before == outcome) for outcome in (True, False))
+        run(connection, COUNT_DONE, person=person.id, n=0, right=right, wrong=wrong)
         return replace(person, wrong=person.wrong + wrong)
     if campaign.recipe.design == "adaptive":
         set_target(connection, campaign, lease.item)
     return person
 
 
-def _disqualified(
-    connection: sa.Connection, campaign: Campaign, person: Person, now: float, why: str
-) -> Person:
+def _disqualified(connection: Connection, campaign: Campaign, person: Person, now: float, why: str) -> Person:
     """The person, whose answers no longer count and who gets no more items."""
     invalidate(connection, campaign, person.id)
     set_person(connection, person.id, state="disqualified")

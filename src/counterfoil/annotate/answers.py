@@ -12,7 +12,7 @@ from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import FormField, Role, Shown
 from counterfoil.annotate.judgement_table import SCHEMA, answer_cell
-from counterfoil.annotate.tables import answers, items, people, sa
+from counterfoil.annotate.tables import answers, run, sa
 
 #: Answers that are read at once.
 _ROWS = 10_000
@@ -70,24 +70,16 @@ def judgement_table(db: Database, campaign: Campaign, *, everything: bool = Fals
 
 def counts(db: Database) -> Counts:
     """How far a campaign is."""
-    count, total, full = sa.func.count, sa.func.sum, items.c.answered >= items.c.target
-
-    def where(condition: Any) -> Any:
-        return total(sa.case((condition, 1), else_=0))
-
+    done = "answered >= target"
     queries = (
-        sa.select(where(answers.c.counted & (answers.c.role == "work")), where(~answers.c.counted)),
-        sa.select(
-            count(),
-            where(full),
-            total(sa.case((full, items.c.answered), else_=0)),
-            total(items.c.target - items.c.answered),
-            total(items.c.leased),
-        ).where(items.c.role == "work"),
+        "SELECT count(*) FILTER (WHERE counted AND role = 'work'), count(*) FILTER (WHERE NOT counted) "
+        "FROM answers",
+        f"SELECT count(*), count(*) FILTER (WHERE {done}), sum(answered) FILTER (WHERE {done}), "
+        "sum(target - answered), sum(leased) FROM items WHERE role = 'work'",
     )
     with db.reading() as connection:
-        states = connection.execute(sa.select(people.c.state, count()).group_by(people.c.state)).all()
-        numbers = [int(n or 0) for query in queries for n in connection.execute(query).one()]
+        states = run(connection, "SELECT state, count(*) FROM people GROUP BY state").all()
+        numbers = [int(n or 0) for query in queries for n in run(connection, query).one()]
     return Counts(dict(sorted((state, int(n)) for state, n in states)), *numbers)
 
 
@@ -116,11 +108,12 @@ def answers_of(db: Database, campaign: Campaign, person: str) -> tuple[PersonAns
     with db.reading() as connection:
         query = sa.select(answers).where(answers.c.person == person).order_by(answers.c.number)
         mine = connection.execute(query).all()
-        rest = sa.select(answers.c.item, answers.c.answer).where(
-            answers.c.person != person, answers.c.counted, answers.c.item.in_([row.item for row in mine])
+        rest = (
+            "SELECT item, answer FROM answers WHERE person <> :person AND counted "
+            "AND item IN (SELECT item FROM answers WHERE person = :person)"
         )
         votes: dict[int, Counter[str]] = {}
-        for item, text in connection.execute(rest):
+        for item, text in run(connection, rest, person=person):
             vote = json.loads(text).get(campaign.form.main)
             if vote is not None:
                 votes.setdefault(item, Counter())[answer_cell(vote)] += 1

@@ -18,13 +18,12 @@ from counterfoil.annotate import item_order
 from counterfoil.annotate.campaign import DATABASE, Campaign
 from counterfoil.annotate.tables import (
     METADATA,
+    Connection,
     answers,
-    block_items,
-    blocks,
-    items,
-    leases,
+    insert,
     meta_value,
     people,
+    run,
     sa,
     set_meta_value,
     versions,
@@ -64,7 +63,7 @@ class Database:
         return self.engine.dialect.name == "sqlite"
 
     @contextmanager
-    def writing(self, *, tables: bool = False) -> Iterator[sa.Connection]:
+    def writing(self, *, tables: bool = False) -> Iterator[Connection]:
         """One writing transaction, on the disk when the block ends; with `tables` it makes them."""
         # Threads wait here and not in the database, which would have them ask again and again.
         with self._lock, refusals(self.url), self._begin(writing=True) as connection:
@@ -73,7 +72,7 @@ class Database:
             yield connection
 
     @contextmanager
-    def reading(self) -> Iterator[sa.Connection]:
+    def reading(self) -> Iterator[Connection]:
         """One reading transaction, which sees one state of the database throughout and holds up no writer."""
         # SQLite's reading transactions see one state as they are.
         options: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
@@ -81,7 +80,7 @@ class Database:
             yield connection
 
     @contextmanager
-    def _begin(self, **options: Any) -> Iterator[sa.Connection]:
+    def _begin(self, **options: Any) -> Iterator[Connection]:
         connected = self.engine.connect().execution_options(**options)
         with connected as connection, connection.begin():
             yield connection
@@ -158,8 +157,8 @@ def _migrate(database: Database) -> None:
             if column.name not in {known_column["name"] for known_column in there}:
                 definition = sa.schema.CreateColumn(column).compile(dialect=connection.dialect)
                 connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {definition}")
-        connection.execute(sa.delete(versions))
-        connection.execute(sa.insert(versions).values(version_num=REVISIONS[-1]))
+        run(connection, f"DELETE FROM {versions.name}")
+        insert(connection, versions.name, {"version_num": REVISIONS[-1]})
 
 
 def _fill(database: Database, campaign: Campaign) -> None:
@@ -185,7 +184,7 @@ def _fill(database: Database, campaign: Campaign) -> None:
         stored = {key: meta_value(connection, key) for key in facts}
         if stored == facts:
             return
-        if connection.execute(sa.select(answers.c.number).limit(1)).first() is None:
+        if run(connection, "SELECT number FROM answers LIMIT 1").first() is None:
             _write_items(connection, campaign, planned)
         elif stored["digest"] != facts["digest"]:
             what = "items or form were changed after people had answered"
@@ -196,10 +195,11 @@ def _fill(database: Database, campaign: Campaign) -> None:
             set_meta_value(connection, key, value)
 
 
-def _write_items(connection: sa.Connection, campaign: Campaign, planned: tuple[tuple[int, ...], ...]) -> None:
-    for table in (leases, block_items, blocks, items):
-        connection.execute(sa.delete(table))
-    connection.execute(sa.update(people).values(right=0, wrong=0, warned=0, pages=0, done=0, finished=None))
+def _write_items(connection: Connection, campaign: Campaign, planned: tuple[tuple[int, ...], ...]) -> None:
+    for table in ("leases", "block_items", "blocks", "items"):
+        run(connection, f"DELETE FROM {table}")
+    anew = 'UPDATE people SET "right" = 0, wrong = 0, warned = 0, pages = 0, done = 0, finished = NULL'
+    run(connection, anew)
     numbers: dict[str, int] = {}
     ranks = item_order.work_order(campaign.items, campaign.recipe).tolist()
     rows = [
@@ -214,16 +214,14 @@ def _write_items(connection: sa.Connection, campaign: Campaign, planned: tuple[t
         }
         for at, item in enumerate(campaign.items)
     ]
-    connection.execute(sa.insert(items), rows)
+    insert(connection, "items", *rows)
     for block, members in enumerate(planned):
-        connection.execute(sa.insert(blocks).values(id=block))
+        insert(connection, "blocks", {"id": block})
         places = [{"block": block, "place": place, "item": item} for place, item in enumerate(members)]
-        connection.execute(sa.insert(block_items), places)
+        insert(connection, "block_items", *places)
 
 
-def _raise_overlap(
-    connection: sa.Connection, before: dict[str, Any], now: dict[str, Any], where: str
-) -> None:
+def _raise_overlap(connection: Connection, before: dict[str, Any], now: dict[str, Any], where: str) -> None:
     """More answers per item can be asked for in a queue; nothing else of a plan changes under answers."""
     fixed = _PLANNED if now["design"] == "blocks" else ("design", "seed")
     changed = next((name for name in fixed if before.get(name) != now.get(name)), None)
@@ -234,8 +232,8 @@ def _raise_overlap(
         what, allowed = "the plan was changed after people had answered", f"{old} as before"
         allowed += " or more" if changed == "overlap" else ""
         raise DataError(what, where=f"{where}, key '{changed}'", given=given, allowed=allowed)
-    more = sa.update(items).where(items.c.role == "work", items.c.target < now["overlap"])
-    connection.execute(more.values(target=now["overlap"]))
+    more = "UPDATE items SET target = :overlap WHERE role = 'work' AND target < :overlap"
+    run(connection, more, overlap=now["overlap"])
 
 
 def address_of(campaign: Campaign, url: str | None) -> str:
@@ -286,7 +284,7 @@ def engine_of(address: str, durable: bool = True) -> sa.Engine:
             connection.execute(f"PRAGMA {line}")
 
     @sa.event.listens_for(engine, "begin")
-    def begin(connection: sa.Connection) -> None:
+    def begin(connection: Connection) -> None:
         writing = connection.get_execution_options().get("writing")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 

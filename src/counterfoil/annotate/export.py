@@ -28,10 +28,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterfoil.annotate.agreement import counted, fields_of
-from counterfoil.annotate.benchmark_items import QUAD_KINDS
 from counterfoil.annotate.campaign import CONSENT, INSTRUCTIONS, Campaign
 from counterfoil.annotate.forms.base import NOT_VISIBLE
 from counterfoil.annotate.forms.builtin import FIRST, NONE, OWN, POSITIVE, SAME, SECOND
+from counterfoil.annotate.items import QUAD_KINDS
 from counterfoil.annotate.judgement_table import Submissions, answer_value
 from counterfoil.annotate.labels import ItemLabels, Partly, item_labels, merged_gains
 from counterfoil.benchmarks.judgements import gain_of

@@ -16,8 +16,7 @@ from counterfoil.benchmarks.judgements import gain_of
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.stats.dawid_skene import dawid_skene
 from counterfoil.stats.intervals import wilson
-from counterfoil.stats.label_models import TIE, LabelModel, Labels, majority_vote
-from counterfoil.stats.pooled_one_coin import pooled_one_coin
+from counterfoil.stats.label_models import TIE, LabelModel, Labels, majority_vote, pooled_one_coin
 
 #: How answers become labels, the default first: one accuracy per person needs the fewest answers of each, and
 #: pooled over people its chances hold with two answers per item.

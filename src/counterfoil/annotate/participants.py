@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.tables import log_event, meta, people, sa, set_person, tokens
+from counterfoil.annotate.tables import Connection, insert, log_event, run, set_person
 from counterfoil.errors import InputError
 
 #: Tokens of a person that are valid at once: pages left open in other tabs go on.
@@ -57,19 +57,14 @@ class OtherBrowserError(InputError):
     """Somebody came with this id before, and with another browser."""
 
 
-_RUNNING = sa.select(meta.c.value).where(meta.c.key == sa.literal_column("'running'")).scalar_subquery()
-_COLUMNS = (*(people.c[name] for name in Person.__dataclass_fields__ if name != "running"), _RUNNING)
-# Built once, since every request runs them.
-BY_ID = sa.select(*_COLUMNS).where(people.c.id == sa.bindparam("person_id"))
-BY_TOKEN = (
-    sa.select(*_COLUMNS)
-    .join(tokens, tokens.c.person == people.c.id)
-    .where(tokens.c.hash == sa.bindparam("token_hash"))
-)
+_NAMES = [name for name in Person.__dataclass_fields__ if name != "running"]
+_COLUMNS = f"{', '.join(_NAMES)}, (SELECT value FROM meta WHERE key = 'running') AS running"
+BY_ID = f"SELECT {_COLUMNS} FROM people WHERE id = :person"
+BY_TOKEN = f"SELECT {_COLUMNS} FROM people JOIN tokens ON person = id WHERE hash = :hash"
 
 
 def enter(
-    connection: sa.Connection,
+    connection: Connection,
     campaign: Campaign,
     *,
     worker: str,
@@ -94,10 +89,11 @@ def enter(
     # Neither the worker's id, by whatever name a platform gives it, nor the code is kept.
     stored = {name: value for name, value in sorted(parameters.items()) if value != worker and name != "code"}
     text, token, hashed = json.dumps(stored), secrets.token_urlsafe(32), token_hash(browser)
-    row = connection.execute(sa.select(people).where(people.c.id == id)).first()
+    row = run(connection, "SELECT * FROM people WHERE id = :id", id=id).first()
     if row is None:
-        values = {"platform": platform, "language": language, "parameters": text, "browser": hashed}
-        connection.execute(sa.insert(people).values(id=id, state="consent", entered=now, **values))
+        new = {"id": id, "platform": platform, "language": language, "entered": now}
+        new |= {"state": "consent", "parameters": text, "browser": hashed}
+        insert(connection, "people", new)
         log_event(connection, now, "entered", id)
     elif platform not in ("link", "open"):
         first_browser = row.browser or hashed
@@ -109,41 +105,41 @@ def enter(
         changed: dict[str, Any] = {"parameters": text}
         if row.finished is not None and campaign.recipe.design == "blocks":
             state = "work" if row.state == "ended" else row.state
-            changed |= {"wanted": people.c.wanted + 1, "finished": None, "state": state}
+            changed |= {"wanted": row.wanted + 1, "finished": None, "state": state}
         set_person(connection, id, **changed)
-    connection.execute(sa.insert(tokens).values(hash=token_hash(token), person=id, issued=now))
-    valid = sa.select(tokens.c.hash).where(tokens.c.person == id)
-    newest = valid.order_by(tokens.c.issued.desc(), tokens.c.hash).limit(_TOKENS)
-    old = tokens.c.person == id, tokens.c.hash.not_in(newest), tokens.c.hash != token_hash(token)
-    connection.execute(sa.delete(tokens).where(*old))
+    issued: dict[str, Any] = {"hash": token_hash(token), "person": id, "issued": now}
+    insert(connection, "tokens", issued)
+    newest = f"SELECT hash FROM tokens WHERE person = :person ORDER BY issued DESC, hash LIMIT {_TOKENS}"
+    old = f"DELETE FROM tokens WHERE person = :person AND hash <> :hash AND hash NOT IN ({newest})"
+    run(connection, old, **issued)
     return Entered(person_by_id(connection, id), token)
 
 
-def person_of(connection: sa.Connection, token: str) -> Person | None:
+def person_of(connection: Connection, token: str) -> Person | None:
     """The person whose token it is; only hashes are compared, so that times say nothing about near ones."""
-    row = connection.execute(BY_TOKEN, {"token_hash": token_hash(token)}).first()
+    row = run(connection, BY_TOKEN, hash=token_hash(token)).first()
     return None if row is None else Person(*row)
 
 
-def consent(connection: sa.Connection, person: Person, now: float, *, text: str = "") -> Person:
+def consent(connection: Connection, person: Person, now: float, *, text: str = "") -> Person:
     """Note that a person agreed to take part, and to which text; who agreed already has."""
-    if set_person(connection, person.id, people.c.state == "consent", state="onboarding", consented=now):
+    if set_person(connection, person.id, "AND state = 'consent'", state="onboarding", consented=now):
         read = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         log_event(connection, now, "consented", person.id, read)
     return person_by_id(connection, person.id)
 
 
-def readmit(connection: sa.Connection, person: str, now: float, *, named: str = "") -> None:
+def readmit(connection: Connection, person: str, now: float, *, named: str = "") -> None:
     """Let a person in again with the next browser that comes with their id; pages that are open end."""
     if not set_person(connection, person, browser=None):
         raise InputError("no such person in this campaign", given=named or person)
-    connection.execute(sa.delete(tokens).where(tokens.c.person == person))
+    run(connection, "DELETE FROM tokens WHERE person = :person", person=person)
     log_event(connection, now, "readmitted", person)
 
 
-def person_by_id(connection: sa.Connection, id: str) -> Person:
+def person_by_id(connection: Connection, id: str) -> Person:
     """The person with an id."""
-    return Person(*connection.execute(BY_ID, {"person_id": id}).one())
+    return Person(*run(connection, BY_ID, person=id).one())
 
 
 def person_id(campaign: Campaign, platform: str, worker: str) -> str:

@@ -12,18 +12,7 @@ from counterfoil.annotate.export import ABOUT, DATA_SHEET, JudgedCampaign, data_
 from counterfoil.annotate.participants import person_by_id
 from counterfoil.annotate.review import decided_answers
 from counterfoil.annotate.status import kept_too_long
-from counterfoil.annotate.tables import (
-    ROUND,
-    answers,
-    blocks,
-    events,
-    items,
-    leases,
-    log_event,
-    people,
-    sa,
-    tokens,
-)
+from counterfoil.annotate.tables import ROUND, log_event, run
 from counterfoil.errors import InputError
 from counterfoil.store import write_csv, write_parquet, write_text
 
@@ -45,10 +34,10 @@ class Deletion:
 
 def withdraw_person(db: Database, campaign: Campaign, person: str, now: float, *, named: str = "") -> int:
     """Withdraw a person as they could do themselves; returns how many answers were deleted."""
-    query = sa.select(sa.func.count()).select_from(answers).where(answers.c.person == person)
+    query = "SELECT count(*) FROM answers WHERE person = :person"
     with db.writing() as connection:
-        count = connection.execute(query).scalar_one()
-        if connection.execute(sa.select(people.c.id).where(people.c.id == person)).first() is None:
+        count = run(connection, query, person=person).scalar_one()
+        if run(connection, "SELECT id FROM people WHERE id = :person", person=person).first() is None:
             raise InputError("no such person in this campaign", given=named or person)
         withdraw(connection, campaign, person_by_id(connection, person), now)
     return int(count)
@@ -79,19 +68,20 @@ def delete_people(db: Database, campaign: Campaign, now: float, *, early: bool =
             write_csv(campaign.folder / KEPT, several)
             labelled, single = len(several), len(labels.table) - len(several)
     with db.writing() as connection:
-        of_all = (sa.select(sa.func.count()).select_from(table) for table in (people, answers))
-        came, given = (connection.execute(query).scalar_one() for query in of_all)
+        came, given = (
+            run(connection, f"SELECT count(*) FROM {table}").scalar_one() for table in ("people", "answers")
+        )
         count = Deletion(came, given, labelled, single)
         for change in (
-            sa.delete(answers),
-            sa.update(blocks).values(person=None, expires=None, done=False),
-            sa.delete(leases),
-            sa.update(items).values(answered=0, leased=0, author=None, rank=items.c.rank % ROUND),
-            sa.delete(tokens),
-            sa.delete(events).where(events.c.person.is_not(None)),
-            sa.delete(people),
+            "DELETE FROM answers",
+            "UPDATE blocks SET person = NULL, expires = NULL, done = false",
+            "DELETE FROM leases",
+            f"UPDATE items SET answered = 0, leased = 0, author = NULL, rank = rank % {ROUND}",
+            "DELETE FROM tokens",
+            "DELETE FROM events WHERE person IS NOT NULL",
+            "DELETE FROM people",
         ):
-            connection.execute(change)
+            run(connection, change)
         log_event(connection, now, "deleted", detail=f"{count.people} people, {count.answers} answers")
     # The export in the campaign's folder goes, too, and who wrote its items.
     export = campaign.folder / "export"
@@ -112,6 +102,6 @@ def delete_people(db: Database, campaign: Campaign, now: float, *, early: bool =
             raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     else:
         with db.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            for table in (answers, leases, tokens, events, blocks, items, people):
-                connection.exec_driver_sql(f"VACUUM FULL {table.name}")
+            for table in ("answers", "leases", "tokens", "events", "blocks", "items", "people"):
+                connection.exec_driver_sql(f"VACUUM FULL {table}")
     return count

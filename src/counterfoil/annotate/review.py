@@ -27,9 +27,9 @@ from counterfoil.annotate.platforms.prolific import (
     Rejection,
     reconcile,
 )
-from counterfoil.annotate.tables import adjudications, events, log_event, people, sa, set_person
+from counterfoil.annotate.tables import Connection, insert, log_event, run, set_person
 from counterfoil.errors import InputError
-from counterfoil.stats.pooled_one_coin import pooled_one_coin
+from counterfoil.stats.label_models import pooled_one_coin
 
 Decision = Literal["approved", "rejected"]
 DECISIONS: tuple[Decision, ...] = ("approved", "rejected")
@@ -55,13 +55,11 @@ class Review:
 def reviews(db: Database) -> dict[str, Review]:
     """The latest decision about each person that there is one about, by the person's id."""
     query = (
-        sa.select(events.c.person, people.c.platform, events.c.kind, events.c.detail, events.c.at)
-        .join(people, people.c.id == events.c.person)
-        .where(events.c.kind.in_(DECISIONS))
-        .order_by(events.c.number)
+        "SELECT person, platform, kind, detail, at FROM events JOIN people ON people.id = person "
+        f"WHERE kind IN {DECISIONS} ORDER BY number"
     )
     with db.reading() as connection:
-        rows = connection.execute(query).all()
+        rows = run(connection, query).all()
     return {
         person: Review(person, platform, decision, **json.loads(detail), at=at)
         for person, platform, decision, detail, at in rows
@@ -71,9 +69,9 @@ def reviews(db: Database) -> dict[str, Review]:
 def person_like(db: Database, given: str) -> str:
     """The id of the one person whose id begins so."""
     start = given.strip().lower()
-    like = sa.select(people.c.id).where(sa.func.substr(people.c.id, 1, len(start)) == start)
+    like = "SELECT id FROM people WHERE substr(id, 1, :n) = :start ORDER BY id LIMIT 2"
     with db.reading() as connection:
-        ids = connection.execute(like.order_by(people.c.id).limit(2)).scalars().all()
+        ids = run(connection, like, n=len(start), start=start).scalars().all()
     if not start or not ids:
         hint = "see their ids with: counterfoil annotate review"
         raise InputError("no such person", given=given, hint=hint)
@@ -122,24 +120,23 @@ def reject(
     return aside
 
 
-def _known(connection: sa.Connection, person: str) -> Any:
-    row = connection.execute(sa.select(people).where(people.c.id == person)).first()
+def _known(connection: Connection, person: str) -> Any:
+    row = run(connection, "SELECT * FROM people WHERE id = :person", person=person).first()
     if row is None:
         raise InputError("no such person", given=person)
     return row
 
 
-def _latest(connection: sa.Connection, person: str) -> str | None:
-    of_person = events.c.person == person, events.c.kind.in_(DECISIONS)
-    latest = sa.select(events.c.kind).where(*of_person).order_by(events.c.number.desc()).limit(1)
-    return connection.execute(latest).scalar()
+def _latest(connection: Connection, person: str) -> str | None:
+    decided = f"SELECT kind FROM events WHERE person = :person AND kind IN {DECISIONS}"
+    return run(connection, f"{decided} ORDER BY number DESC LIMIT 1", person=person).scalar()
 
 
 def reconciled(db: Database, campaign: Campaign, submissions: Iterable[ProlificSubmission]) -> Reconciled:
     """Submissions of the study beside those who entered the campaign from Prolific."""
-    came = people.c.platform == PROLIFIC, people.c.state != "withdrawn"
+    came = "SELECT id, finished FROM people WHERE platform = :platform AND state <> 'withdrawn'"
     with db.reading() as connection:
-        rows = connection.execute(sa.select(people.c.id, people.c.finished).where(*came)).all()
+        rows = run(connection, came, platform=PROLIFIC).all()
     rejected = {who: (of.reason, of.category) for who, of in reviews(db).items() if of.decision == "rejected"}
     done = {id: finished is not None for id, finished in rows}
     return reconcile(tuple(submissions), done, lambda worker: person_id(campaign, PROLIFIC, worker), rejected)
@@ -215,7 +212,7 @@ def disputed_items(
 def adjudicated(db: Database, campaign: Campaign) -> dict[tuple[str, str], AdjudicatedAnswer]:
     """Every decision, by item and question."""
     with db.reading() as connection:
-        rows = connection.execute(sa.select(adjudications).order_by(adjudications.c.decided)).all()
+        rows = run(connection, "SELECT * FROM adjudications ORDER BY decided").all()
     decisions = (AdjudicatedAnswer(campaign.items[place].id, *decision) for place, *decision in rows)
     return {(decision.item, decision.question): decision for decision in decisions}
 
@@ -239,9 +236,9 @@ def adjudicate(
         where = f"item '{item}', question '{question}'"
         raise InputError("no such option", where=where, given=answer, allowed=field.values)
     note = " ".join(note.split())[:_LONGEST]
-    key = (adjudications.c.item == place) & (adjudications.c.question == question)
+    before = "DELETE FROM adjudications WHERE item = :item AND question = :question"
     with db.writing() as connection:
-        connection.execute(sa.delete(adjudications).where(key))
+        run(connection, before, item=place, question=question)
         row = {"item": place, "question": question, "answer": answer, "note": note, "by": by, "decided": now}
-        connection.execute(sa.insert(adjudications).values(row))
+        insert(connection, "adjudications", row)
     return AdjudicatedAnswer(item, question, answer, note, by, now)

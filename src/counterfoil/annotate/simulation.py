@@ -8,7 +8,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,7 @@ from counterfoil.annotate.campaign import DATABASE, IMAGES, ITEMS, RECIPE, SECRE
 from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.forms.base import FormField, WorkForm, WorkItem, WorkPage, check_answer
 from counterfoil.annotate.pictures import FIGURES
-from counterfoil.annotate.tables import people as people_table
-from counterfoil.annotate.tables import sa
+from counterfoil.annotate.tables import run
 from counterfoil.errors import InputError
 from counterfoil.inputs.files import digest
 from counterfoil.stats.bootstrap import random_numbers
@@ -235,8 +234,7 @@ def simulate(
         inside, seconds = _let_work(CampaignClient(campaign, db), people, seed, progress)
         table = judgement_table(db, campaign, everything=True)
         with db.reading() as connection:
-            rows = connection.execute(sa.select(people_table.c.id, people_table.c.state))
-            states = dict(map(tuple, rows))
+            states = dict(map(tuple, run(connection, "SELECT id, state FROM people")))
         return Simulation(
             table,
             counts(db),
@@ -271,11 +269,8 @@ def scratch_database(campaign: Campaign, keep: Path | None = None) -> Iterator[D
     """A database that is gone afterwards; with `keep` a copy of the campaign holds it."""
     with tempfile.TemporaryDirectory(prefix="counterfoil-") as folder:
         path = Path(folder) / DATABASE
-        db = open_database(campaign, f"sqlite:///{path}", durable=False)
-        try:
+        with closing(open_database(campaign, f"sqlite:///{path}", durable=False)) as db:
             yield db
-        finally:
-            db.close()
         if keep is None:
             return
         # The title says what it is.

@@ -17,7 +17,7 @@ from counterfoil.annotate.database import Database
 from counterfoil.annotate.judgement_table import Submissions
 from counterfoil.annotate.quality import PersonQuality, people_quality
 from counterfoil.annotate.review import DisputedItem, Review, adjudicated, disputed_items, reviews
-from counterfoil.annotate.tables import people, sa
+from counterfoil.annotate.tables import run
 
 #: The present pace is that of this long, in seconds: the shortest in which there are answers.
 _PACES = (3600.0, 24 * 3600.0, 7 * 24 * 3600.0)
@@ -155,10 +155,12 @@ def read_status(
 
 def workers(db: Database, decisions: dict[str, Review]) -> tuple[PersonProgress, ...]:
     """Everyone who entered, in the order in which they came; who finished the work is "done"."""
-    done = (people.c.state == "work") & people.c.finished.is_not(None)
-    state = sa.case((done, "done"), else_=people.c.state)
+    query = (
+        "SELECT id, CASE WHEN state = 'work' AND finished IS NOT NULL THEN 'done' ELSE state END FROM people "
+        "ORDER BY entered, id"
+    )
     with db.reading() as connection:
-        rows = connection.execute(sa.select(people.c.id, state).order_by(people.c.entered, people.c.id)).all()
+        rows = run(connection, query).all()
     decided = {person: review.decision for person, review in decisions.items()}
     return tuple(PersonProgress(person, state, decided.get(person, "")) for person, state in rows)
 

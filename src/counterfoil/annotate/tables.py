@@ -1,5 +1,7 @@
 """Tables of a campaign's database, which refuse too many answers of an item, and two of a person."""
 
+from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from counterfoil.errors import MissingExtraError
@@ -9,8 +11,9 @@ try:
 except ModuleNotFoundError:
     raise MissingExtraError("sqlalchemy", "annotate") from None
 
-#: SQLAlchemy by its usual name.
+#: SQLAlchemy by its usual name, and what statements are run with.
 sa = sqlalchemy
+Connection = sa.Connection
 METADATA = sa.MetaData()
 #: Whether an item wants more answers than it has or people are at work on: 1 or 0.
 OPEN = "CASE WHEN answered + leased < target THEN 1 ELSE 0 END"
@@ -148,28 +151,40 @@ events = sa.Table(
 )
 
 
-# Built once, since every request runs it.
-_META_VALUE = sa.select(meta.c.value).where(meta.c.key == sa.bindparam("meta_key"))
+#: Built once: every request runs some of them.
+_statement = cache(sa.text)
 
 
-def meta_value(connection: sa.Connection, key: str) -> str:
+def run(connection: Connection, statement: str, **values: Any) -> Any:
+    """The result of a statement in SQL, which SQLite and PostgreSQL both read; `:name` stands for a value."""
+    return connection.execute(_statement(statement), values)
+
+
+def insert(connection: Connection, table: str, *rows: Mapping[str, Any]) -> None:
+    """Add rows of the same columns to a table."""
+    names, values = '", "'.join(rows[0]), ", :".join(rows[0])
+    connection.execute(_statement(f'INSERT INTO {table} ("{names}") VALUES (:{values})'), list(rows))
+
+
+def meta_value(connection: Connection, key: str) -> str:
     """What `meta` holds under a key, empty for nothing."""
-    value = connection.execute(_META_VALUE, {"meta_key": key}).scalar()
+    value = run(connection, "SELECT value FROM meta WHERE key = :key", key=key).scalar()
     return "" if value is None else value
 
 
-def set_meta_value(connection: sa.Connection, key: str, value: str) -> None:
-    if not connection.execute(sa.update(meta).where(meta.c.key == key).values(value=value)).rowcount:
-        connection.execute(sa.insert(meta).values(key=key, value=value))
+def set_meta_value(connection: Connection, key: str, value: str) -> None:
+    new = "INSERT INTO meta (key, value) VALUES (:key, :value) ON CONFLICT (key) DO UPDATE SET value = :value"
+    run(connection, new, key=key, value=value)
 
 
-def set_person(connection: sa.Connection, person: str, *where: Any, **values: Any) -> bool:
-    """Change a person's row, where further conditions hold; whether there was one to change."""
-    update = sa.update(people).where(people.c.id == person, *where)
-    return bool(connection.execute(update.values(values)).rowcount)
+def set_person(connection: Connection, person: str, where: str = "", **values: Any) -> bool:
+    """Change a person's row, where a further condition in SQL holds; whether there was one to change."""
+    changes = ", ".join(f'"{name}" = :{name}' for name in values)
+    update = f"UPDATE people SET {changes} WHERE id = :person {where}"
+    return bool(run(connection, update, person=person, **values).rowcount)
 
 
 def log_event(
-    connection: sa.Connection, now: float, kind: str, person: str | None = None, detail: str = ""
+    connection: Connection, now: float, kind: str, person: str | None = None, detail: str = ""
 ) -> None:
-    connection.execute(sa.insert(events).values(at=now, kind=kind, person=person, detail=detail))
+    insert(connection, "events", {"at": now, "kind": kind, "person": person, "detail": detail})

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from counterfoil.benchmarks import forms
 from counterfoil.benchmarks.forms.base import FormName
 from counterfoil.benchmarks.forms.release import ReleaseColumn, ReleaseTable
-from counterfoil.benchmarks.records import Caption, Image, caption_key, image_key
+from counterfoil.benchmarks.records import Caption, Image, caption_key, distinct, image_key
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.arrays import plain_array
 from counterfoil.inputs.files import check_model, digest, digest_value, parse_toml
@@ -159,14 +159,13 @@ class Benchmark:
 
     def to_arrow(self) -> pa.Table:
         """A `pyarrow.Table` with a row per question: as `publish` writes it, images by their ids."""
-        columns = {
-            name: self._cells(column, range(len(self))) for name, column in self._table.columns.items()
-        }
-        shown = {
-            name: [cell.id if isinstance(cell, Image) else cell for cell in cells]
-            for name, cells in columns.items()
-        }
-        return pa.table(shown)
+        rows = range(len(self))
+        return pa.table(
+            {
+                name: [cell.id if isinstance(cell, Image) else cell for cell in self._cells(column, rows)]
+                for name, column in self._table.columns.items()
+            }
+        )
 
     def to_frame(self) -> Any:
         """`to_arrow` as a `pandas.DataFrame`; where pandas is not installed the `pyarrow.Table` itself."""
@@ -339,9 +338,7 @@ class Benchmark:
 
 def _numbers(values: Sequence[object], positions: NDArray[np.int64]) -> NDArray[np.int64]:
     """Positions as numbers of what lies there, equal for equal values; -1 stays."""
-    number: dict[object, int] = {}
-    same = np.asarray([number.setdefault(value, len(number)) for value in values], dtype=np.int64)
-    return np.where(positions < 0, -1, same[positions])
+    return np.where(positions < 0, -1, distinct(values)[1][positions])
 
 
 #: The reader of benchmarks whose layout the catalog describes.
@@ -356,6 +353,8 @@ def cards_of(package: str) -> Iterator[Card]:
         while (like := row.get("like")) is not None:
             row = rows[like]
             facts = row | facts
+        if "pitfall" in facts:
+            facts["pitfalls"] = [facts.pop("pitfall"), *facts["pitfalls"][1:]]
         card = {"name": name, "reader": SPEC_READER, **facts}
         card = {field: value for field, value in card.items() if field not in ("like", "layout")}
         yield check_model(card, Card, where=f"catalog.toml, [{name}]")

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.records import words
+from counterfoil.benchmarks.records import distinct, words
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import digest
 
@@ -124,8 +124,7 @@ class Contrasts:
 
     def splits(self) -> Iterator[tuple[Bool[ndarray, "rows"], Bool[ndarray, "rows"]]]:
         """For each fold its rows, and those to learn from: of questions that share no caption with it."""
-        number: dict[str, int] = {}
-        text = np.array([number.setdefault(" ".join(tokens), len(number)) for tokens in self.tokens])
+        text = distinct(map(" ".join, self.tokens))[1]
         for fold in np.unique(self.folds):
             tested = (self.folds == fold)[self.question]
             shared = np.isin(text, text[tested])

@@ -23,6 +23,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from counterfoil import __version__
+from counterfoil.benchmarks.benchmark import catalog
 from counterfoil.claims import claimed
 from counterfoil.errors import DataError, InputError, StorageError, UnknownNameError
 from counterfoil.inputs.fields import secret
@@ -53,7 +54,7 @@ class Release(BaseModel, frozen=True, extra="forbid"):
 
     name: str
     title: str
-    host: Literal["github", "hub"]
+    host: Literal["github", "hub"] = "github"
     repository: str
     revision: str = ""
     #: The benchmarks that are read from the folder once it is fetched.
@@ -69,7 +70,14 @@ class Release(BaseModel, frozen=True, extra="forbid"):
 def releases() -> dict[str, Release]:
     """Every release by name, in the order of the file."""
     text = files("counterfoil.benchmarks").joinpath("downloads.toml").read_text(encoding="utf-8")
-    return {name: Release(name=name, **facts) for name, facts in tomllib.loads(text).items()}
+    cards, known = catalog("counterfoil.benchmarks"), {}
+    for name, row in tomllib.loads(text).items():
+        facts: dict[str, Any] = {"serves": [name] if name in cards else [], **row}
+        if "select" in row:
+            card = cards[facts["serves"][0]]
+            facts |= {"host": "hub", "repository": card["hub"], "revision": card.get("revision", "")}
+        known[name] = Release(name=name, **facts)
+    return known
 
 
 def release(name: str) -> Release:

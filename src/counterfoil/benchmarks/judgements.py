@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from counterfoil.benchmarks.records import distinct
 from counterfoil.benchmarks.tables import DataTable, check_numbers, floats, integers, labels, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.arrays import plain_array
@@ -217,8 +218,8 @@ def _one_way(
     places: Mapping[str, NDArray[np.int64]],
 ) -> Judgements:
     """The judgements of one direction; rows of one pair become one, with the best place of each model."""
-    queries, query = _numbered([query_ids[row] for row in rows])
-    items, item = _numbered([item_ids[row] for row in rows])
+    queries, query = distinct(query_ids[row] for row in rows)
+    items, item = distinct(item_ids[row] for row in rows)
     codes, first, inverse = np.unique(query * len(items) + item, return_index=True, return_inverse=True)
     merged = {}
     for name, place in places.items():
@@ -227,14 +228,8 @@ def _one_way(
         np.minimum.at(best, inverse.reshape(-1), np.where(place[rows] > 0, place[rows], best[0]))
         merged[name] = np.where(best == np.iinfo(np.int64).max, 0, best)
     gain = gains[rows][first]
-    return Judgements(way, queries, items, codes // len(items), codes % len(items), gain, merged)
-
-
-def _numbered(names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    """The different names in order of first appearance, and each one's number."""
-    number: dict[str, int] = {}
-    at = np.array([number.setdefault(name, len(number)) for name in names], dtype=np.int64)
-    return tuple(number), at
+    pairs = codes // len(items), codes % len(items)
+    return Judgements(way, tuple(queries), tuple(items), *pairs, gain, merged)
 
 
 #: The most votes of one thing against another in all.

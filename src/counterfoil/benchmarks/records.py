@@ -7,6 +7,7 @@ be measured from given scores.
 import bisect
 import io
 import itertools
+import os
 import posixpath
 import re
 import threading
@@ -116,9 +117,9 @@ class TarSource:
     def read(self) -> bytes:
         """The bytes of the member; raises `DataError` where the shard is gone or was cut off."""
         if isinstance(where := location(self.path), Location):
-            from counterfoil.storage.files import read_part
+            from counterfoil.storage.files import read_file
 
-            data = read_part(where, self.offset, self.length)
+            data = read_file(where, self.offset, self.offset + self.length) if self.length else b""
         else:
             try:
                 with open(self.path, "rb") as file:
@@ -252,6 +253,13 @@ def image_key(name: str) -> str:
     return posixpath.normpath(unicodedata.normalize("NFC", name))
 
 
+def distinct(values: Iterable[Any]) -> tuple[list[Any], NDArray[np.int64]]:
+    """The different values in order of first appearance, and the place of each one among them."""
+    number: dict[Any, int] = {}
+    places = np.array([number.setdefault(value, len(number)) for value in values], dtype=np.int64)
+    return list(number), places
+
+
 def words(text: str) -> list[str]:
     """The words of a caption: runs of letters, digits, underscores and apostrophes, in lower case.
 
@@ -320,7 +328,7 @@ class Photos:
 
     folder: Path | None
     beside: Path | None = None
-    _listed: dict[Path, Mapping[str, bool]] = field(default_factory=dict, repr=False, compare=False)
+    _listed: dict[str, Mapping[str, bool]] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.folder is not None and not is_image_folder(self.folder):
@@ -332,10 +340,11 @@ class Photos:
         folder = self.folder or (self.beside if Path(name).is_absolute() else None)
         if folder is None:
             return None
-        path = folder / name
-        if path.parent not in self._listed:
-            self._listed[path.parent] = image_names(path.parent)
-        link = self._listed[path.parent].get(path.name)
+        # Text, for galleries ask for every photograph in several folders, and paths take ten times as long.
+        parent, file = os.path.split(name)
+        if parent not in self._listed:
+            self._listed[parent] = image_names(folder / parent)
+        link = self._listed[parent].get(file)
         return None if link is None else FileSource(image_path(name, folder, where=where, link=link))
 
     def first(self, name: str, suffixes: Sequence[str]) -> FileSource | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.benchmarks.records import distinct
 from counterfoil.errors import DataError
 
 
@@ -146,8 +147,7 @@ def contained(
     one), or `drop-item` (do not ask about the row). Rows with one number in `shared` (rows,) read one list:
     what is taken out for one row is gone for all, as `list.remove` does on the list of an image.
     """
-    same: dict[str, int] = {}
-    text = np.array([same.setdefault(collapsed(caption), len(same)) for caption in captions], dtype=np.int64)
+    text = distinct(map(collapsed, captions))[1]
     lists: dict[int, list[int]] = {}
     equal = np.zeros(len(candidates), dtype=bool)
     dropped = 0

@@ -7,11 +7,10 @@ anything is computed from it.
 
 import itertools
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -24,7 +23,7 @@ from counterfoil.benchmarks.image_files import image_path
 from counterfoil.benchmarks.records import MAX_PIXELS, FileSource, Image, Source, cropped, decode
 from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.inputs.arrays import read_npy
-from counterfoil.inputs.files import is_distant
+from counterfoil.inputs.files import is_distant, natural
 from counterfoil.inputs.limits import check_amount
 
 #: Moments this close, in seconds, are one: decimals and the clocks of files differ in the last digits.
@@ -373,14 +372,25 @@ class FrameFolder:
 
     def files(self) -> tuple[FileSource, ...]:
         """The pictures in order; raises `DataError` where the folder is not there or holds none."""
-        return tuple(FileSource(image_path(name, self.path)) for name in _listed(self.path))
+        return self._files
+
+    @cached_property
+    def _files(self) -> tuple[FileSource, ...]:
+        there = video_folder(self.path)
+        names = sorted((name for name in there if name.lower().endswith(_PICTURES)), key=natural)
+        if not names and not self.path.is_dir():
+            raise DataError("no such folder of frames", where=self.path, hint="check the folder of videos")
+        if not names:
+            hint = f"a folder of frames holds {', '.join(_PICTURES)}"
+            raise DataError("the video has no frames", where=self.path, hint=hint)
+        return tuple(FileSource(image_path(name, self.path)) for name in names)
 
     def __len__(self) -> int:
-        return len(_listed(self.path))
+        return len(self._files)
 
     def frame(self, number: int) -> PIL.Image.Image:
         """One frame in RGB; raises `DataError` naming the file where it is broken."""
-        source = FileSource(image_path(_listed(self.path)[number], self.path))
+        source = self._files[number]
         return decode(source.read(), where=str(source))
 
     def read(self) -> bytes:
@@ -504,29 +514,6 @@ class Video(Image):
             raise DataError(what, where=stack, allowed="all of them, or a count", hint="give their rate")
         shown = Timeline.of_rate(len(stack), stack.rate or 1.0)
         return chosen(shown, self.sampling, self.start, self.end, where=stack).tolist()
-
-
-def _listed(folder: Path) -> tuple[str, ...]:
-    """The pictures of a folder in natural order: frame 10 after frame 9."""
-    try:
-        return _listed_at(folder, os.stat(folder).st_mtime_ns)
-    except (FileNotFoundError, NotADirectoryError):
-        raise DataError("no such folder of frames", where=folder, hint="check the folder of videos") from None
-
-
-@lru_cache(maxsize=64)
-def _listed_at(folder: Path, _: int) -> tuple[str, ...]:
-    # Called once per frame; the folder's modification time is part of the key.
-    names = [name for name in video_folder(folder) if name.lower().endswith(_PICTURES)]
-    if not names:
-        what = "the video has no frames"
-        raise DataError(what, where=folder, hint=f"a folder of frames holds {', '.join(_PICTURES)}")
-
-    def natural(name: str) -> list[tuple[int, int, str]]:
-        parts = re.split(r"(\d+)", name)
-        return [(1, int(part), part) if part.isdigit() else (0, 0, part) for part in parts if part]
-
-    return tuple(sorted(names, key=natural))
 
 
 #: Video files by the end of their names, in the order in which they are looked for.

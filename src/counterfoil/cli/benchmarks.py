@@ -112,7 +112,7 @@ def save(
     from counterfoil.jobs.evaluation_inputs import at_hand
     from counterfoil.outputs import Folder, active_outputs
 
-    name = catalog.benchmark_card(benchmark).name if benchmark in catalog.benchmarks() else benchmark
+    name = catalog.benchmark_card(benchmark).name if benchmark in catalog.BENCHMARKS else benchmark
     derive.check_outputs(folders=[Folder(out, folder.FILES, alone=True)])
     loaded = catalog.benchmark(benchmark, data=data, images=images)
     if loaded.path is not None and (outputs := active_outputs()) is not None:

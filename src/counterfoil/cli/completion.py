@@ -60,9 +60,9 @@ def _names(kind: str) -> Iterable[str]:
         texts = (files(package).joinpath("catalog.toml").read_text("utf-8") for package in _PACKAGES)
         return [name for text in texts for name in tomllib.loads(text)]
     if kind == "scorers":
-        from counterfoil.catalog import scorers
+        from counterfoil.catalog import SCORERS
 
-        return [f"{prefix}:" for prefix in scorers()]
+        return [f"{prefix}:" for prefix in SCORERS]
     if kind == "metrics":
         from counterfoil.models.captions.registry import METRICS, SEVERAL
 
@@ -72,7 +72,7 @@ def _names(kind: str) -> Iterable[str]:
 
         return [measure.name for measure in every()]
     if kind == "recipes":
-        from counterfoil.train.recipes.reading import RECIPES
+        from counterfoil.train.recipes import RECIPES
 
         return RECIPES
     folder = files("counterfoil.report").joinpath("papers")

@@ -113,7 +113,7 @@ class Command(Documented):
 
     def invoke(self, ctx: click.Context) -> None:
         """Run the job with what was typed, print its result, and write what was asked for."""
-        from counterfoil.catalog import benchmark_name, benchmarks
+        from counterfoil.catalog import BENCHMARKS, benchmark_name
 
         typed: dict[str, Any] = {
             name: list(value) if isinstance(value, tuple) else value
@@ -141,7 +141,7 @@ class Command(Documented):
                 value = typed.get(name)
                 if argument.option.complete == "benchmarks":
                     for text in value if isinstance(value, list) else [value] if value else []:
-                        if benchmark_name(text) in benchmarks():
+                        if benchmark_name(text) in BENCHMARKS:
                             not_read(text)
                 elif argument.choices and isinstance(value, str):
                     not_read(value)

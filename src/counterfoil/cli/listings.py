@@ -13,6 +13,7 @@ from rich.text import Text
 
 from counterfoil import catalog
 from counterfoil.jobs.job import job, option
+from counterfoil.metrics.measures import every
 from counterfoil.models.settings import described
 
 
@@ -90,12 +91,12 @@ def benchmarks(name: Annotated[str | None, option(complete="benchmarks")] = None
     from counterfoil.benchmarks.fetching import serving
 
     if name is not None:
-        in_folder = name not in catalog.benchmarks() and Path(name).is_dir()
+        in_folder = name not in catalog.BENCHMARKS and Path(name).is_dir()
         card = catalog.benchmark(name).card if in_folder else catalog.benchmark_card(name)
         facts, release = card.model_dump(mode="json"), serving(card.name)
         fetch = f"counterfoil benchmarks fetch {release.name}" if release else ""
         return Listing(facts, show=partial(print_facts, facts={**facts, "fetch": fetch}))
-    cards = catalog.benchmarks().values()
+    cards = catalog.BENCHMARKS.values()
     sizes = [f"{card.size:,}" if card.size else "varies" if card.citation else "yours" for card in cards]
     rows = [
         (card.name, card.form, size, card.measures[0] if card.measures else "", card.title)
@@ -113,7 +114,7 @@ def scorers() -> Listing:
 
     Example: counterfoil list scorers
     """
-    entries = catalog.scorers().values()
+    entries = catalog.SCORERS.values()
 
     def show(console: Console) -> None:
         for entry in entries:
@@ -136,7 +137,9 @@ def metrics() -> Listing:
 
     Example: counterfoil list metrics
     """
-    entries = catalog.metrics().values()
+    from counterfoil.models.captions.registry import METRICS
+
+    entries = METRICS.values()
     head = ("metric", "needs", "what it says", "source")
     rows = [(entry.name, ", ".join(entry.needs), entry.summary, entry.source) for entry in entries]
     more = "As a scorer each is written metric:NAME; 'bleu' stands for bleu-1 to bleu-4 in 'captions score'."
@@ -150,7 +153,7 @@ def measures() -> Listing:
 
     Example: counterfoil list measures
     """
-    entries = catalog.measures()
+    entries = every()
     head = ("measure", "form", "chance", "meaning")
     rows = [(measure.name, measure.form, measure.chance, measure.meaning) for measure in entries]
     more = "Of galleries with i2t_, t2i_ or mean_ before them, or without for all three; K is any number."
@@ -167,14 +170,16 @@ def recipes(name: Annotated[str | None, option(complete="recipes")] = None) -> L
     Arguments:
         name: Show all values of this one.
     """
+    from counterfoil.train.recipes import RECIPES, read
+
     if name is None:
-        entries = catalog.recipes().values()
+        entries = RECIPES.values()
         head = ("recipe", "what is learnt", "columns besides image and caption")
         rows = [(recipe.name, recipe.about, ", ".join(recipe.needs)) for recipe in entries]
         more = "All values of one, and what its paper leaves open: counterfoil list recipes NAME"
         plain = [asdict(recipe) for recipe in entries]
         return Listing(plain, head, rows, more)
-    recipe = catalog.recipe(name)
+    recipe = read(name)
 
     def show(console: Console) -> None:
         from counterfoil.cli import tables

@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 
 from counterfoil.evaluation.result import Estimate, Plain
 from counterfoil.metrics.agreement import ReliabilityData, Scale, cohen_kappa_draws, weighted_agreement
+from counterfoil.stats import Reals, Wholes
 from counterfoil.stats.bootstrap import weight_draws
 from counterfoil.stats.intervals import Spread
 
@@ -74,7 +75,7 @@ def people_agreement(
     values: NDArray[Any],
     *,
     scale: Scale = Scale.NOMINAL,
-    alike: NDArray[np.int64] | None = None,
+    alike: Wholes | None = None,
     draws: int = 1000,
     seed: int = 0,
 ) -> PeopleAgreement:
@@ -87,7 +88,7 @@ def people_agreement(
         none = _UNDEFINED
         return PeopleAgreement(scale, none, none, none, None, 0, 0, 0, False, draws, seed)
 
-    def statistics(**weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def statistics(**weights: Reals) -> Reals:
         agreement = weighted_agreement(data, scale, **weights)
         return np.stack([agreement.raw, agreement.kappa, agreement.alpha])
 
@@ -107,12 +108,12 @@ def people_agreement(
 
 
 def pair_agreements(
-    items: NDArray[np.int64],
-    people: NDArray[np.int64],
+    items: Wholes,
+    people: Wholes,
     values: NDArray[Any],
     pairs: Sequence[tuple[int, int]],
     *,
-    alike: NDArray[np.int64] | None = None,
+    alike: Wholes | None = None,
     draws: int = 1000,
     seed: int = 0,
 ) -> tuple[Estimate, ...]:
@@ -130,7 +131,7 @@ def _paired(
     items: Sequence[object] | NDArray[Any],
     people: Sequence[object] | NDArray[Any],
     values: NDArray[Any],
-    alike: NDArray[np.int64] | None = None,
+    alike: Wholes | None = None,
 ) -> ReliabilityData | None:
     """The answers about items with two answers or more; None without any."""
     every = ReliabilityData.of(items, people, values, alike)
@@ -154,13 +155,8 @@ def _cohen(data: ReliabilityData, draws: int, seed: int) -> Estimate:
 
 
 def _variance(
-    statistics: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    n: int,
-    size: int,
-    draws: int,
-    seed: int,
-    factor: int,
-) -> NDArray[np.float64]:
+    statistics: Callable[[Reals], Reals], n: int, size: int, draws: int, seed: int, factor: int
+) -> Reals:
     """The variance of each of (statistics, draws) over reweightings of `n` units; `size` numbers per draw."""
     at_once = max(1, _AT_ONCE // size)
     drawn = [
@@ -168,16 +164,16 @@ def _variance(
         for block in weight_draws(n, draws, seed=seed, factor=factor)
         for lo in range(0, len(block), at_once)
     ]
-    spread: NDArray[np.float64] = np.concatenate(drawn, axis=1).var(axis=1)
+    spread: Reals = np.concatenate(drawn, axis=1).var(axis=1)
     # Few units: shares of exponential weights vary by 1 / (n + 1), means of n units by 1 / (n - 1).
     return spread / _PULL**2 * ((n + 1) / max(n - 1, 1))
 
 
 def _estimates(
     data: ReliabilityData,
-    value: NDArray[np.float64],
-    room: NDArray[np.float64],
-    parts: Sequence[tuple[NDArray[np.float64], int]],
+    value: Reals,
+    room: Reals,
+    parts: Sequence[tuple[Reals, int]],
     chance: Sequence[float | None],
 ) -> list[Estimate]:
     """With Wilson's intervals of 1 - (1 - value) * room, brought back; `parts` are variances and units."""

@@ -17,6 +17,7 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.judged_pairs import JudgedPairs
 from counterfoil.evaluation.result import or_none
 from counterfoil.metrics.annotators import Bias, bias, by_size, subsets
+from counterfoil.stats import Reals, Truths, Wholes
 from counterfoil.stats.bootstrap import cluster_draws, exact_sums, percentiles
 from counterfoil.stats.intervals import spread
 from counterfoil.stats.two_way_clustering import inflation, linear_variance
@@ -38,8 +39,8 @@ KINDS = {"bias": "total", "self-bias": "own", "non-self-bias": "others"}
 class Bounds:
     """Ends of an interval per entry."""
 
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    low: Reals
+    high: Reals
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +53,9 @@ class AnnotatorBias:
     direction: str
     measure: str
     models: tuple[str, ...]
-    annotators: NDArray[np.bool_]
-    performance: NDArray[np.float64]
-    queries: NDArray[np.int64]
+    annotators: Truths
+    performance: Reals
+    queries: Wholes
     bias: Bias
     single: Mapping[str, Bounds]
     ends: Bounds
@@ -111,9 +112,7 @@ def _in_json(by_kind: Mapping[str, Any]) -> dict[str, Any]:
     return {kind.replace("-", "_"): value for kind, value in by_kind.items()}
 
 
-def per_query(
-    verified: JudgedPairs, annotators: NDArray[np.bool_], measure: str, *, undefined: str = "out"
-) -> NDArray[np.float64]:
+def per_query(verified: JudgedPairs, annotators: Truths, measure: str, *, undefined: str = "out") -> Reals:
     """(queries, models) values for a set of annotators, NaN where none (ECCV Caption E.1 to E.4)."""
     right = (verified.gain > 0) & verified.proposed[:, annotators].any(axis=1)
     query, place = verified.query[right], verified.place[right]
@@ -187,7 +186,7 @@ def study(
     return tuple(studies)
 
 
-def _moves(values: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
+def _moves(values: Reals, whole: Reals) -> Reals:
     """(queries, models) what each query adds to the error of each model's distance between two benchmarks."""
     means, moved = [], []
     for table in (values, whole):
@@ -196,11 +195,11 @@ def _moves(values: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[n
         mean = table[counted].sum(axis=0) / n
         means.append(mean)
         moved.append(np.where(counted[:, None], np.nan_to_num(table) - mean, 0.0) / n)
-    moves: NDArray[np.float64] = np.sign(means[0] - means[1]) * (moved[0] - moved[1])
+    moves: Reals = np.sign(means[0] - means[1]) * (moved[0] - moved[1])
     return moves
 
 
-def _kinds(of_models: NDArray[np.float64], members: NDArray[np.bool_]) -> dict[str, NDArray[np.float64]]:
+def _kinds(of_models: Reals, members: Truths) -> dict[str, Reals]:
     chosen = {"total": of_models, "own": of_models[..., members], "others": of_models[..., ~members]}
     nothing = np.full(of_models.shape[:-1], np.nan)
     return {name: of.mean(axis=-1) if of.shape[-1] else nothing for name, of in chosen.items()}
@@ -228,9 +227,7 @@ def _by_number(
     return ends
 
 
-def _means(
-    verified: JudgedPairs, annotators: NDArray[np.bool_], measure: str, undefined: str
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _means(verified: JudgedPairs, annotators: Truths, measure: str, undefined: str) -> tuple[Reals, Wholes]:
     """(sets, models) the means of `per_query`, and how many queries have a right answer in each set."""
     right = verified.gain > 0
     query, proposed = verified.query[right], verified.proposed[right]
@@ -261,11 +258,7 @@ def _means(
 
 
 def _single(
-    verified: JudgedPairs,
-    sets: NDArray[np.bool_],
-    of_sets: Sequence[NDArray[np.float64]],
-    draws: int,
-    seed: int,
+    verified: JudgedPairs, sets: Truths, of_sets: Sequence[Reals], draws: int, seed: int
 ) -> dict[str, Bounds]:
     """Intervals of the biases of one annotator each, from draws of clusters of queries."""
     n, columns = len(verified.models), []
@@ -276,7 +269,7 @@ def _single(
     clusters = int(units.max()) + 1
     sums = exact_sums(np.hstack(columns), units, repeats=clusters)
 
-    def biases(weights: NDArray[np.float32]) -> dict[str, NDArray[np.float64]]:
+    def biases(weights: NDArray[np.float32]) -> dict[str, Reals]:
         drawn = sums.weighted(weights).reshape(len(weights), n + 1, n + 1)
         # Where a draw has no query that counts there is nothing to average; such draws are left out.
         size = drawn[:, :, -1:]

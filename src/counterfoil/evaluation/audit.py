@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.contrasts import Contrasts
@@ -14,6 +13,7 @@ from counterfoil.evaluation.evaluate import of
 from counterfoil.evaluation.intervals import LEVEL, OF_FOLDS, one_sided
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics.measures import signed
+from counterfoil.stats import Reals
 from counterfoil.stats.intervals import cluster_interval
 from counterfoil.stats.tests import holm, tarone_holm
 
@@ -162,7 +162,7 @@ def with_same_words(benchmark: Benchmark, contrasts: Contrasts) -> Benchmark:
     return replace(benchmark, questions=questions)
 
 
-def told_apart(contrasts: Contrasts, scores: NDArray[np.float64], benchmark: Benchmark) -> Estimate:
+def told_apart(contrasts: Contrasts, scores: Reals, benchmark: Benchmark) -> Estimate:
     """The share of questions whose first caption scores higher than the second, a tie being one half."""
     first, second = contrasts.pairs.T
     values = (scores[first] > scores[second]) + 0.5 * (scores[first] == scores[second])

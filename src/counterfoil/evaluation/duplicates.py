@@ -7,11 +7,11 @@ from itertools import combinations
 
 import numpy as np
 import PIL.Image
-from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.records import Image, words
 from counterfoil.inputs.files import digest
+from counterfoil.stats import Wholes
 
 #: Captions are near-duplicates from this similarity on.
 NEAR = 0.8
@@ -190,7 +190,7 @@ def leakage(
     texts: Sequence[str],
     images: Sequence[str],
     *,
-    rows: NDArray[np.int64] | None = None,
+    rows: Wholes | None = None,
 ) -> Leakage:
     """What a benchmark, or its questions `rows`, shares with other captions and names of images."""
     chosen = np.arange(len(benchmark)) if rows is None else rows

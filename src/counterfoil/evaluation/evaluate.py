@@ -26,6 +26,7 @@ from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.inputs.columns import ColumnSchema, Schema, check_columns
 from counterfoil.metrics.measures import Measure, averaged, of_form, signed
 from counterfoil.metrics.ties import Ties
+from counterfoil.stats import Reals, Truths, Wholes
 from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.intervals import Spread
 from counterfoil.stats.two_way_clustering import inflation, linear_variance
@@ -46,7 +47,7 @@ class PairedRuns:
     interval: IntervalMethod
 
     @property
-    def columns(self) -> NDArray[np.int64]:
+    def columns(self) -> Wholes:
         """Pairs of columns, for columns of scorers x measures."""
         wide = len(self.main)
         return np.asarray(
@@ -72,10 +73,10 @@ class PairedRuns:
 class Tested:
     """Each difference with interval and p-values: for every pair of scorers, the main measures in turn."""
 
-    value: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    p: NDArray[np.float64]
+    value: Reals
+    low: Reals
+    high: Reals
+    p: Reals
     mcnemar: list[float | None]
     #: How the intervals were made (`PairedRuns.facts`).
     interval: Mapping[str, Any]
@@ -105,7 +106,7 @@ class Prepared:
     what the result says of ties and provenance; estimates may add to facts, and None is left out.
     """
 
-    estimates: Callable[[NDArray[np.bool_]], dict[str, Estimate]]
+    estimates: Callable[[Truths], dict[str, Estimate]]
     ties: Mapping[str, Any]
     facts: Mapping[str, Any]
     #: Groupings whose groups are not reported.
@@ -180,7 +181,7 @@ class FormEvaluation(ABC):
     @abstractmethod
     def per_item(
         self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
-    ) -> dict[str, NDArray[np.float64]]:
+    ) -> dict[str, Reals]:
         """Each measure's value per question, in [0, 1]; empty where measures are of all together."""
 
     @abstractmethod
@@ -239,7 +240,7 @@ class FormEvaluation(ABC):
     def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
         """The columns that show a question to readers of a run's items: its captions and images."""
 
-    def without(self, benchmark: Benchmark, measure: str) -> NDArray[np.bool_] | None:
+    def without(self, benchmark: Benchmark, measure: str) -> Truths | None:
         """The questions that a measure is not about, whose cells are empty among a run's items."""
         return None
 
@@ -270,7 +271,7 @@ class FormEvaluation(ABC):
         ]
         return mean_draws([run.name for run in runs], measures, np.stack(columns, axis=1), drawn)
 
-    def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    def margins(self, benchmark: Benchmark, scores: Reals) -> dict[str, Reals]:
         """(n,) margins by measure, in the unit of the scores, positive where right; of contrasts alone."""
         return {}
 
@@ -301,7 +302,7 @@ class FormEvaluation(ABC):
         """The image of each question where benchmarks that share images are drawn together, else None."""
         return None
 
-    def mean(self, benchmark: Benchmark, values: NDArray[np.float64]) -> float:
+    def mean(self, benchmark: Benchmark, values: Reals) -> float:
         """A measure from its values per question."""
         return float(values.mean())
 
@@ -332,7 +333,7 @@ class JointEvaluation(FormEvaluation):
 
     def per_item(
         self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
-    ) -> dict[str, NDArray[np.float64]]:
+    ) -> dict[str, Reals]:
         return {}
 
     def score_columns(self, shape: tuple[int, ...]) -> list[str]:
@@ -342,7 +343,7 @@ class JointEvaluation(FormEvaluation):
         return measure in run.result.measures
 
     @abstractmethod
-    def weighted_run(self, run: Run, clusters: NDArray[np.int64], n_clusters: int) -> WeightedMeasures | None:
+    def weighted_run(self, run: Run, clusters: Wholes, n_clusters: int) -> WeightedMeasures | None:
         """The measures of a run under weights of the clusters of questions; None where none is defined."""
 
     def test(self, paired: PairedRuns) -> Tested:
@@ -360,7 +361,7 @@ class JointEvaluation(FormEvaluation):
 
     def differences(
         self, runs: Sequence[Run], sharing: Sharing, pairs: Sequence[tuple[int, int]], names: Sequence[str]
-    ) -> NDArray[np.float64]:
+    ) -> Reals:
         """(4, pairs, names) value, ends and p of run a less run b; NaN where one is undefined."""
         where = [self.joint.index(name) for name in names]
         units = float(len(np.unique(sharing.units)))
@@ -392,7 +393,7 @@ class JointEvaluation(FormEvaluation):
             moves = (np.nan_to_num(of_run.influences()[:, where]) for of_run in ready.values())
             wide = np.stack([inflation(part, moved) for moved in moves])
 
-        def weighted(weights: NDArray[Any]) -> NDArray[np.float64]:
+        def weighted(weights: NDArray[Any]) -> Reals:
             return np.stack([of_run.measures(weights)[:, where] for of_run in ready.values()], axis=1)
 
         return MeasureDraws(tuple(ready), tuple(measures), drawn.n_clusters, wide, weighted)

@@ -6,11 +6,11 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics.measures import Measure, of_form
+from counterfoil.stats import Reals, Truths, Wholes
 from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.intervals import Spread, macro_weights, normal_quantile, spread, t_over_folds, wilson
 
@@ -42,7 +42,7 @@ def method(sharing: Sharing, interval: IntervalMethod) -> IntervalMethod:
     return IntervalMethod.CROSSED if sharing.crossed else IntervalMethod.CLUSTERS
 
 
-def dependence(sharing: Sharing, interval: IntervalMethod) -> NDArray[np.int64] | Sharing:
+def dependence(sharing: Sharing, interval: IntervalMethod) -> Wholes | Sharing:
     """The sharing that an interval takes into account: under `wilson` and `folds` none."""
     if interval is IntervalMethod.AUTO:
         return sharing
@@ -70,10 +70,10 @@ def facts(benchmark: Benchmark, interval: IntervalMethod) -> dict[str, Any]:
 
 
 #: Chance of a measure: of all questions alike, or of each, (n,).
-Chance = float | NDArray[np.float64]
+Chance = float | Reals
 
 
-def chance(benchmark: Benchmark, measure: Measure, by_chance: Chance, mask: NDArray[np.bool_]) -> float:
+def chance(benchmark: Benchmark, measure: Measure, by_chance: Chance, mask: Truths) -> float:
     """Chance over the questions of a mask: a mean over groups where the measure is one."""
     if not isinstance(by_chance, np.ndarray):
         return by_chance
@@ -83,9 +83,7 @@ def chance(benchmark: Benchmark, measure: Measure, by_chance: Chance, mask: NDAr
     return float(macro_weights(groups, shares) @ by_chance[mask]) if (groups >= 0).any() else np.nan
 
 
-def macro_groups(
-    benchmark: Benchmark, mask: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+def macro_groups(benchmark: Benchmark, mask: Truths) -> tuple[Wholes, Reals | None]:
     """The macro group of each question of a mask, -1 for none, and the weights of groups (None: equal). Of
     several groupings each group shares the weight of the larger one equally with its siblings.
     """
@@ -120,9 +118,9 @@ def of_spread(
 
 def estimates(
     benchmark: Benchmark,
-    values: Mapping[str, NDArray[np.float64]],
+    values: Mapping[str, Reals],
     names: Sequence[str],
-    mask: NDArray[np.bool_],
+    mask: Truths,
     by_chance: Mapping[str, Chance],
     *,
     interval: IntervalMethod,

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import RetrievalDirection
@@ -16,6 +15,7 @@ from counterfoil.evaluation.result import or_none
 from counterfoil.metrics.annotators import precision_recall
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Qrels
+from counterfoil.stats import Reals, Truths, Wholes
 from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.intervals import cluster_interval
 
@@ -26,10 +26,10 @@ class JudgedPairs:
 
     direction: str
     models: tuple[str, ...]
-    query: NDArray[np.int64]
-    gain: NDArray[np.float64]
-    place: NDArray[np.int64]
-    proposed: NDArray[np.bool_]
+    query: Wholes
+    gain: Reals
+    place: Wholes
+    proposed: Truths
     depth: tuple[int, ...]
     sharing: Sharing
 
@@ -39,15 +39,13 @@ class JudgedPairs:
         return len(self.sharing)
 
     @property
-    def found(self) -> NDArray[np.int64]:
+    def found(self) -> Wholes:
         """Per query, how many right answers all models together found."""
         right = (self.gain > 0) & self.proposed.any(axis=1)
         return np.bincount(self.query[right], minlength=self.n_queries)
 
 
-def places(
-    query: NDArray[np.int64], item: NDArray[np.int64], tops: Sequence[NDArray[np.int64]]
-) -> NDArray[np.int64]:
+def places(query: Wholes, item: Wholes, tops: Sequence[Wholes]) -> Wholes:
     """(pairs, models) places of a pair's item in each model's list of the query, from 1; 0 if not there.
 
     >>> places(np.array([0, 1]), np.array([7, 7]), [np.array([[4, 7], [5, -1]])]).tolist()
@@ -67,7 +65,7 @@ def places(
     return table
 
 
-def proposals(judged: Judgements, models: Sequence[str]) -> NDArray[np.int64] | None:
+def proposals(judged: Judgements, models: Sequence[str]) -> Wholes | None:
     """(pairs, models) the places at which the table says they were proposed; None where it says nothing."""
     there = [name for name in models if name in judged.place]
     if not there:
@@ -85,7 +83,7 @@ def proposals(judged: Judgements, models: Sequence[str]) -> NDArray[np.int64] | 
 
 def right_pairs(
     benchmark: Benchmark, direction: Literal["i2t", "t2i"], queries: Sequence[str], items: Sequence[str]
-) -> NDArray[np.int64]:
+) -> Wholes:
     """(pairs, 2) positions in `queries` and in `items` of all right answers that the benchmark lists."""
     search, query_ids, item_ids = _sides(benchmark, direction)
     positives = _listed(benchmark, search)
@@ -100,9 +98,9 @@ def are_right(
     direction: Literal["i2t", "t2i"],
     queries: Sequence[str],
     items: Sequence[str],
-    query: NDArray[np.int64],
-    item: NDArray[np.int64],
-) -> dict[str, NDArray[np.bool_]]:
+    query: Wholes,
+    item: Wholes,
+) -> dict[str, Truths]:
     """Which pairs the benchmark calls right, by its name; of a rule for each threshold, as "pmrp (0)"."""
     search, query_ids, item_ids = _sides(benchmark, direction)
     if not isinstance(search.positives, Plausible):
@@ -123,9 +121,7 @@ def are_right(
     return named
 
 
-def how_many(
-    benchmark: Benchmark, direction: Literal["i2t", "t2i"], queries: Sequence[str]
-) -> NDArray[np.int64]:
+def how_many(benchmark: Benchmark, direction: Literal["i2t", "t2i"], queries: Sequence[str]) -> Wholes:
     """How many right answers each query has, those outside the gallery included; 0 where it is no query."""
     search, query_ids, _ = _sides(benchmark, direction)
     row = _renumbered(queries, [query_ids[i] for i in search.queries.tolist()])
@@ -167,7 +163,7 @@ def _sides(
     return benchmark.gallery.t2i, captions, images
 
 
-def _renumbered(names: Sequence[str], among: Sequence[str]) -> NDArray[np.int64]:
+def _renumbered(names: Sequence[str], among: Sequence[str]) -> Wholes:
     place = {name: at for at, name in enumerate(among)}
     return np.array([place.get(name, -1) for name in names], dtype=np.int64)
 
@@ -250,13 +246,7 @@ def against(
 
 
 def coverage(
-    name: str,
-    direction: str,
-    *,
-    query: NDArray[np.int64],
-    right: NDArray[np.bool_],
-    accepted: NDArray[np.bool_],
-    sharing: Sharing,
+    name: str, direction: str, *, query: Wholes, right: Truths, accepted: Truths, sharing: Sharing
 ) -> Coverage:
     """How many of a set's right answers people confirm, and how many of theirs it has (ECCV Caption 3.3)."""
     n = len(sharing)
@@ -268,7 +258,7 @@ def coverage(
     precision, recall = precision_recall(*sets)
     counted = ~np.isnan(precision)
 
-    def ends(values: NDArray[np.float64]) -> tuple[float, float, float]:
+    def ends(values: Reals) -> tuple[float, float, float]:
         there = ~np.isnan(values)
         if not there.any():
             return np.nan, np.nan, np.nan
@@ -279,7 +269,7 @@ def coverage(
     return Coverage(name, direction, confirmed, covered, int(counted.sum()), int(n - counted.sum()))
 
 
-def count(name: str, direction: str, counts: NDArray[np.int64]) -> Multiplicity:
+def count(name: str, direction: str, counts: Wholes) -> Multiplicity:
     """The multiplicity of queries with so many right answers each."""
     numbers, queries = np.unique(counts, return_counts=True)
     return Multiplicity(name, direction, dict(zip(numbers.tolist(), queries.tolist(), strict=True)))

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from counterfoil.benchmarks.judgements import Direction
 from counterfoil.metrics.annotators import Pool, pool_yield
+from counterfoil.stats import Reals, Truths, Wholes
 from counterfoil.stats.capture_recapture import Population
 
 
@@ -48,7 +48,7 @@ class Summary:
     proposed: tuple[int, ...]
     alone: tuple[int, ...]
     new: tuple[int, ...]
-    curve: NDArray[np.float64]
+    curve: Reals
     tasks: Tasks
     excluded: int
 
@@ -116,7 +116,7 @@ class Summary:
         }
 
 
-def without(pooled: Pool, known: NDArray[np.int64]) -> Pool:
+def without(pooled: Pool, known: Wholes) -> Pool:
     """The pool without some pairs, given as (pairs, 2) rows of query and item."""
     if not len(known):
         return pooled
@@ -130,7 +130,7 @@ def summary(
     k: int,
     models: Sequence[str],
     queries: Mapping[Direction, int],
-    pair_of: Mapping[Direction, NDArray[np.int64]],
+    pair_of: Mapping[Direction, Wholes],
     tasks: Tasks,
     excluded: int = 0,
 ) -> Summary:
@@ -154,9 +154,7 @@ def summary(
     )
 
 
-def unjudged(
-    tops: Sequence[NDArray[np.int64]], judged: NDArray[np.int64], k: int, width: int
-) -> tuple[Pool, list[NDArray[np.int64]]]:
+def unjudged(tops: Sequence[Wholes], judged: Wholes, k: int, width: int) -> tuple[Pool, list[Wholes]]:
     """The pool of each model's first k unjudged items per query, and the (queries,) depth each list reached.
 
     `tops` are (queries, depth) items, -1 behind the end; `judged` are codes query * width + item.
@@ -179,12 +177,7 @@ def unjudged(
     return Pool(pairs // width, pairs % width, place), depths
 
 
-def found_by(
-    tops: Sequence[NDArray[np.int64]],
-    depths: Sequence[NDArray[np.int64]],
-    query: NDArray[np.int64],
-    item: NDArray[np.int64],
-) -> NDArray[np.bool_]:
+def found_by(tops: Sequence[Wholes], depths: Sequence[Wholes], query: Wholes, item: Wholes) -> Truths:
     """(pairs, models) which pairs stand in a model's list no lower than `depths` of their query."""
     finds = np.zeros((len(query), len(tops)), dtype=bool)
     for model, (top, depth) in enumerate(zip(tops, depths, strict=True)):

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from counterfoil.benchmarks.judgements import Votes
 from counterfoil.errors import InputError
 from counterfoil.metrics.bradley_terry import bradley_terry, bradley_terry_draws, connected, one_sided
+from counterfoil.stats import Reals, Truths
 from counterfoil.stats.bootstrap import cluster_draws, percentiles, share_draws
 
 #: Resamples are solved together, as many as fit this many numbers.
@@ -28,12 +28,12 @@ class Preferences:
     """Strengths (sum 100) and chances p_i / (p_i + p_j) of being preferred, with intervals."""
 
     names: tuple[str, ...]
-    strength: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    chance: NDArray[np.float64]
-    chance_low: NDArray[np.float64]
-    chance_high: NDArray[np.float64]
+    strength: Reals
+    low: Reals
+    high: Reals
+    chance: Reals
+    chance_low: Reals
+    chance_high: Reals
     votes: int
     judges: int | None
     draws: int
@@ -43,9 +43,9 @@ class Preferences:
     own: int = 0
 
     @property
-    def apart(self) -> NDArray[np.bool_]:
+    def apart(self) -> Truths:
         """(n, n): which pairs are told apart."""
-        separate: NDArray[np.bool_] = (self.chance_low > 0.5) | (self.chance_high < 0.5)
+        separate: Truths = (self.chance_low > 0.5) | (self.chance_high < 0.5)
         return separate & ~np.eye(len(self.names), dtype=bool)
 
     @property
@@ -71,7 +71,7 @@ class Preferences:
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON values, strongest first."""
 
-        def ends(at: Any, *of: NDArray[np.float64]) -> dict[str, Any]:
+        def ends(at: Any, *of: Reals) -> dict[str, Any]:
             return {name: float(a[at]) for name, a in zip(("value", "low", "high"), of, strict=True)}
 
         chances = self.chance, self.chance_low, self.chance_high
@@ -135,7 +135,7 @@ def preferences(votes: Votes, *, draws: int = 10_000, seed: int = 0) -> Preferen
     return Preferences(votes.names, *numbers, votes.total, judges, draws, seed, separated, votes.own)
 
 
-def _resamples(votes: Votes, draws: int, seed: int) -> Iterator[NDArray[np.float64]]:
+def _resamples(votes: Votes, draws: int, seed: int) -> Iterator[Reals]:
     """Blocks of (block, n, n) tables of votes drawn with replacement."""
     n = len(votes.names)
     size = max(1, _AT_ONCE // (n * n))

@@ -6,13 +6,13 @@ from math import isfinite
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from counterfoil.benchmarks.answers import Answers
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import UnknownNameError
 from counterfoil.inputs.options import checked
 from counterfoil.metrics.measures import find
+from counterfoil.stats import Reals
 
 
 @dataclass(frozen=True)
@@ -104,18 +104,9 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, as `--json` and `result.json` hold them; `signature` is that of all measures."""
-        return {
-            "benchmark": self.benchmark,
-            "scorer": self.scorer,
-            "measures": {name: asdict(estimate) for name, estimate in self.measures.items()},
-            "groups": {
-                label: {name: asdict(estimate) for name, estimate in measures.items()}
-                for label, measures in self.groups.items()
-            },
-            "ties": dict(self.ties),
-            "signature": self.signature(),
-            "provenance": dict(self.provenance),
-        }
+        fields = asdict(self)
+        provenance = fields.pop("provenance")
+        return {**fields, "signature": self.signature(), "provenance": provenance}
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> "Result":
@@ -159,7 +150,7 @@ class Run:
     name: str
     benchmark: Benchmark
     answers: Answers
-    items: Mapping[str, NDArray[np.float64]]
+    items: Mapping[str, Reals]
     result: Result
     manifest: Mapping[str, Any]
 

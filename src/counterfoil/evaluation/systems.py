@@ -16,17 +16,17 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
-from numpy.typing import NDArray
 
 from counterfoil.errors import InputError
 from counterfoil.evaluation.rank_correlation import as_spearman, perfect, widened
 from counterfoil.evaluation.result import Plain
 from counterfoil.metrics.correlation import middle_ranks, weighted_pearson, weighted_spearman, weighted_tau_b
+from counterfoil.stats import Reals
 from counterfoil.stats.bootstrap import cluster_draws, percentiles, sign_draws
 from counterfoil.stats.tests import holm, williams
 
 #: The number that sums over images make, along the last axis.
-NumberOf = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+NumberOf = Callable[[Reals], Reals]
 
 
 def ratio(sums: Float[ndarray, "... 2"]) -> Float[ndarray, "..."]:
@@ -147,9 +147,7 @@ class SystemDraws:
                     blocks.append(measures(np.stack([scores.drawn(part) for scores in of], axis=2)))
         return np.concatenate(blocks)
 
-    def around(
-        self, values: NDArray[np.float64], samples: Float[ndarray, "draws m"], n: int
-    ) -> Float[ndarray, "2 m"]:
+    def around(self, values: Reals, samples: Float[ndarray, "draws m"], n: int) -> Float[ndarray, "2 m"]:
         """Ends around correlations over n systems, at least as far as perfect agreement would reach.
 
         Images drawn anew add their noise twice: percentiles or their reflections, whichever is further.
@@ -198,7 +196,7 @@ def differences_of(
     human: str, columns: Mapping[str, tuple[SystemScores, SystemScores]], drawing: SystemDraws
 ) -> list[SystemDifference]:
     """Every pair of metrics over the systems that both (and people) have."""
-    rows: list[tuple[str, str, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]] = []
+    rows: list[tuple[str, str, Reals, Reals, Reals, float]] = []
     for a, b in combinations(columns, 2):
         systems = [s for s in columns[a][0].systems if s in columns[b][0].systems]
         if len(systems) < LEAST:
@@ -234,7 +232,7 @@ def differences_of(
 
 def _swapped(
     first: SystemScores, second: SystemScores, theirs: SystemScores, values: ndarray, drawing: SystemDraws
-) -> NDArray[np.float64]:
+) -> Reals:
     """p of "both metrics are exchangeable"; NaN over images where a metric is no mean of images' scores."""
     if drawing.over == "systems":
         one, other = (((of.fixed - of.fixed.mean()) / of.fixed.std())[:, None] for of in (first, second))
@@ -384,7 +382,7 @@ def _finite(columns: Mapping[str, Numbers], kind: str) -> dict[str, SystemScores
 
 
 def _rows(
-    metric: str, human: str, n: int, numbers: Sequence[NDArray[np.float64]], *, exact: bool
+    metric: str, human: str, n: int, numbers: Sequence[Reals], *, exact: bool
 ) -> list[SystemCorrelation]:
     columns = zip(MEASURES, *(column.tolist() for column in numbers), strict=True)
     return [

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from counterfoil.errors import URL, CounterfoilError, DataError
 from counterfoil.inputs.limits import check_room
@@ -231,11 +231,32 @@ def check_model(
     """A value as the model has it; raises `error` naming the field that is missing or off."""
     if not isinstance(value, Mapping):
         raise error("not an object", where=where, given=_shown(value), hint=hint)
+    return check_value(dict(value), model, where=where, hint=hint, error=error)
+
+
+def read_value(path: str | Path, kind: Any) -> Any:
+    """The value in a JSON file of others as a type has it; raises as `check_value`."""
+    return check_value(parse_json(read_text(path), where=path), kind, where=path)
+
+
+def check_value(
+    value: object,
+    kind: Any,
+    *,
+    where: object,
+    hint: str | None = None,
+    error: type[CounterfoilError] = DataError,
+) -> Any:
+    """A value as a type has it; raises `error` naming the part that is missing or off."""
     try:
-        return model.model_validate(dict(value))
+        # A model has what checks it already.
+        validate = (
+            kind.model_validate if hasattr(kind, "model_validate") else TypeAdapter(kind).validate_python
+        )
+        return validate(value)
     except ValidationError as caught:
         first = caught.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
+        place = ".".join(str(part) for part in first["loc"] if part != "[key]")
         if first["type"] == "missing":
             raise error(f"no field '{place}'", where=where, hint=hint) from None
         message = str(first["msg"])
@@ -247,7 +268,7 @@ def check_model(
         elif first["type"] == "extra_forbidden":
             words = {"what": "unknown field"}
             if len(first["loc"]) == 1:
-                words["allowed"] = ", ".join(sorted(model.model_fields))
+                words["allowed"] = ", ".join(sorted(kind.model_fields))
         raise error(
             **words,
             where=f"{where}, field '{place}'" if place else where,
@@ -297,6 +318,12 @@ def is_distant(text: str | Path) -> bool:
 def located(text: str | Path) -> str:
     """A path or URL as it is shown: with both slashes where pathlib took one."""
     return str(location(text))
+
+
+def natural(name: str) -> tuple[list[Any], str]:
+    """By this names are sorted by the size of the numbers in them: frame 10 after frame 9."""
+    pieces = re.split(r"(\d+)", name)
+    return [int(piece) if at % 2 else piece for at, piece in enumerate(pieces)], name
 
 
 def digest(data: bytes) -> str:

@@ -10,7 +10,6 @@ from typing import Annotated, Any, cast
 import numpy as np
 
 from counterfoil import catalog
-from counterfoil.annotate.benchmark_items import items_of_benchmark
 from counterfoil.annotate.campaign import (
     FILES,
     IMAGES,
@@ -28,7 +27,7 @@ from counterfoil.annotate.export import JudgedCampaign, authored_rows
 from counterfoil.annotate.forms.base import ROLES, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.golden import drawn_golden
-from counterfoil.annotate.items import CampaignItems, check_items, items_of_table
+from counterfoil.annotate.items import CampaignItems, check_items, items_of_benchmark, items_of_table
 from counterfoil.annotate.pictures import Pictures
 from counterfoil.annotate.platforms.registry import OWN_ENTRIES, campaign_platform
 from counterfoil.benchmarks.benchmark import Benchmark
@@ -253,7 +252,7 @@ class _ItemReader:
         path, name, sample = Path(source), self.given["benchmark"], self.given["sample"]
         if (path / RECIPE).is_file():
             return self._campaign(path)
-        if path.suffix.lower() in EXTENSIONS and source not in catalog.benchmarks():
+        if path.suffix.lower() in EXTENSIONS and source not in catalog.BENCHMARKS:
             table = read_table(path)
             kind = kind_of(table.columns)
             whole = None if kind is None else f"as a benchmark's questions: --from {kind} --data {source}"
@@ -264,7 +263,7 @@ class _ItemReader:
                 raise DataError(text, where=source, hint=whole)
             known = None if name is None else self._benchmark(name)
             return self.table(table, known), known, ""
-        if source not in catalog.benchmarks() and not is_benchmark_folder(path):
+        if source not in catalog.BENCHMARKS and not is_benchmark_folder(path):
             kinds = f"a file that ends in {', '.join(EXTENSIONS)}, a benchmark's name or folder, a campaign"
             raise DataError("no table, benchmark or campaign of this name", where=source, allowed=kinds)
         benchmark = self._benchmark(source)

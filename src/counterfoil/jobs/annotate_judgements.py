@@ -313,7 +313,7 @@ def import_judgements(
 
 #: What reads a table, by its name.
 _READERS = {
-    "judgements": "annotate agreement",
+    "judgements": "annotate agreement FILE --campaign",
     "choices": "build choose --people",
     "answers": "build filter --people",
     "gains": "pool bias --judgements",

@@ -144,8 +144,8 @@ class SimulatedCampaign(Tabular):
             f"false alarms: {caught[True]:,} of {came[True]:,} able people",
             (recipe.design == "adaptive" and counts.complete)
             and f"adaptive: {per_item:.2f} answers per item in place of up to {recipe.most}, {saved:,} saved",
-            f"from the first arrival to the last answer {simulation.seconds / 3600:,.1f} hours; answers set "
-            "aside are in hours and pay, not in what was promised",
+            f"from the first arrival to the last answer {simulation.seconds / 3600:,.1f} hours; hours "
+            "and pay include answers that were set aside, the promised figures do not",
         )
 
     def to_json(self) -> dict[str, Any]:

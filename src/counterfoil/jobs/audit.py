@@ -212,7 +212,7 @@ def _blind(name: str, scorer: Any) -> Any:
 
 def _other(named: str | Path, inputs: JobInputs) -> tuple[str, list[str], list[str]]:
     """The name, captions and names of images of a table, a file of captions, or a benchmark."""
-    if str(named) in catalog.benchmarks():
+    if str(named) in catalog.BENCHMARKS:
         other = inputs.sources.read(str(named), inputs.feedback, many=True)
         return (other.name, *_captions(other))
     path = Path(named)

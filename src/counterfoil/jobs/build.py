@@ -387,7 +387,7 @@ def _work(
         return catalog.scorer(name, own, memory=session.folder)
 
     def benchmark(name: str, data: Path | None, images: Path | None) -> Any:
-        if data is None and images is None and not Path(name).exists() and name not in catalog.benchmarks():
+        if data is None and images is None and not Path(name).exists() and name not in catalog.BENCHMARKS:
             allowed = "a table, captions in COCO's layouts, a benchmark's name or folder, or 'world'"
             raise DataError("no such file, folder or benchmark", where=name, allowed=allowed)
         return catalog.benchmark(name, data=data, images=images, counts=False)

@@ -482,7 +482,7 @@ def _with_kind(scorer: Any, feedback: Feedback) -> Any:
         return scorer
     if full != scorer:
         kind = full.partition(":")[0]
-        feedback.note(f"{scorer} is {full}: {catalog.scorers()[kind].summary}")
+        feedback.note(f"{scorer} is {full}: {catalog.SCORERS[kind].summary}")
     return full
 
 

@@ -159,8 +159,10 @@ class BenchmarkSources:
             return benchmark
         with feedback.busy(f"reading {benchmark}"):
             data = self.data.of(benchmark, many=len(self.benchmarks) > 1 if many is None else many)
-            if data is None and "given_scores" in abilities(scorer) and benchmark in catalog.benchmarks():
-                carried = catalog.benchmark_from_answers(benchmark, scorer.table)
+            if data is None and "given_scores" in abilities(scorer) and benchmark in catalog.BENCHMARKS:
+                from counterfoil.benchmarks.readers.specs import from_table
+
+                carried = from_table(catalog.benchmark_card(benchmark), scorer.table)
                 if carried is not None:
                     return carried
             images = self.images.images_of(benchmark)
@@ -262,7 +264,7 @@ def whole_benchmark(name: str, place: Path | None, images: Path | None) -> Bench
         return (
             load(place) if is_benchmark_folder(place) else catalog.benchmark(name, data=place, images=images)
         )
-    card = catalog.benchmarks().get(name)
+    card = catalog.BENCHMARKS.get(name)
     # What is drawn comes from no file, and is always the same.
     drawn = card is not None and card.reader.startswith("counterfoil.world.")
     return catalog.benchmark(name, images=images) if drawn else None
@@ -290,8 +292,8 @@ def whole_rows(scorer: str, benchmarks: Sequence[str]) -> bool:
     from counterfoil.inputs.files import read_json
 
     def form(name: str) -> type[Form] | None:
-        if name in catalog.benchmarks():
-            return FORMS[catalog.benchmarks()[name].form]
+        if name in catalog.BENCHMARKS:
+            return FORMS[catalog.BENCHMARKS[name].form]
         try:
             return FORMS.get(read_json(Path(name, "card.json")).get("form"))
         except (DataError, AttributeError):
@@ -355,7 +357,9 @@ def check_at_hand(spec: str, backbone: str, benchmark: Benchmark) -> None:
     if kind in models:
         check_items(benchmark)
     elif kind == "metric" and backbone.partition(":")[0] in models and benchmark.card.shows == "image":
-        check_items(benchmark, images="images" in catalog.metrics()[name].needs)
+        from counterfoil.models.captions.registry import METRICS
+
+        check_items(benchmark, images="images" in METRICS[name].needs)
 
 
 def list_benchmarks() -> list[str]:
@@ -364,7 +368,7 @@ def list_benchmarks() -> list[str]:
     >>> {"bivlc", "winoground", "pairs"} <= set(list_benchmarks())
     True
     """
-    return list(catalog.benchmarks())
+    return list(catalog.BENCHMARKS)
 
 
 @job()

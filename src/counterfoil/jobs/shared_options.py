@@ -108,7 +108,7 @@ class Work(Reporting, total=False):
     """How models are run, and where finished work is kept.
 
     Work:
-        batch_size: Items per batch; it changes no decision.
+        batch_size: Items per batch; it does not change results.
         executor: Where missing scores are computed: local, a Ray cluster, or rank:R/N (process R of N that
             share a cache).
     """

@@ -32,8 +32,7 @@ from counterfoil.report.tables import Cell, Column, Row, Table, amount
 from counterfoil.storage import local_folder
 from counterfoil.storage.files import names_in
 from counterfoil.store import check_writable
-from counterfoil.train.recipes import Detection, Recipe, read_file
-from counterfoil.train.recipes.reading import Read, overridden
+from counterfoil.train.recipes import Detection, Read, Recipe, overridden, read_file
 
 if TYPE_CHECKING:
     from counterfoil.models.networks import Backbone
@@ -211,7 +210,7 @@ def read_guard(named: str | None, images: Path | None, *, note: Callable[[str], 
     if named is None:
         return None
     name, _, path = named.partition("=")
-    if name not in catalog.benchmarks():
+    if name not in catalog.BENCHMARKS:
         name, path = named, ""
     whole = catalog.benchmark(name, data=path or None, images=images)
     benchmark = whole.available()

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from counterfoil.evaluation.annotators import KINDS, AnnotatorBias
 from counterfoil.evaluation.judged_pairs import JUDGED, Coverage, Multiplicity
@@ -13,6 +12,7 @@ from counterfoil.report import figures, html
 from counterfoil.report.figure_style import INK, RIGHT, WRONG, aside, extent, name_ends, panels, plain
 from counterfoil.report.html import drawn
 from counterfoil.report.tables import Cell, Column, Table, measure_label, short
+from counterfoil.stats import Reals
 
 #: A direction's heading over a table.
 WAYS = {"i2t": "image to text", "t2i": "text to image"}
@@ -153,7 +153,7 @@ def curves(studies: Sequence[AnnotatorBias]) -> Any:
     return figure
 
 
-def yield_curves(curve: NDArray[np.float64]) -> Any:
+def yield_curves(curve: Reals) -> Any:
     """Pairs to verify against how many each model hands in, a line per number of models."""
     models, k = curve.shape
     with panels((4.6, 2.8), left=0.75, right=1.0, bottom=0.48, top=0.15) as (figure, (axes,)):
@@ -181,7 +181,7 @@ def bias_page(
     """The page as HTML, the same for the same studies."""
     models = studies[0].models
     caption = "The mean over all sets of so many annotators. With all of them there is none by definition."
-    parts = []
+    parts: list[dict[str, Any]] = []
     for study in studies:
         name, words = study.name.replace("_", "-"), heading(study)
         figure = drawn(f"Bias by number of annotators, {words}", caption, name, curves([study]))
@@ -199,6 +199,7 @@ def bias_page(
     return html.render(
         "bias.html",
         title="Machine annotators and their bias",
+        contents=[*((part["key"], part["title"]) for part in parts), ("answers", "Right answers")],
         standfirst=f"{len(models)} models: {', '.join(models)}.",
         parts_=parts,
         coverage=coverages(covered) if covered else None,

@@ -9,7 +9,7 @@ import numpy as np
 from counterfoil.benchmarks.records import Image
 from counterfoil.report import html
 from counterfoil.report.figure_style import INK, MUTED, RIGHT, WRONG, extent, panels, plain
-from counterfoil.report.html import drawn, shareable
+from counterfoil.report.html import Drawing, drawn, shareable
 from counterfoil.report.tables import Cell, Column, Table
 from counterfoil.report.thumbnails import Thumbnails
 
@@ -44,12 +44,12 @@ class StepSection:
     dropped_rows: tuple[RowExample, ...] = ()
 
 
-def funnel_figure(steps: Sequence[StepSection], *, width: float = _WIDTH) -> Any:
+def funnel(steps: Sequence[StepSection], name: str, *, width: float = _WIDTH) -> Drawing:
     """A bar per step: the rows that came out, and beside it the rows that were dropped."""
     from matplotlib.ticker import MaxNLocator
 
     names = [step.label for step in steps]
-    left = max(extent(name) for name in names) + 0.15
+    left = max(map(extent, names)) + 0.15
     height = _BAR * len(steps)
     with panels((width, height), left=left, bottom=0.35, right=1.1) as (figure, (axes,)):
         at = np.arange(len(steps))
@@ -67,7 +67,8 @@ def funnel_figure(steps: Sequence[StepSection], *, width: float = _WIDTH) -> Any
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.set_axisbelow(True)
         plain(axes, grid="x", size=8)
-    return figure
+    about = "Blue: rows that went on. Hatched: rows that were dropped."
+    return drawn("Rows out of every step", about, name, figure)
 
 
 def curve_figure(curve: Mapping[str, Any]) -> Any:
@@ -94,8 +95,6 @@ def build_page(
 ) -> str:
     """The page as HTML, the same for the same rows."""
     thumbnails = Thumbnails(left=_ROOM)
-    about_rows = "Blue: rows that went on. Hatched: rows that were dropped."
-    figures = [drawn("Rows out of every step", about_rows, "funnel", funnel_figure(steps))]
     sections = []
     for number, step in enumerate(steps, start=1):
         dropped = counts_table(f"Rows that {step.label} dropped", step.reasons, corner="reason")
@@ -131,7 +130,7 @@ def build_page(
         title=title,
         about=about,
         command=shareable(command),
-        figures=figures,
+        figures=[funnel(steps, "funnel")],
         sections=sections,
         tables=tables,
     )

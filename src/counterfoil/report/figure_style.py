@@ -13,10 +13,10 @@ from textwrap import wrap
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from counterfoil.errors import InputError, MissingExtraError
 from counterfoil.report.tables import short
+from counterfoil.stats import Reals
 from counterfoil.store import write_bytes
 
 #: The light colours of `page.css`. Blue and vermilion stay apart for every kind of colour vision.
@@ -262,7 +262,7 @@ def save(figure: Any, path: Path, *, title: str = "") -> None:
     write_bytes(path, raw.getvalue())
 
 
-def spaced(wanted: NDArray[np.float64], gap: float, low: float, high: float) -> NDArray[np.float64]:
+def spaced(wanted: Reals, gap: float, low: float, high: float) -> Reals:
     """Heights of labels near those wanted, `gap` apart or more, between `low` and `high`."""
     from scipy.optimize import isotonic_regression
 

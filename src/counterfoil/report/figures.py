@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import of
@@ -23,6 +22,7 @@ from counterfoil.report.figure_style import (
     tip,
 )
 from counterfoil.report.tables import group, measure_label, number, short, style_of
+from counterfoil.stats import Reals
 
 #: The height of one scorer's row, in inches.
 _ROW = 0.23
@@ -195,7 +195,7 @@ def training_curves(
     return figure
 
 
-def margin_values(run: Run, measure: str) -> NDArray[np.float64] | None:
+def margin_values(run: Run, measure: str) -> Reals | None:
     """(n,) margins of `measure` in the unit of the scores, positive where right; None without."""
     if not run.answers.has_scores:
         return None
@@ -257,7 +257,7 @@ def _limits(values: Sequence[float]) -> tuple[float, float]:
     return float(max(low, -101 if min(values) < 0 else -1)), float(min(high, 101))
 
 
-def _whiskers(estimates: Sequence[Estimate]) -> NDArray[np.float64]:
+def _whiskers(estimates: Sequence[Estimate]) -> Reals:
     # A fold interval can end beyond the value's own range; a whisker cannot have a negative length.
     spans = [[e.value - e.low, e.high - e.value] for e in estimates]
     return np.maximum(100 * np.asarray(spans).T, 0)

@@ -73,12 +73,15 @@ def render(
     title: str,
     styles: Sequence[str] = ("page.css",),
     scripts: Sequence[str] = (),
+    contents: Sequence[tuple[str, str]] = (),
     **values: Any,
 ) -> str:
-    """The page that `template` makes of `values`; `styles` and `scripts` are files in static/."""
+    """The page that `template` makes of `values`; `styles` and `scripts` are files in static/, `contents` the
+    sections that its head leads to, each an id and a name.
+    """
     script = "".join(static(name) for name in (_SHARED, *scripts))
     frame = {"style": "".join(map(static, styles)), "script": script, "policy": policy(script)}
-    return environment().get_template(template).render(title=title, **frame, **values)
+    return environment().get_template(template).render(title=title, contents=contents, **frame, **values)
 
 
 def fragment(tables: Sequence[Table], lines: Sequence[str] = ()) -> str:

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
-from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import FORMS as QUESTIONS
-from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
 from counterfoil.report import comparison_tables, html
@@ -17,10 +16,7 @@ from counterfoil.report.comparison_tables import ranking
 from counterfoil.report.forms import FORMS, WORST, Chapter, report_of
 from counterfoil.report.html import shareable, shared
 from counterfoil.report.tables import Column, Table
-from counterfoil.report.thumbnails import BUDGET, Thumbnails, richest, to_json
-
-#: Whose images and captions a page carries along.
-PICTURES = ("auto", "always", "never")
+from counterfoil.report.thumbnails import BUDGET, Thumbnails, carried, richest, to_json
 
 
 @dataclass(frozen=True)
@@ -42,11 +38,9 @@ def page(
     budget: int = BUDGET,
     private: bool = False,
 ) -> str:
-    """The whole report as HTML; `pictures` is one of `PICTURES`, and `budget` bounds them in bytes."""
+    """The whole report as HTML; `pictures` is one of `thumbnails.PICTURES`, `budget` bounds them in bytes."""
     if not comparisons:
         raise InputError("nothing to report", hint="give at least one run")
-    if pictures not in PICTURES:
-        raise UnknownNameError("choice of pictures", pictures, PICTURES)
     thumbnails = Thumbnails(budget)
     data: dict[str, list[dict[str, Any]]] = {}
     chapters: list[Chapter] = []
@@ -67,12 +61,11 @@ def page(
             provenance.append((run.benchmark.title, run.name, _flat(facts)))
         benchmark = comparison.runs[0].benchmark
         report = report_of(benchmark)
-        may = benchmark.card.redistributable or pictures == "always"
-        page_data = report.data(comparison, thumbnails, pictures=may and pictures != "never", captions=may)
+        captions, images, why = carried(benchmark, pictures)
+        page_data = report.data(comparison, thumbnails, pictures=images, captions=captions)
         data.setdefault(report.key, []).append({**page_data, "anchor": anchor})
-        pictures_note = _about_pictures(page_data, benchmark, pictures)
-        chapters.append(report.chapter(comparison, anchor, pictures_note))
-        scorers[anchor] = scorer_sections(comparison, anchor, captions=may)
+        chapters.append(report.chapter(comparison, anchor, _about_pictures(page_data, why)))
+        scorers[anchor] = scorer_sections(comparison, anchor, captions=captions)
     # One browser for all forms whose questions stand in one place.
     forms = {comparison.runs[0].benchmark.questions.form for comparison in comparisons}
     shown = {report.place: report for report in (FORMS[name] for name in FORMS if name in forms)}
@@ -84,6 +77,10 @@ def page(
         title=title,
         styles=("page.css", *(report.style for report in shown.values() if report.style)),
         scripts=("browser.js", *(report.script for report in shown.values())),
+        contents=[
+            *((chapter.anchor, chapter.benchmark.card.title) for chapter in chapters),
+            *((place, place.capitalize()) for place in [*shown, "provenance"]),
+        ],
         chapters=chapters,
         models=scorers,
         links={anchor: {model.name: model.anchor for model in of} for anchor, of in scorers.items()},
@@ -138,26 +135,15 @@ def group_table(run: Run) -> Table:
     return Table.of(caption, "Group", [units, *columns], rows)
 
 
-def left_out(benchmark: Benchmark, pictures: str) -> str:
-    """Why a page holds no images, or no captions either; empty where it may hold both."""
-    if not benchmark.card.redistributable and pictures != "always":
-        under = f" ({benchmark.card.licence})" if benchmark.card.licence else ""
-        return (
-            f"Images and captions are left out: the licence of {benchmark.title}{under} does not let a page "
-            "carry them. With pictures set to “always” the page holds them, for your own eyes."
-        )
-    return "Images were left out as asked." if pictures == "never" else ""
-
-
-def _about_pictures(data: Mapping[str, Any], benchmark: Benchmark, pictures: str) -> str:
+def _about_pictures(data: Mapping[str, Any], left_out: str) -> str:
     n, pictured = len(data["ids"]), data["pictured"]
     many = QUESTIONS[data["form"]].units
     sampled = ""
     if data.get("of", n) > n > 0:
         with_ = f"{many} with a right answer" if many == "queries" else many
         sampled = f"Of {data['of']:,} {with_} {n:,} are here as a sample of all groups or directions. "
-    if reason := left_out(benchmark, pictures):
-        return f"{sampled}{reason}"
+    if left_out:
+        return f"{sampled}{left_out}"
     if not pictured:
         return f"{sampled}The images were not at hand, so the {many} are shown without them."
     if pictured < n:

@@ -5,7 +5,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from counterfoil.evaluation.list_overlap import Diversity
 from counterfoil.evaluation.rank_correlation import Agreement, RankCorrelation
@@ -16,6 +15,7 @@ from counterfoil.report import html
 from counterfoil.report.figure_style import INK, RIGHT, RULE, aside, extent, matrix, panels
 from counterfoil.report.html import drawn, shareable, users
 from counterfoil.report.tables import Cell, Column, Style, Table, measure_label, short
+from counterfoil.stats import Reals
 
 #: In inches: a heatmap's cell, the height of a bump chart's row, the least way between its columns.
 _CELL, _ROW, _STEP = (0.7, 0.42), 0.235, 0.62
@@ -67,6 +67,10 @@ def page(
     return html.render(
         "rankings.html",
         title=title,
+        contents=[
+            (name, name.capitalize())
+            for name in ("ranks", "correlations", *(["lists"] if lists else []), "method")
+        ],
         correlation=correlation,
         lead=lead(correlation),
         bump=ranks,
@@ -114,7 +118,7 @@ def ranks_table(correlation: RankCorrelation) -> Table:
     return Table.of("Values of the models in per cent, and their ranks.", "Model", columns, rows)
 
 
-def _rank(ranks: NDArray[np.float64], model: int) -> str:
+def _rank(ranks: Reals, model: int) -> str:
     """The rank of a model, "=" where it is shared; empty where it has none."""
     if np.isnan(ranks[model]):
         return ""
@@ -315,7 +319,7 @@ def bump(correlation: RankCorrelation) -> Any:
     return figure
 
 
-def _places(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
+def _places(ranks: Reals) -> Reals:
     """(models, columns) different places from 1; equal ranks keep the order of the column before."""
     places = np.full(ranks.shape, np.nan)
     last = np.arange(len(ranks), dtype=np.float64)

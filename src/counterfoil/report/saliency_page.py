@@ -1,6 +1,5 @@
 """The page of heatmaps: which words of a caption count for a score, and where in the picture they point."""
 
-import base64
 import io
 from collections.abc import Sequence
 from typing import Any
@@ -13,12 +12,10 @@ from PIL import ImageColor
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.explain import METHODS, ExplainedPair, ExplainedQuestion
-from counterfoil.errors import UnknownNameError
 from counterfoil.report import html
 from counterfoil.report.figure_style import RIGHT, WRONG
 from counterfoil.report.html import shareable
-from counterfoil.report.page import PICTURES, left_out
-from counterfoil.report.thumbnails import BUDGET, Thumbnails
+from counterfoil.report.thumbnails import BUDGET, Thumbnails, carried, data_uri
 
 #: How much of the photograph the strongest cell covers.
 _COVER = 0.8
@@ -36,29 +33,31 @@ def page(
     private: bool = False,
 ) -> str:
     """The page as HTML; `pictures`, `budget` and `private` as in `counterfoil.report.page.page`."""
-    if pictures not in PICTURES:
-        raise UnknownNameError("choice of pictures", pictures, PICTURES)
-    may = benchmark.card.redistributable or pictures == "always"
+    captions, images, why = carried(benchmark, pictures)
     thumbnails = Thumbnails(budget)
     shown: dict[int, int] = {}
-    if may and pictures != "never":
+    if images:
         wanted = [[*dict.fromkeys(image for _, image in question.pairs)] for question in questions]
         shown = thumbnails.add(benchmark.images, wanted)
     sections = [
         (
             question.id,
             [
-                pair_card(pair, shown.get(image, -1), captioned=may)
+                pair_card(pair, shown.get(image, -1), captioned=captions)
                 for (_, image), pair in question.pairs.items()
             ],
         )
         for question in questions
     ]
-    about = left_out(benchmark, pictures) or ("" if shown else "The images did not fit into the page.")
+    about = why or ("" if shown else "The images did not fit into the page.")
     return html.render(
         "explain.html",
         title=title,
         styles=("page.css", "explain.css"),
+        contents=[
+            *((f"q-{number}", name) for number, (name, _) in enumerate(sections)),
+            ("method", "Method"),
+        ],
         scorer=scorer if private else shareable(scorer),
         benchmark=benchmark.title,
         sections=sections,
@@ -120,7 +119,7 @@ def _overlay(grid: Float[ndarray, "rows columns"], *, signed: bool) -> str:
     pixels[..., 3] = np.round(255 * _COVER * np.abs(values) / strongest)
     out = io.BytesIO()
     PIL.Image.fromarray(pixels).save(out, "PNG", optimize=True)
-    return f"data:image/png;base64,{base64.b64encode(out.getvalue()).decode('ascii')}"
+    return data_uri(out.getvalue())
 
 
 def _number(value: float, *, signed: bool = False) -> str:

@@ -1,7 +1,4 @@
-"""Pictures of a page as far as a budget lasts: thumbnails, examples, and data of its browsers.
-
-Which pictures the licence lets a page carry says `report.page.left_out`.
-"""
+"""Pictures of a page as far as licence and budget let it carry them: thumbnails, and data of its browsers."""
 
 import base64
 import io
@@ -21,12 +18,14 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms.base import NO_CANDIDATE
 from counterfoil.benchmarks.records import Image
 from counterfoil.benchmarks.videos import FrameFeatures, Sampling, Video
-from counterfoil.errors import DataError
+from counterfoil.errors import DataError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
 from counterfoil.report import tables as label_of
 from counterfoil.report.tables import group
 
+#: Whose images and captions a page carries along.
+PICTURES = ("auto", "always", "never")
 #: The longer side of a thumbnail, in pixels.
 SIDE = 200
 #: A video is shown as so many frames side by side, each so many pixels wide and high at most.
@@ -40,6 +39,21 @@ BROKEN = (
     "%3Cpath d='M6 24l8-9 6 6 5-5 9 8' fill='none' stroke='%23808080'/%3E"
     "%3Cpath d='M3 3l34 24' stroke='%23c4501b' stroke-width='1.5'/%3E%3C/svg%3E"
 )
+
+
+def carried(benchmark: Benchmark, pictures: str) -> tuple[bool, bool, str]:
+    """Whether a page may hold captions, and images, and why not both; `pictures` is one of `PICTURES`."""
+    if pictures not in PICTURES:
+        raise UnknownNameError("choice of pictures", pictures, PICTURES)
+    if not benchmark.card.redistributable and pictures != "always":
+        under = f" ({benchmark.card.licence})" if benchmark.card.licence else ""
+        why = (
+            f"Images and captions are left out: the licence of {benchmark.title}{under} does not let a page "
+            "carry them. With pictures set to “always” the page holds them, for your own eyes."
+        )
+        return False, False, why
+    never = pictures == "never"
+    return True, not never, "Images were left out as asked." if never else ""
 
 
 @dataclass
@@ -101,8 +115,8 @@ def thumbnail(picture: PIL.Image.Image, *, side: int = SIDE) -> bytes:
 
 
 def data_uri(data: bytes) -> str:
-    """The bytes of a WebP or JPEG picture as an address that holds them."""
-    kind = "webp" if data[:4] == b"RIFF" else "jpeg"
+    """The bytes of a WebP, PNG or JPEG picture as an address that holds them."""
+    kind = {b"RIFF": "webp", b"\x89PNG": "png"}.get(data[:4], "jpeg")
     return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 

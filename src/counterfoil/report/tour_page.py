@@ -115,6 +115,7 @@ def page(
         "tour.html",
         title="What can I do with this?",
         styles=("page.css", "explain.css", "tour.css"),
+        contents=[*((key, key.capitalize()) for key in parts), ("files", "Your turn")],
         steps=[(key, *part, commands[key]) for key, part in parts.items()],
         files=FILES,
         called=called,
@@ -165,12 +166,7 @@ def _build(built: Built) -> Part:
     questions = built.steps[-1].rows_out
     reasons = sum((Counter(step.reasons) for step in built.steps), Counter[str]())
     frequent = [f"{reason} ({count:,})" for reason, count in reasons.most_common(3)]
-    figure = drawn(
-        "Rows out of every step",
-        "Blue: rows that went on. Hatched: rows that were dropped.",
-        "build",
-        build_page.funnel_figure(built.steps, width=_BARS),
-    )
+    figure = build_page.funnel(built.steps, "build", width=_BARS)
     tested = [
         f"{name} from {_percent(its['before']['value'])} to {_percent(its['after']['value'])}"
         for step in built.steps

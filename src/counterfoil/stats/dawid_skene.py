@@ -16,13 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
-from numpy.typing import NDArray
 
 from counterfoil.errors import InputError
-from counterfoil.stats import label_models
+from counterfoil.stats import Reals, label_models
+from counterfoil.stats.label_models import LEAST
 
-#: No chance is taken to be smaller, so that one surprising answer does not rule a class out.
-_LEAST = 1e-10
 #: Answers of the mean accuracy that are added to each person's about exchangeable classes: few overfit.
 _POOLED = 10.0
 
@@ -68,10 +66,10 @@ def dawid_skene(
         right, wrong = _pool(given)
         before += np.where(np.eye(k, dtype=bool), right, wrong / (k - 1))
 
-    def confusion(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def confusion(counts: Reals) -> Reals:
         if most:
             return _alike_confusion(counts, before, most)
-        counts = np.maximum(counts + before, _LEAST)
+        counts = np.maximum(counts + before, LEAST)
         return counts / counts.sum(axis=2, keepdims=True)
 
     weights = np.maximum(given.alike, 1)[:, None]
@@ -105,10 +103,10 @@ def one_coin(
 
     before = np.full(2, smoothing) + (_pool(given) if given.alike.any() else 0.0)
 
-    def confusion(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def confusion(counts: Reals) -> Reals:
         right = np.trace(counts, axis1=1, axis2=2) + before[0]
         accuracy = np.clip(
-            right / np.maximum(counts.sum(axis=(1, 2)) + before.sum(), _LEAST), _LEAST, 1 - _LEAST
+            right / np.maximum(counts.sum(axis=(1, 2)) + before.sum(), LEAST), LEAST, 1 - LEAST
         )
         same = np.eye(given.n_classes, dtype=bool)
         wrong = (1 - accuracy) / (given.n_classes - 1)
@@ -119,15 +117,13 @@ def one_coin(
     return _expectation_maximisation(given, confusion, fewer, smoothing, rounds, tolerance)
 
 
-def _pool(given: label_models.Labels) -> NDArray[np.float64]:
+def _pool(given: label_models.Labels) -> Reals:
     """How many of the answers that join people about exchangeable classes are right, and wrong."""
     mean = min(label_models.mean_accuracy(given), 0.99)
     return _POOLED * np.array([mean, 1 - mean])
 
 
-def _alike_confusion(
-    counts: NDArray[np.float64], before: NDArray[np.float64], most: int
-) -> NDArray[np.float64]:
+def _alike_confusion(counts: Reals, before: Reals, most: int) -> Reals:
     """Confusions where the first `most` classes are exchangeable: the same, another of them, or any other."""
     n, k, _ = counts.shape
     inside = counts[:, :most, :most]
@@ -138,7 +134,7 @@ def _alike_confusion(
     rows[:, 0, 0] = same
     rows[:, 0, most:] = counts[:, :most, most:].sum(axis=1)
     rows[:, 1:, :most] = rows[:, 1:, :most].mean(axis=2, keepdims=True)
-    rows = np.maximum(rows + before[[0, *range(most, k)]], _LEAST)
+    rows = np.maximum(rows + before[[0, *range(most, k)]], LEAST)
     rows /= rows.sum(axis=2, keepdims=True)
     confusion = rows[:, np.maximum(np.arange(k) - most + 1, 0)]
     if most > 1:
@@ -149,8 +145,8 @@ def _alike_confusion(
 
 def _expectation_maximisation(
     given: label_models.Labels,
-    confusion_of: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    fewer: NDArray[np.float64],
+    confusion_of: Callable[[Reals], Reals],
+    fewer: Reals,
     smoothing: float,
     rounds: int,
     tolerance: float,
@@ -165,7 +161,7 @@ def _expectation_maximisation(
         # (people, classes, labels) how often each person gave each label to items of each class.
         counts = np.asarray(given.table.T @ (given.weights[:, None] * posterior))
         confusion = confusion_of(counts.reshape(given.n_people, k, k).transpose(0, 2, 1))
-        prior = np.maximum(label_models.class_shares(given, posterior, smoothing), _LEAST)
+        prior = np.maximum(label_models.class_shares(given, posterior, smoothing), LEAST)
         table = np.ascontiguousarray(np.log(confusion).transpose(0, 2, 1).reshape(-1, k))
         # `fewer` is what answers speak for classes beyond that, of items with fewer classes than others.
         new = label_models.normalised(given, given.log_shares(prior) + given.table @ table + fewer)

@@ -18,7 +18,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Int
 from numpy import ndarray
-from numpy.typing import NDArray
+
+from counterfoil.stats import Reals, Truths, Wholes
 
 #: Captions, and images, in more than this share of the questions are taken as given.
 MOST_CAPTIONS, MOST_IMAGES = 1 / 4, 1 / 2
@@ -86,7 +87,7 @@ class Sharing:
         return not len(self.shared.signs)
 
     @cached_property
-    def components(self) -> NDArray[np.int64]:
+    def components(self) -> Wholes:
         """(n,) numbers; questions that share an item, directly or through others, have the same."""
         rows, items, size = _entries({"images": self.images, "captions": self.captions})
         n = len(self)
@@ -127,7 +128,7 @@ class Sharing:
         return len(self) ** 2 < COMPONENTS * together and self.shared.pairs < together
 
     @cached_property
-    def units(self) -> NDArray[np.int64]:
+    def units(self) -> Wholes:
         """(n,) numbers of what is drawn or flipped as a whole: components; where crossed, the images."""
         if not self.crossed:
             return self.components
@@ -162,12 +163,12 @@ class Sharing:
         return images, captions
 
     @cached_property
-    def given_images(self) -> NDArray[np.bool_]:
+    def given_images(self) -> Truths:
         """Which images are taken as given, by number."""
         return _given(self.images, MOST_IMAGES, beside_others=True)
 
     @cached_property
-    def given_captions(self) -> NDArray[np.bool_]:
+    def given_captions(self) -> Truths:
         """Which captions are taken as given, by number."""
         return _given(self.captions, MOST_CAPTIONS, beside_others=False)
 
@@ -189,7 +190,7 @@ class Sharing:
         return tuple(part for part in pairs if len(part.signs)) or (self.shared,)
 
     @cached_property
-    def _random(self) -> dict[str, NDArray[np.int64]]:
+    def _random(self) -> dict[str, Wholes]:
         """The items of each kind, -1 in place of those that are taken as given."""
         return {
             kind: np.where((of >= 0) & given[of], -1, of) if len(given) else of
@@ -209,11 +210,11 @@ class Shared:
     three, with signs by inclusion and exclusion, so that a pair counts once.
     """
 
-    own: NDArray[np.float64]
-    signs: NDArray[np.float64]
+    own: Reals
+    signs: Reals
     #: For each set the rows of its questions, cut at `starts`.
-    members: NDArray[np.int64]
-    starts: NDArray[np.int64]
+    members: Wholes
+    starts: Wholes
 
     @classmethod
     def of(cls, n: int, rows: Int[ndarray, "entries"], items: Int[ndarray, "entries"]) -> "Shared":
@@ -266,7 +267,7 @@ class Shared:
         ones = np.ones(len(self.members))
         return csr_matrix((ones, self.members, self.starts), shape=(len(self.signs), len(self)))
 
-    def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sums(self, values: Reals) -> Reals:
         """(m,) the sum of e_i e_j over all pairs that share something, for each column e of (n, m) values."""
         totals = column_sums(self.own[:, None] * values**2)
         # Some columns at a time: the sums of sets are as many numbers again as the values.
@@ -276,16 +277,16 @@ class Shared:
             totals[lo : lo + step] += column_sums(self.signs[:, None] * of_sets**2)
         return totals
 
-    def around(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def around(self, values: Reals) -> Reals:
         """(n, m) the sum of each column over the questions that each shares something with, and itself."""
-        totals: NDArray[np.float64] = self.own[:, None] * values
+        totals: Reals = self.own[:, None] * values
         if len(self.signs):
             of_sets = self.signs[:, None] * (self._table @ values)  # type: ignore[operator]
             totals += self._table.T @ of_sets  # type: ignore[attr-defined]
         return totals
 
     @cached_property
-    def partners(self) -> NDArray[np.float64]:
+    def partners(self) -> Reals:
         """(n,) with how many questions each shares something, itself included."""
         return self.around(np.ones((len(self), 1)))[:, 0]
 
@@ -300,7 +301,7 @@ class Shared:
         return float((1 / self.partners).sum())
 
 
-def column_sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def column_sums(values: Reals) -> Reals:
     """(m,) the sum of each column, with the same bits whatever other columns there are.
 
     >>> column_sums(np.array([[1.0, 2.0], [3.0, 4.0]]))
@@ -309,7 +310,7 @@ def column_sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.ascontiguousarray(values.T).sum(axis=1))
 
 
-def numbered(labels: ndarray) -> NDArray[np.int64]:
+def numbered(labels: ndarray) -> Wholes:
     """Equal labels as equal numbers 0, 1, 2, ... in order of first appearance.
 
     >>> numbered(np.array([7, 3, 7, 5]))
@@ -319,7 +320,7 @@ def numbered(labels: ndarray) -> NDArray[np.int64]:
     return np.argsort(np.argsort(first))[inverse.reshape(-1)].astype(np.int64)
 
 
-def _entries(items: Mapping[str, ndarray]) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+def _entries(items: Mapping[str, ndarray]) -> tuple[Wholes, Wholes, int]:
     """Distinct (row, item) pairs with numbers of their own for every kind of item, and how many numbers."""
     rows, numbers, size = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], 0
     for of in items.values():
@@ -331,7 +332,7 @@ def _entries(items: Mapping[str, ndarray]) -> tuple[NDArray[np.int64], NDArray[n
     return both[0], both[1], size
 
 
-def _given(items: ndarray, most: float, *, beside_others: bool) -> NDArray[np.bool_]:
+def _given(items: ndarray, most: float, *, beside_others: bool) -> Truths:
     """Which items are in more than a share of the questions, of those that have anything but such items.
 
     With `beside_others` only those whose questions all have another item of the kind.
@@ -351,9 +352,9 @@ def _given(items: ndarray, most: float, *, beside_others: bool) -> NDArray[np.bo
     return given
 
 
-def _side_by_side(tables: Sequence[ndarray]) -> NDArray[np.int64]:
+def _side_by_side(tables: Sequence[ndarray]) -> Wholes:
     """Items of several accounts, each with numbers of its own; accounts that say the same count once."""
-    different: list[NDArray[np.int64]] = []
+    different: list[Wholes] = []
     for table in tables:
         renumbered = np.where(table >= 0, numbered(table.reshape(-1)).reshape(table.shape), -1)
         if not any(np.array_equal(renumbered, other) for other in different):

@@ -27,10 +27,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
-from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc, gammaln, stdtr
 
 from counterfoil.errors import InputError
+from counterfoil.stats import Reals, Wholes
 from counterfoil.stats.dawid_skene import one_coin
 from counterfoil.stats.label_models import Labels
 from counterfoil.stats.tests import holm
@@ -142,7 +142,7 @@ def lower_tail(values: Float[ndarray, "people"], noise: Float[ndarray, "people"]
     return np.asarray(np.where(there, stdtr(freedom, np.where(there, t, 0.0)), np.nan))
 
 
-def _fast(given: Labels, seconds: NDArray[np.float64], floor: float) -> tuple[NDArray[np.float64], ...]:
+def _fast(given: Labels, seconds: Reals, floor: float) -> tuple[Reals, ...]:
     n = given.n_people
     middle, noise, p_floor = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
     for person, rows in enumerate(_rows_by(given.people, n)):
@@ -159,9 +159,7 @@ def _fast(given: Labels, seconds: NDArray[np.float64], floor: float) -> tuple[ND
     return np.minimum(2 * p, 1.0), np.exp(middle)
 
 
-def _straight(
-    given: Labels, order: NDArray[np.float64] | NDArray[np.int64]
-) -> tuple[NDArray[np.float64], ...]:
+def _straight(given: Labels, order: Reals | Wholes) -> tuple[Reals, ...]:
     n, k = given.n_people, given.n_classes
     counts = np.bincount(given.people * k + given.labels, minlength=n * k).reshape(n, k)
     n_answers = counts.sum(axis=1)
@@ -201,7 +199,7 @@ def run_tail(answers: Int[ndarray, "n"], n_classes: int) -> float:
     return min(1.0, windows(longest) - windows(longest + 1))
 
 
-def _golden(given: Labels, known: NDArray[np.int64]) -> tuple[NDArray[np.float64], ...]:
+def _golden(given: Labels, known: Wholes) -> tuple[Reals, ...]:
     golden = known[given.items] >= 0
     hit = golden & (known[given.items] == given.labels)
     n_golden = np.bincount(given.people[golden], minlength=given.n_people).astype(np.float64)
@@ -215,7 +213,7 @@ def _golden(given: Labels, known: NDArray[np.int64]) -> tuple[NDArray[np.float64
     return np.maximum(lower_tail(*_stable(right, n_golden)), by_chance), share
 
 
-def _disagreement(given: Labels) -> tuple[NDArray[np.float64], ...]:
+def _disagreement(given: Labels) -> tuple[Reals, ...]:
     given, _ = given.in_one_order()
     model = one_coin(given)
     k, accuracy = given.n_classes, np.diagonal(model.confusion, axis1=1, axis2=2)[:, 0]
@@ -234,15 +232,13 @@ def _disagreement(given: Labels) -> tuple[NDArray[np.float64], ...]:
     return lower_tail(*_stable(agreed, n_shared)), share
 
 
-def _stable(
-    right: NDArray[np.float64] | NDArray[np.int64], trials: NDArray[np.float64] | NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _stable(right: Reals | Wholes, trials: Reals | Wholes) -> tuple[Reals, Reals]:
     """Shares on Anscombe's scale, where their variance depends on numbers alone; NaN for none."""
     angle = np.arcsin(np.sqrt((right + 3 / 8) / (trials + 3 / 4)))
     return np.where(trials > 0, angle, np.nan), 1 / (4 * trials + 2)
 
 
-def _rows_by(people: NDArray[np.int64], n: int) -> list[NDArray[np.int64]]:
+def _rows_by(people: Wholes, n: int) -> list[Wholes]:
     """The rows of each person."""
     order = np.argsort(people, kind="stable")
     return np.split(order, np.searchsorted(people[order], np.arange(1, n)))

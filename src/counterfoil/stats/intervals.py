@@ -26,9 +26,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
-from numpy.typing import NDArray
 
 from counterfoil.errors import InputError
+from counterfoil.stats import Reals
 from counterfoil.stats.dependence import Sharing, column_sums
 from counterfoil.stats.two_way_clustering import mean_variance
 
@@ -67,21 +67,17 @@ class Spread:
         student = np.where(some, stdtrit(np.where(some, self.freedom, 1.0), (1 + level) / 2), np.inf)
         return np.where(self.variance > _NO_VARIANCE, student, normal_quantile(level))
 
-    def wilson(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def wilson(self, level: float) -> tuple[Reals, Reals]:
         """Wilson's intervals for the effective numbers of questions."""
         return wilson_score(self.value, self.effective(), self.quantile(level))
 
-    def tango(
-        self, discord: Float[ndarray, "k"], level: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def tango(self, discord: Float[ndarray, "k"], level: float) -> tuple[Reals, Reals, Reals]:
         """(low, high, p) of Tango's for differences, on this share of discordant questions."""
         effective = self.effective(discord - self.value**2)
         p = self.tail(np.abs(self.value) * np.sqrt(effective / np.where(discord > 0, discord, 1.0)))
         return *tango_score(self.value, discord, effective, self.quantile(level)), p
 
-    def student(
-        self, level: float, *, widest: float = 1.0
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def student(self, level: float, *, widest: float = 1.0) -> tuple[Reals, Reals, Reals]:
         """(low, high, p) of Student's t for estimates in [-widest, widest] that are nearly normal.
 
         An estimate that does not vary is known as well as one of so many units that agree throughout.

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
-from numpy.typing import NDArray
 
+from counterfoil.stats import Reals, Wholes
 from counterfoil.stats.bootstrap import cluster_sums
 from counterfoil.stats.dependence import Shared, Sharing, column_sums
 
@@ -104,13 +104,11 @@ class _Corrected:
     """A factor, what deviations are multiplied by for it, and the degrees of freedom of its variance."""
 
     part: Shared
-    scale: NDArray[np.float64]
+    scale: Reals
     freedom: float
 
 
-def _variance(
-    sharing: Sharing, factors: list[_Corrected], moved: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _variance(sharing: Sharing, factors: list[_Corrected], moved: Reals) -> tuple[Reals, Reals]:
     variances = [np.maximum(factor.part.sums(moved * factor.scale[:, None]), 0.0) for factor in factors]
     if len(factors) == 1:
         return variances[0], np.full(len(variances[0]), factors[0].freedom)
@@ -124,13 +122,13 @@ def _variance(
     return variance, np.maximum(variance**2 / np.maximum(spent, _NOTHING), 1.0)
 
 
-def _scale(held: NDArray[np.float64]) -> NDArray[np.float64]:
+def _scale(held: Reals) -> Reals:
     """1 / sqrt(1 - h); 0 where a cluster holds everything, since then nothing deviates."""
     left = 1 - held
     return np.where(left > 1e-9, 1 / np.sqrt(np.maximum(left, 1e-9)), 0.0)
 
 
-def _freedom(part: Shared, weights: NDArray[np.float64], strata: NDArray[np.int64]) -> float:
+def _freedom(part: Shared, weights: Reals, strata: Wholes) -> float:
     """Satterthwaite's degrees of freedom of the sum of w_i e_i w_j e_j over pairs that share something.
 
     With Q the weights of the pairs and M the matrix that takes group means off: tr(QM)^2 / tr(QMQM).
@@ -149,7 +147,7 @@ def _freedom(part: Shared, weights: NDArray[np.float64], strata: NDArray[np.int6
     return max(trace**2 / twice, 1.0) if trace > 0 and twice > 0 else 1.0
 
 
-def _indicators(group: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.float64], int]]:
+def _indicators(group: Wholes) -> Iterator[tuple[Reals, int]]:
     """Columns of 1 in the rows of each group, some groups at a time, and the number of the first."""
     many = int(group.max(initial=0)) + 1
     step = max(1, _BLOCK // max(len(group), 1))

@@ -9,18 +9,10 @@ from counterfoil.storage.buckets import filesystem, reaching
 from counterfoil.storage.place import SCHEMES
 
 
-def read_file(where: Location) -> bytes:
-    """The bytes of a file; raises `DataError` in one line where it cannot be read."""
+def read_file(where: Location, start: int | None = None, end: int | None = None) -> bytes:
+    """The bytes of a file, or of a part of it; raises `DataError` in one line where it cannot be read."""
     with reaching(where, where.scheme, DataError):
-        return _filesystem(where).cat_file(str(where))
-
-
-def read_part(where: Location, start: int, length: int) -> bytes:
-    """`length` bytes from `start` on, fewer where the file ends before; raises as `read_file`."""
-    if length < 1:
-        return b""
-    with reaching(where, where.scheme, DataError):
-        data: bytes = _filesystem(where).cat_file(str(where), start=start, end=start + length)
+        data: bytes = _filesystem(where).cat_file(str(where), start=start, end=end)
         return data
 
 

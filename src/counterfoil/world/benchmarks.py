@@ -16,8 +16,7 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Rated
-from counterfoil.benchmarks.readers.questions import gallery as from_searches
-from counterfoil.benchmarks.readers.questions import search
+from counterfoil.benchmarks.readers.questions import gallery_of_pairs
 from counterfoil.benchmarks.references import References
 from counterfoil.benchmarks.videos import Video
 from counterfoil.errors import DataError, InputError, UnknownNameError
@@ -57,12 +56,8 @@ def gallery(
     check_room(8 * len(meanings) * n, where="the world", what=what, hint="draw a smaller gallery")
     caption, image = np.nonzero(positives(meanings, scenes))
     pictures, captions, source = items.images(drawing), items.captions(), drawing.source
-    sides = (pictures, (image, caption)), (captions, (caption, image))
-    i2t, t2i = (
-        search(np.arange(len(of)), pairs, names=[one.id for one in of], where=source) for of, pairs in sides
-    )
     card = sample.card_of("world-gallery", n + len(meanings)).model_copy(update={"counts": {}})
-    return from_searches(card, pictures, captions, owners, (i2t, t2i), source=source, path=None)
+    return gallery_of_pairs(card, pictures, captions, owners, (image, caption), source=source)
 
 
 def described(

@@ -14,12 +14,11 @@ import pytest
 from PIL.PngImagePlugin import PngInfo
 
 from counterfoil import catalog
-from counterfoil.annotate.benchmark_items import QUAD_KINDS, items_of_benchmark
 from counterfoil.annotate.campaign import CampaignRecipe
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.golden import drawn_golden
-from counterfoil.annotate.items import check_items, items_of_table
+from counterfoil.annotate.items import QUAD_KINDS, check_items, items_of_benchmark, items_of_table
 from counterfoil.annotate.pictures import Pictures
 from counterfoil.benchmarks.judgements import gain_of
 from counterfoil.benchmarks.records import BytesSource, FileSource, Image

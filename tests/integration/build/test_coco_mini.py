@@ -9,12 +9,13 @@ import pytest
 import tiny_generative
 from counterfoil.build.pipeline import read_recipe, run_recipe
 from made_once import made_once
-from tiny_pipelines import save_pipelines
 
 
 @pytest.fixture(scope="module")
 def pipelines(tmp_path_factory):
-    return made_once(tmp_path_factory, "pipelines", save_pipelines)
+    # Its library takes seconds to import, which not every process of the tests should.
+    tiny_pipelines = pytest.importorskip("tiny_pipelines", exc_type=ImportError)
+    return made_once(tmp_path_factory, "pipelines", tiny_pipelines.save_pipelines)
 
 
 @pytest.fixture(scope="module")

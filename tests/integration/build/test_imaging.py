@@ -20,14 +20,15 @@ from counterfoil.build.steps.imagine import Imagine
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ModelError
 from made_once import made_once
-from tiny_pipelines import save_pipelines
 
 pytest.importorskip("open_clip")
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    return made_once(tmp_path_factory, "pipelines", save_pipelines)
+    # Its library takes seconds to import, which not every process of the tests should.
+    tiny_pipelines = pytest.importorskip("tiny_pipelines", exc_type=ImportError)
+    return made_once(tmp_path_factory, "pipelines", tiny_pipelines.save_pipelines)
 
 
 TEXTS = ("a red cat on a mat", "two dogs", "a bowl of soup", "a tall tree", "a blue bus")

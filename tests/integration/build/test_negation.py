@@ -129,7 +129,7 @@ def test_replacements_are_as_frequent_as_their_opposites(real, tmp_path):
     single = found.reasons["no caption for the opposite change"]
     assert single > 0
     assert notes == [
-        f"replacements left out since no caption has the opposite one: {single}; with balance=no "
+        f"replacements left out since no caption allows the reverse change: {single}; with balance=no "
         "(--no-balance) they are made, and replacements have a direction"
     ]
     # Others are as they were.

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from counterfoil import catalog
-from counterfoil.catalog import benchmarks
+from counterfoil.catalog import BENCHMARKS
 from counterfoil.cli.derive import as_meant
 from counterfoil.errors import InputError, ModelError, UnknownNameError
 from counterfoil.models import hub_reach
@@ -52,7 +52,7 @@ def test_version(counterfoil):
 
 def test_lists(counterfoil):
     names = [card["name"] for card in json.loads(counterfoil("list", "benchmarks", "--json", "-").out)]
-    assert names == list(benchmarks())
+    assert names == list(BENCHMARKS)
     assert "winoground" in counterfoil("list", "benchmarks").out
     assert "group_match" in counterfoil("list", "measures").out
     assert "open-clip:ARCH/PRETRAINED" in counterfoil("list", "scorers").out

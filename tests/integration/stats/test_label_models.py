@@ -9,8 +9,7 @@ from scipy.special import betaln, gammaln
 
 from counterfoil.errors import InputError
 from counterfoil.stats.dawid_skene import dawid_skene, one_coin
-from counterfoil.stats.label_models import Labels, majority_vote
-from counterfoil.stats.pooled_one_coin import mean_accuracy, pooled_one_coin
+from counterfoil.stats.label_models import Labels, majority_vote, mean_accuracy, pooled_one_coin
 from refusals import refuses
 
 # pandas warns of what crowd-kit asks of it.

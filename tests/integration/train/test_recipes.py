@@ -7,8 +7,7 @@ import pytest
 
 from counterfoil.errors import InputError
 from counterfoil.inputs.fields import changes_of
-from counterfoil.train.recipes import RECIPES, read, read_file
-from counterfoil.train.recipes.reading import overridden
+from counterfoil.train.recipes import RECIPES, overridden, read, read_file
 from processes import python
 from refusals import refuses
 

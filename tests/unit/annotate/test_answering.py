@@ -9,6 +9,7 @@ from counterfoil.annotate import answering, assignment, participants
 from counterfoil.annotate.answers import counts, judgement_table
 from counterfoil.annotate.assignment import release_expired
 from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.annotate.tables import sa
 from counterfoil.errors import InputError
 from refusals import refuses
 
@@ -272,7 +273,7 @@ def test_what_every_answer_asks_is_found_by_an_index(queue):
     statements += [assignment.NEXT, assignment.GOLDEN]
     with db.reading() as connection:
         for statement in statements:
-            text = str(statement.compile(db.engine))
+            text = str(sa.text(statement).compile(db.engine))
             rows = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", ("x",) * text.count("?")).all()
             steps = [row.detail for row in rows]
             assert not [step for step in steps if step.startswith("SCAN")], steps

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from counterfoil.benchmarks.benchmark import Benchmark, Card, card
 from counterfoil.benchmarks.forms import Choice, Quad
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
-from counterfoil.catalog import benchmarks
+from counterfoil.catalog import BENCHMARKS
 from counterfoil.errors import InputError, UnknownNameError
 from refusals import refuses
 
@@ -104,11 +104,11 @@ OWN = ("pairs", "gallery", "ratings", "preferences", "statements")
 
 
 def test_the_benchmarks_there_are():
-    assert len(benchmarks()) == 99
+    assert len(BENCHMARKS) == 99
     refuses("did you mean 'bivlc'", card, "bivcl", error=UnknownNameError)
 
 
-@pytest.mark.parametrize("each", benchmarks().values(), ids=list(benchmarks()))
+@pytest.mark.parametrize("each", BENCHMARKS.values(), ids=list(BENCHMARKS))
 def test_a_card_is_complete(each):
     module, _, function = each.reader.partition(":")
     assert callable(getattr(import_module(module), function))

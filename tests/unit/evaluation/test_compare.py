@@ -173,7 +173,7 @@ def test_decided_is_what_interval_and_test_both_say():
 
 #: Cards whose first measure is a number of all questions together have tests of their own.
 FORMS = ("quad", "choice", "paraphrase", "preference", "statement")
-CARDS = [name for name in catalog.benchmarks() if catalog.benchmark_card(name).form in FORMS]
+CARDS = [name for name in catalog.BENCHMARKS if catalog.benchmark_card(name).form in FORMS]
 
 
 def of_card(name):

@@ -9,8 +9,7 @@ import pytest
 from counterfoil.errors import InputError
 from counterfoil.stats.dawid_skene import dawid_skene, drawn_so, one_coin, patterns
 from counterfoil.stats.inattention import careless
-from counterfoil.stats.label_models import TIE, Labels, majority_vote, mean_accuracy
-from counterfoil.stats.pooled_one_coin import pooled_one_coin
+from counterfoil.stats.label_models import TIE, Labels, majority_vote, mean_accuracy, pooled_one_coin
 from refusals import refuses
 
 MODELS = {

@@ -65,17 +65,20 @@ def make_app(
     app = FastAPI(
         title=f"counterfoil: {campaign.recipe.title}", version=__version__, docs_url=None, redoc_url=None
     )
-    pages = work_pages.WorkPages(campaign)
+    commits = GroupCommit(database)
+    pages = work_pages.WorkPages(campaign, commits, clock)
     # What is damaged is found out now, and a way in that is no platform's.
     _ = pages.platform, campaign.items, pages.figures
     if (keys := campaign.folder / "platform_keys.json").exists():
         hint = "remove the file: people go on in the browser that they came with first"
         raise DataError("addresses that a platform signed are no longer checked", where=keys, hint=hint)
     _answer_errors(app, pages, trouble)
-    commits = GroupCommit(database)
-    app.include_router(work_api.routes(campaign, commits, pages, clock))
-    app.include_router(work_pages.routes(commits, pages, clock))
-    app.include_router(research.routes(campaign, database, clock))
+    for router in (
+        work_api.routes(campaign, commits, pages, clock),
+        work_pages.routes(pages),
+        *research.routes(research.ResearcherPages(campaign, clock, database)),
+    ):
+        app.include_router(router)
     app.mount("/static", StaticFiles(directory=work_pages.our_file("static")))
     hosts = {socket.gethostname().lower()}
     if public_url is not None:

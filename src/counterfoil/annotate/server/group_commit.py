@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from counterfoil.annotate.database import Database
-from counterfoil.annotate.tables import sa
+from counterfoil.annotate.tables import Connection
 
 #: The most that are written together, so that none of them waits for long.
 _MOST = 32
@@ -19,11 +19,11 @@ class GroupCommit:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self._waiting: deque[tuple[Callable[[sa.Connection], Any], asyncio.Future[Any]]] = deque()
+        self._waiting: deque[tuple[Callable[[Connection], Any], asyncio.Future[Any]]] = deque()
         self._writing = False
         self._thread = ThreadPoolExecutor(1, "counterfoil-writes")
 
-    async def write(self, function: Callable[[sa.Connection], T]) -> T:
+    async def write(self, function: Callable[[Connection], T]) -> T:
         """What `function` returns, once all that it wrote is on the disk; raises what it raises.
 
         It may run twice, the first time for nothing, so it changes the database alone.
@@ -55,7 +55,7 @@ class GroupCommit:
         commit = asyncio.get_running_loop().run_in_executor(self._thread, self._commit, functions)
         commit.add_done_callback(deliver)
 
-    def _commit(self, functions: list[Callable[[sa.Connection], Any]]) -> list[Any]:
+    def _commit(self, functions: list[Callable[[Connection], Any]]) -> list[Any]:
         """What each function returns or raises; where one raises, each has a transaction of its own."""
         try:
             with self.database.writing() as connection:

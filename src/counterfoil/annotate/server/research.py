@@ -15,8 +15,8 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated, Any, Literal
-from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
@@ -30,7 +30,7 @@ from counterfoil.annotate.platforms.prolific import CATEGORIES, SHORTEST
 from counterfoil.annotate.review import SHORT_ID, adjudicate, approve, reject
 from counterfoil.annotate.server.security import FORM_PAGE
 from counterfoil.annotate.server.work_api import problems
-from counterfoil.annotate.server.work_pages import NOTHING_ALLOWED, environment
+from counterfoil.annotate.server.work_pages import NOTHING_ALLOWED, environment, posted
 from counterfoil.annotate.status import CampaignOverview, facts_of, moment, read_overview
 from counterfoil.errors import InputError
 
@@ -56,7 +56,7 @@ class ResearcherAccess:
         """Whether this is the campaign's token; takes equally long for any other."""
         return hmac.compare_digest(given.strip().encode(), self._token)
 
-    def log_in(self, request: Request, response: Response) -> None:
+    def set_cookie(self, request: Request, response: Response) -> None:
         """Give the browser a cookie that it sends to this site alone."""
         ends = str(math.ceil(self.clock() + SESSION))
         safe: Any = {"httponly": True, "samesite": "strict", "secure": request.url.scheme == "https"}
@@ -178,18 +178,21 @@ PROBLEMS = problems(
 
 
 @dataclass(frozen=True)
-class ResearcherPages:
+class ResearcherPages(ResearcherAccess):
     """The endpoints of the researcher: pages that a browser shows, and decisions that are posted as JSON."""
 
-    campaign: Campaign
     database: Database
-    clock: Callable[[], float]
-    access: ResearcherAccess
-    cache: OverviewCache
+
+    @cached_property
+    def cache(self) -> OverviewCache:
+        """The latest overview."""
+        return OverviewCache(
+            lambda: read_overview(self.database, self.campaign, now=self.clock(), draws=DRAWS)
+        )
 
     def front_page(self, request: Request) -> Response:
         """The campaign at a glance."""
-        if not self.access.may_read(request):
+        if not self.may_read(request):
             return self._login()
         latest = self.cache.latest()
         quality = {person.person: person for person in latest.quality}
@@ -201,7 +204,7 @@ class ResearcherPages:
         rows.sort(key=lambda row: (row["review"] is not None, -len(getattr(row["quality"], "reasons", ()))))
         return self._page(
             "research.html",
-            csrf=self.access.csrf(request),
+            csrf=self.csrf(request),
             found=latest,
             status_of=latest.status,
             facts=facts_of(latest.status),
@@ -225,7 +228,7 @@ class ResearcherPages:
         shown = campaign.form.page(campaign.items[campaign.places[disputes[at].item]])
         return self._page(
             "research_dispute.html",
-            csrf=self.access.csrf(request),
+            csrf=self.csrf(request),
             dispute=disputes[at],
             shown=shown.shown,
             field=next(field for field in shown.fields if field.name == campaign.form.main),
@@ -245,11 +248,10 @@ class ResearcherPages:
 
     async def log_in(self, request: Request) -> Response:
         """Give the cookie to who has the token."""
-        token = parse_qs((await request.body()).decode("utf-8", "replace")).get("token", [""])[0]
-        if not self.access.is_token(token):
+        if not self.is_token(await posted(request, "token")):
             return self._login("This is not the token of this campaign.")
         response = RedirectResponse("/research", 303)
-        self.access.log_in(request, response)
+        self.set_cookie(request, response)
         return response
 
     def log_out(self) -> Response:
@@ -295,12 +297,13 @@ class ResearcherPages:
         return DoneView(done=done)
 
 
-def routes(campaign: Campaign, database: Database, clock: Callable[[], float]) -> APIRouter:
+def routes(pages: ResearcherPages) -> tuple[APIRouter, APIRouter]:
     """All routes of the researcher: reading asks for the token or a session, deciding also for the header."""
-    access = ResearcherAccess(campaign, clock)
-    cache = OverviewCache(lambda: read_overview(database, campaign, now=clock(), draws=DRAWS))
-    pages = ResearcherPages(campaign, database, clock, access, cache)
-    reading, deciding = [Depends(access.reading)], [Depends(access.deciding)]
+    reading, deciding = [Depends(pages.reading)], [Depends(pages.deciding)]
+    scripts = APIRouter(prefix="/api/research", responses=PROBLEMS, dependencies=deciding)
+    scripts.post("/state")(pages.state)
+    scripts.post("/reviews")(pages.review)
+    scripts.post("/adjudications")(pages.decide)
     html = APIRouter(prefix="/research", include_in_schema=False)
     html.get("")(pages.front_page)
     html.post("/login")(pages.log_in)
@@ -308,11 +311,4 @@ def routes(campaign: Campaign, database: Database, clock: Callable[[], float]) -
     html.get("/disputes", dependencies=reading)(pages.dispute)
     html.get("/people/{person}", dependencies=reading)(pages.answers)
     html.get("/image/{name}", dependencies=reading)(pages.image)
-    scripts = APIRouter(prefix="/api/research", responses=PROBLEMS)
-    scripts.post("/state", dependencies=deciding)(pages.state)
-    scripts.post("/reviews", dependencies=deciding)(pages.review)
-    scripts.post("/adjudications", dependencies=deciding)(pages.decide)
-    router = APIRouter()
-    router.include_router(scripts)
-    router.include_router(html)
-    return router
+    return scripts, html

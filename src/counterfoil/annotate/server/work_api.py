@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, HTTPException, Path, Query, Response
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from counterfoil.annotate import answering, participants
 from counterfoil.annotate.answering import Assignment, Receipt, State, WorkState
@@ -25,14 +25,10 @@ from counterfoil.annotate.languages import language_for, phrase_in
 from counterfoil.annotate.platforms.base import Leave, Outcome, Platform, Visit
 from counterfoil.annotate.platforms.registry import OWN_ENTRIES, campaign_platform
 from counterfoil.annotate.server.group_commit import GroupCommit
-from counterfoil.annotate.tables import sa
+from counterfoil.annotate.tables import Connection
 
 
-class _View(BaseModel):
-    model_config = ConfigDict(from_attributes=True)
-
-
-class OptionView(_View):
+class OptionView(BaseModel, from_attributes=True):
     """An option: its label, addresses of its images, its texts."""
 
     label: str
@@ -40,7 +36,7 @@ class OptionView(_View):
     texts: list[str]
 
 
-class FieldView(_View):
+class FieldView(BaseModel, from_attributes=True):
     """A field; `when` names the fields, and places of their options, with which it is open."""
 
     name: str
@@ -84,10 +80,8 @@ class ReceiptView(BaseModel):
     work: WorkView
 
 
-class NothingGiven(BaseModel):
+class NothingGiven(BaseModel, extra="forbid"):
     """An empty object."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 class ProblemView(BaseModel):
@@ -235,7 +229,7 @@ async def caller(
 
 CallerDep = Annotated[Caller, Depends(caller)]
 #: What a route does about a person within a writing transaction.
-Act = Callable[[sa.Connection, participants.Person, float], participants.Person]
+Act = Callable[[Connection, participants.Person, float], participants.Person]
 
 
 def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callable[[], float]) -> APIRouter:
@@ -243,14 +237,14 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
     router = APIRouter(prefix="/api", responses=PROBLEMS)
 
     async def reply(caller: Caller, act: Act = lambda db, person, now: person) -> Response:
-        def transaction(db: sa.Connection) -> answering.WorkState | None:
+        def transaction(db: Connection) -> answering.WorkState | None:
             person, now = participants.person_of(db, caller.token), clock()
             return None if person is None else answering.work_state(db, campaign, act(db, person, now), now)
 
         return await reply_after(caller, transaction, views.work)
 
     async def reply_after(
-        caller: Caller, transaction: Callable[[sa.Connection], Any], view: Callable[..., BaseModel]
+        caller: Caller, transaction: Callable[[Connection], Any], view: Callable[..., BaseModel]
     ) -> Response:
         done = await commits.write(transaction)
         if done is None:
@@ -274,7 +268,7 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
     async def post_answer(caller: CallerDep, sent: answering.AnswerIn) -> Response:
         """Store an answer, or change the last one; sent again with the same key it is stored once."""
 
-        def record(db: sa.Connection) -> answering.Receipt | None:
+        def record(db: Connection) -> answering.Receipt | None:
             person = participants.person_of(db, caller.token)
             if person is None:
                 return None

@@ -4,7 +4,7 @@ import json
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -61,9 +61,17 @@ def prose(markdown: str, figures: Mapping[str, str] = {}) -> str:
     return parser.renderer.render(tokens, parser.options, {})
 
 
+async def posted(request: Request, name: str) -> str:
+    """A field of a form that a page posts, empty where there is none."""
+    return parse_qs((await request.body()).decode("utf-8", "replace")).get(name, [""])[0]
+
+
 @dataclass(frozen=True)
 class WorkPages(Views):
-    """Views of one campaign, and what is put into its templates."""
+    """Views of one campaign, what is put into its templates, and the endpoints by which people come in."""
+
+    commits: GroupCommit
+    clock: Callable[[], float]
 
     @cached_property
     def figures(self) -> Mapping[str, bytes]:
@@ -81,16 +89,61 @@ class WorkPages(Views):
         names = {figure for text in self.campaign.texts.values() for figure in figures_in(text)}
         return {name: f"/media/{self._keyed('figure', name)}" for name in names}
 
-    def work_page(self, request: Request, token: str) -> Response:
-        language = self._language(request)
+    def root(self, request: Request) -> Response:
+        """Where the address of the server alone leads."""
+        if self.campaign.recipe.entry == "open":
+            return RedirectResponse("/open", 303)
+        return self._without_link(request)
+
+    async def enter_by_link(self, request: Request, link: Token) -> Response:
+        return await self._admit(refused=partial(self.message, request), worker=link, platform="link")
+
+    async def enter_from_platform(self, request: Request) -> Response:
+        """In by the parameters of a platform, which name the person."""
+        if self.platform is None:
+            return self._without_link(request)
+        visit = self.platform.visit(request.query_params.multi_items())
+        browser = request.cookies.get(BROWSER) or secrets.token_urlsafe(32)
+        who: Any = {"worker": visit.person, "platform": self.campaign.recipe.entry, "browser": browser}
+        response = await self._admit(visit, **who)
+        secure = "; Secure" if request.url.scheme == "https" else ""
+        cookie = f"{BROWSER}={browser}; Path=/enter; Max-Age={_KEPT}; HttpOnly; SameSite=Lax{secure}"
+        response.headers.append("set-cookie", cookie)
+        return response
+
+    def open_page(self, request: Request) -> Response:
+        """The page of an open link, which asks for the code if there is one."""
+        return self._open(request)
+
+    async def enter_openly(self, request: Request) -> Response:
+        """In by the open link, with its code."""
+        code = (await posted(request, "code")).strip()
+        return await self._admit(refused=partial(self._open, request), code=code, worker="", platform="open")
+
+    def work_page(self, request: Request, token: Token) -> Response:
+        """The page of work of the person whose token it is."""
+        with self.commits.database.reading() as connection:
+            if participants.person_of(connection, token) is None:
+                raise HTTPException(404, participants.UNKNOWN_TOKEN)
+        language, languages = self._language(request), self.campaign.recipe.languages
         return self._page(
             request,
             "work.html",
             token=token,
-            captions=self.campaign.recipe.languages[0] if self.campaign.recipe.languages else "",
+            captions=languages[0] if languages else "",
             consent=prose(self.campaign.consent_in(language), self._figure_addresses),
             instructions=prose(self.campaign.instructions_in(language), self._figure_addresses),
         )
+
+    def picture(self, number: str) -> Response:
+        """An image of an item or of a text, all of which were made PNG when the campaign was made."""
+        name, figure = self.pictures.get(number), self.figures.get(number)
+        headers = {"cache-control": "private, max-age=86400, immutable", **NOTHING_ALLOWED}
+        if name is not None:
+            return FileResponse(self.campaign.image(name), 200, headers, "image/png")
+        if figure is None:
+            raise HTTPException(404, "no such image")
+        return Response(figure, 200, headers, "image/png")
 
     def message(self, request: Request, text: str, status: int = 404) -> Response:
         """A page that says why there is nothing else."""
@@ -98,11 +151,37 @@ class WorkPages(Views):
         values: Any = {"heading": words_of(language)["invalid_title"], "text": phrase_in(language, text)}
         return self._page(request, "message.html", status=status, **values)
 
-    def open(self, request: Request, problem: str = "") -> Response:
-        """The page of an open link, which asks for the code if there is one."""
-        text, asks_code = phrase_in(self._language(request), problem), bool(self.campaign.recipe.code)
-        values: Any = {"headers": FORM_PAGE, "problem": text, "asks_code": asks_code}
+    def _without_link(self, request: Request) -> Response:
+        return self.message(request, "Open the link that you were given.")
+
+    def _open(self, request: Request, problem: str = "") -> Response:
+        recipe = self.campaign.recipe
+        if recipe.entry != "open":
+            raise HTTPException(404, "this campaign has no open link")
+        text = phrase_in(self._language(request), problem)
+        values: Any = {"headers": FORM_PAGE, "problem": text, "asks_code": bool(recipe.code)}
         return self._page(request, "open.html", status=403 if problem else 200, **values)
+
+    async def _admit(
+        self,
+        visit: Visit | None = None,
+        *,
+        code: str = "",
+        refused: Callable[[str], Response] | None = None,
+        **who: Any,
+    ) -> Response:
+        """On to the page of work; where the person is not let in, the page that `refused` makes of why."""
+        campaign, now = self.campaign, self.clock()
+        about = {"code": code} if visit is None else {"study": visit.study, "submission": visit.submission}
+        who["parameters"] = {name: value for name, value in about.items() if value}
+        try:
+            entered = await self.commits.write(lambda db: participants.enter(db, campaign, now=now, **who))
+        except InputError as error:
+            if refused is None or isinstance(error, DataError):
+                raise
+            return refused(str(error))
+        query = "" if visit is None else f"?visit={self.signed(visit, entered.token)}"
+        return RedirectResponse(f"/work/{entered.token}{query}", 303)
 
     def _language(self, request: Request) -> str:
         return self.language(request.headers.get("accept-language", ""))
@@ -121,98 +200,14 @@ class WorkPages(Views):
         return HTMLResponse(environment().get_template(template).render(values), status, headers)
 
 
-@dataclass(frozen=True)
-class Entrance:
-    """The endpoints by which people come in, and those of pages and files."""
-
-    pages: WorkPages
-    commits: GroupCommit
-    clock: Callable[[], float]
-
-    def root(self, request: Request) -> Response:
-        """Where the address of the server alone leads."""
-        if self.pages.campaign.recipe.entry == "open":
-            return RedirectResponse("/open", 303)
-        return self._without_link(request)
-
-    async def enter_by_link(self, request: Request, link: Token) -> Response:
-        try:
-            return await self._admit(worker=link, platform="link")
-        except DataError:
-            raise
-        except InputError as error:
-            return self.pages.message(request, str(error))
-
-    async def enter_from_platform(self, request: Request) -> Response:
-        """In by the parameters of a platform, which name the person."""
-        pages = self.pages
-        if pages.platform is None:
-            return self._without_link(request)
-        visit = pages.platform.visit(request.query_params.multi_items())
-        browser = request.cookies.get(BROWSER) or secrets.token_urlsafe(32)
-        who = {"worker": visit.person, "platform": pages.campaign.recipe.entry, "browser": browser}
-        response = await self._admit(visit, **who)
-        secure = "; Secure" if request.url.scheme == "https" else ""
-        cookie = f"{BROWSER}={browser}; Path=/enter; Max-Age={_KEPT}; HttpOnly; SameSite=Lax{secure}"
-        response.headers.append("set-cookie", cookie)
-        return response
-
-    def open_page(self, request: Request) -> Response:
-        self._check_open()
-        return self.pages.open(request)
-
-    async def enter_openly(self, request: Request) -> Response:
-        """In by the open link, with its code."""
-        self._check_open()
-        code = parse_qs((await request.body()).decode("utf-8", "replace")).get("code", [""])[0]
-        try:
-            return await self._admit(worker="", platform="open", code=code.strip())
-        except DataError:
-            raise
-        except InputError as error:
-            return self.pages.open(request, str(error))
-
-    def work_page(self, request: Request, token: Token) -> Response:
-        """The page of work of the person whose token it is."""
-        with self.commits.database.reading() as connection:
-            if participants.person_of(connection, token) is None:
-                raise HTTPException(404, participants.UNKNOWN_TOKEN)
-        return self.pages.work_page(request, token)
-
-    def picture(self, number: str) -> Response:
-        """An image of an item or of a text, all of which were made PNG when the campaign was made."""
-        name, figure = self.pages.pictures.get(number), self.pages.figures.get(number)
-        headers = {"cache-control": "private, max-age=86400, immutable", **NOTHING_ALLOWED}
-        if name is not None:
-            return FileResponse(self.pages.campaign.image(name), 200, headers, "image/png")
-        if figure is None:
-            raise HTTPException(404, "no such image")
-        return Response(figure, 200, headers, "image/png")
-
-    async def _admit(self, visit: Visit | None = None, *, code: str = "", **who: Any) -> Response:
-        campaign, now = self.pages.campaign, self.clock()
-        about = {"code": code} if visit is None else {"study": visit.study, "submission": visit.submission}
-        who["parameters"] = {name: value for name, value in about.items() if value}
-        entered = await self.commits.write(lambda db: participants.enter(db, campaign, now=now, **who))
-        query = "" if visit is None else f"?visit={self.pages.signed(visit, entered.token)}"
-        return RedirectResponse(f"/work/{entered.token}{query}", 303)
-
-    def _check_open(self) -> None:
-        if self.pages.campaign.recipe.entry != "open":
-            raise HTTPException(404, "this campaign has no open link")
-
-    def _without_link(self, request: Request) -> Response:
-        return self.pages.message(request, "Open the link that you were given.")
-
-
-def routes(commits: GroupCommit, pages: WorkPages, clock: Callable[[], float]) -> APIRouter:
+def routes(pages: WorkPages) -> APIRouter:
     """The routes of pages and files; they are no part of the schema."""
-    router, entrance = APIRouter(include_in_schema=False), Entrance(pages, commits, clock)
-    router.get("/")(entrance.root)
-    router.get("/enter/{link}")(entrance.enter_by_link)
-    router.get("/enter")(entrance.enter_from_platform)
-    router.get("/open")(entrance.open_page)
-    router.post("/open")(entrance.enter_openly)
-    router.get("/work/{token}")(entrance.work_page)
-    router.get("/media/{number}")(entrance.picture)
+    router = APIRouter(include_in_schema=False)
+    router.get("/")(pages.root)
+    router.get("/enter/{link}")(pages.enter_by_link)
+    router.get("/enter")(pages.enter_from_platform)
+    router.get("/open")(pages.open_page)
+    router.post("/open")(pages.enter_openly)
+    router.get("/work/{token}")(pages.work_page)
+    router.get("/media/{number}")(pages.picture)
     return router

@@ -10,27 +10,21 @@ EMScore takes the weights of its tokens from train.json.
 """
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Preference
-from counterfoil.benchmarks.readers.questions import (
-    CaptionTable,
-    check_counts,
-    clean_caption,
-    left_out,
-    noted,
-    numbered,
-)
+from counterfoil.benchmarks.readers.questions import CaptionTable, check_counts, left_out, noted, numbered
 from counterfoil.benchmarks.readers.released_files import released_set
 from counterfoil.benchmarks.records import Caption
-from counterfoil.benchmarks.references import References
+from counterfoil.benchmarks.references import References, collapsed
 from counterfoil.benchmarks.tables import shown
 from counterfoil.benchmarks.videos import FrameFeatures, Video, find
 from counterfoil.errors import DataError
-from counterfoil.inputs.files import parse_json, read_text
+from counterfoil.inputs.files import check_value, read_value
 
 FEATURES = "ActivityNet-FOIL_video_feats"
 CORPUS = "train.json"
@@ -41,12 +35,24 @@ TIMES, REFERENCES = "anet_entities_test_1.json", "anet_entities_test_2.json"
 OVERLAP = 0.4
 
 
-class _Entry(NamedTuple):
-    """One video of an annotation file."""
+_Sentence = Annotated[str, AfterValidator(collapsed), Field(min_length=1)]
+#: In one of the files a sentence is an object.
+_Said = Annotated[_Sentence, BeforeValidator(lambda it: it.get("sentence") if isinstance(it, dict) else it)]
+_Seconds = Annotated[float, Field(allow_inf_nan=False)]
 
-    duration: float
-    sentences: list[str]
-    times: list[tuple[float, float]]
+
+class _Paragraphs(BaseModel):
+    """The sentences of each video."""
+
+    results: Annotated[dict[str, Annotated[list[_Said], Field(min_length=1)]], Field(min_length=1)]
+
+
+class _Entry(BaseModel):
+    """One video of an annotation file: when each of its sentences is, from and to which second."""
+
+    duration: Annotated[_Seconds, Field(gt=0)]
+    sentences: Annotated[list[_Sentence], Field(min_length=1)]
+    timestamps: list[tuple[_Seconds, _Seconds]]
 
 
 def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
@@ -58,12 +64,12 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """
     released_set(card, data, (RIGHT, FOIL, TIMES, REFERENCES))
     assert data is not None
-    right, foil = (_paragraphs(data / name) for name in (RIGHT, FOIL))
+    right, foil = (read_value(data / name, _Paragraphs).results for name in (RIGHT, FOIL))
     odd = sorted(set(right) ^ set(foil))
     if odd:
         what = f"{len(odd):,} videos have one paragraph and not the other"
         raise DataError(what, where=data / (FOIL if odd[0] in right else RIGHT), given=odd[0])
-    annotated = {file: _object(data / file) for file in (TIMES, REFERENCES)}
+    annotated = {file: read_value(data / file, dict[str, Any]) for file in (TIMES, REFERENCES)}
     captions = CaptionTable()
     # A row per sentence: its paragraph, side, caption and segment; and its references.
     rows: list[tuple[int, int, int, int]] = []
@@ -81,7 +87,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
             source = FrameFeatures(source.path, others.duration)
         sides = (right[name], foil[name])
         where = f"{data / TIMES}, video '{name}'"
-        used = _shown(times.times, max(map(len, sides)), others.duration, where)
+        used = _shown(times.timestamps, max(map(len, sides)), others.duration, where)
         left = [sum(at < len(side) for at in used) for side in sides]
         empty_sentences += sum(map(len, sides)) - sum(left)
         if not all(left):
@@ -92,9 +98,11 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
                 called = f"{name}_{'foil' if side else 'right'}#{at}"
                 caption = captions.add(Caption(called, sentences[at]))
                 rows.append((len(ids), side, caption, segment))
-                references.append([own[place] for place in overlapping(times.times[at], others.times)])
+                references.append(
+                    [own[place] for place in overlapping(times.timestamps[at], others.timestamps)]
+                )
         for at in used:
-            start, end = times.times[at]
+            start, end = times.timestamps[at]
             videos.append(Video(f"{name}#{at}", source, photo=name, start=start, end=end))
         ids.append(name)
     notes = left_out(empty_sentences, "sentences whose segment is empty")
@@ -116,19 +124,6 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     where = noted(str(data), notes)
     whole = Benchmark(card, tuple(videos), tuple(captions.items), questions, where, data, data / CORPUS)
     return check_counts(whole.mentioned())
-
-
-def _paragraphs(file: Path) -> dict[str, list[str]]:
-    value = _object(file)
-    results = value.get("results")
-    if not isinstance(results, dict) or not results:
-        raise DataError("no 'results'", where=file, given=", ".join(value), allowed="{video: sentences}")
-    paragraphs = {}
-    for name, listed in results.items():
-        cells = listed if isinstance(listed, list) else []
-        cells = [cell.get("sentence") if isinstance(cell, dict) else cell for cell in cells]
-        paragraphs[name] = _sentences(cells, f"{file}, video '{name}'")
-    return paragraphs
 
 
 def _shown(times: list[tuple[float, float]], sentences: int, duration: float, where: str) -> list[int]:
@@ -154,33 +149,11 @@ def overlapping(segment: tuple[float, float], others: list[tuple[float, float]])
     return positions or list(range(len(others)))
 
 
-def _sentences(value: Any, where: str) -> list[str]:
-    if not isinstance(value, list) or not value:
-        raise DataError("no sentences", where=where, given=shown(value))
-    return [clean_caption(cell, f"{where}, sentence {at}", "sentence") for at, cell in enumerate(value, 1)]
-
-
 def _of(name: str, entries: dict[str, Any], path: Path) -> _Entry:
-    where = f"{path}, video '{name}'"
-    entry = entries.get(name)
-    if entry is None:
+    if name not in entries:
         raise DataError("a video is not in the file", where=path, given=name)
-    try:
-        duration = float(entry["duration"])
-        times = [(float(start), float(end)) for start, end in entry["timestamps"]]
-        sentences = _sentences(entry["sentences"], where)
-    except (KeyError, TypeError, ValueError):
-        allowed = "duration, sentences, timestamps"
-        raise DataError("not as released", where=where, given=shown(entry), allowed=allowed) from None
-    if not (np.isfinite(duration) and duration > 0 and np.isfinite(times).all()):
-        raise DataError("a duration or a time is no number of seconds", where=where, given=shown(entry))
-    if len(sentences) != len(times):
-        raise DataError("not a time for every sentence", where=where, given=shown(entry))
-    return _Entry(duration, sentences, times)
-
-
-def _object(path: Path) -> dict[str, Any]:
-    value = parse_json(read_text(path), where=path)
-    if not isinstance(value, dict):
-        raise DataError("not an object by video", where=path, given=shown(value))
-    return value
+    where = f"{path}, video '{name}'"
+    entry: _Entry = check_value(entries[name], _Entry, where=where)
+    if len(entry.sentences) != len(entry.timestamps):
+        raise DataError("not a time for every sentence", where=where, given=shown(entries[name]))
+    return entry

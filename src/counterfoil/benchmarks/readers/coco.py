@@ -300,7 +300,7 @@ def read_cxc(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     names = (TABLE, IDS, KARPATHY, *(f"cxc_{way}.json" for way in WAYS))
     if other is not None and not captions_of(data) and not any(place(data, name) for name in names):
         named = _named_by(other)
-        facts = {"title": f"{card.title} ({other.name})", "size": None, "counts": {}}
+        facts: dict[str, object] = {"title": f"{card.title} ({other.name})", "size": None, "counts": {}}
         return named.gallery(card.model_copy(update=facts), _rated(named, other), data, images)
     test, table = read_test(data), place(data, TABLE)
     try:

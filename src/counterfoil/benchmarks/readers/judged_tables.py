@@ -37,7 +37,7 @@ from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.references import collapsed, nearest
 from counterfoil.benchmarks.tables import DataTable, TablePart, check_cells, integers, labels, shown, texts
 from counterfoil.errors import DataError
-from counterfoil.inputs.files import decoded, read_bytes, read_json, read_text
+from counterfoil.inputs.files import decoded, read_bytes, read_json, read_text, read_value
 from counterfoil.inputs.pickled import plain_pickle
 
 (_TOKENS,) = FLICKR8K
@@ -187,11 +187,9 @@ def foil(
     words = labels(notes, "target_word") if "target_word" in notes else ("",) * len(notes)
     ids = labels(notes, "foil_id") if "foil_id" in notes else tuple(str(row + 1) for row in range(len(notes)))
     rows = [row for _, row in pairs]
-    taken = {"foil_id": ids, "file": files_of, "word": words}
-    columns: dict[str, Sequence[Any]] = {name: [of[row] for row in rows] for name, of in taken.items()}
     originals = [captions[row] for row, _ in pairs]
-    columns |= {"original": originals, "right": [1] * len(rows), "wrong": [0] * len(rows)}
-    table = notes.take(rows).with_columns(columns)
+    table = notes.with_columns({"foil_id": ids, "file": files_of, "word": words}).take(rows)
+    table = table.with_columns({"original": originals, "right": [1] * len(rows), "wrong": [0] * len(rows)})
     written = coco_captions(path.parent)
     if written is None:
         if required:
@@ -286,14 +284,10 @@ def prompt_tags(table: DataTable, card: Card, home: Path | None, *, file: str) -
     path = (home if home.is_dir() else home.parent) / file
     if not path.is_file():
         return table
-    tags = read_json(path)
-    if not isinstance(tags, Mapping):
-        raise DataError("not an object", where=path, given=shown(tags))
+    tags = read_value(path, dict[str, list[Any]])
     rows = integers(table, "id").tolist()
     columns = {}
     for tag, numbers in tags.items():
-        if not isinstance(numbers, list):
-            raise DataError("not a list of prompts", where=f"{path}, '{tag}'", given=shown(numbers))
         tagged = {int(number) for number in numbers if str(number).isdecimal()}
         if tagged & {*rows}:
             columns[f"tag {tag}"] = [tag if number in tagged else "" for number in rows]
@@ -400,7 +394,7 @@ def fifty_sentences(
     categories are of the first one up to the pair `alike`, else of the second. Equal votes are drawn.
     """
     consensus = _matlab_file(data, f"consensus_{name}.mat")
-    triplets = _variable(consensus, "triplets").reshape(-1)
+    triplets = _variable(consensus, "triplets")
     try:
         files = [_matlab_file(data, f"pair_{name}.mat")]
     except DataError:
@@ -410,7 +404,7 @@ def fifty_sentences(
     where = f"{files[0]}, new_input" if files else f"{consensus}, triplets"
     step = 1 if files else _JUDGED
     pairs = []
-    for at, row in enumerate(_variable(files[0], "new_input").reshape(-1) if files else triplets[::_JUDGED]):
+    for at, row in enumerate(_variable(files[0], "new_input") if files else triplets[::_JUDGED]):
         place = f"{where}, row {at * step + 1}"
         first, left, right = (_text(cell, place) for cell in _fields(row, 3 if files else 4, place)[:3])
         pairs.append((Path(first).name if files else str(at), left, right))
@@ -419,7 +413,7 @@ def fifty_sentences(
     if alike:
         labels_of = [categories[int(number >= alike)] for number in range(len(pairs))]
     else:
-        labels_of = [categories[int(n) - 1] for n in _variable(files[0], "category").reshape(-1).tolist()]
+        labels_of = [categories[int(n) - 1] for n in _variable(files[0], "category").tolist()]
     columns: dict[str, Sequence[Any]] = _votes(pairs, triplets, consensus)
     votes = np.array([columns["votes_a"], columns["votes_b"]], dtype=np.float64)
     # At most half a vote to either side: it only decides where votes are equal.
@@ -447,7 +441,6 @@ def _votes(
             where = f"{path}, triplets, row {at + 1}"
             *cells, winner = _fields(triplets[at], 4, where)
             reference, left, right = (_text(cell, where) for cell in cells)
-            winner = _inner(winner)
             if not isinstance(winner, int | float | np.number):
                 raise DataError("no winner", where=where, given=type(winner).__name__, allowed="a number")
             chosen = left if winner == 1 else right
@@ -475,15 +468,15 @@ def _variable(path: Path, name: str) -> NDArray[Any]:
     from scipy.io import loadmat, whosmat
 
     try:
-        variable = loadmat(path, variable_names=[name]).get(name)
+        variable = loadmat(path, variable_names=[name], squeeze_me=True).get(name)
         there = [] if variable is not None else [name for name, *_ in whosmat(path)]
     # On broken bytes scipy's reader can raise any exception.
     except Exception as error:
         what = f"not a MATLAB file that scipy reads: {type(error).__name__}"
         raise DataError(what, where=path, hint="is it cut off?") from None
-    if not isinstance(variable, np.ndarray):
+    if variable is None:
         raise DataError(f"no variable '{name}'", where=path, given=", ".join(there))
-    return variable
+    return np.ravel(variable)
 
 
 def _fields(row: Any, number: int, where: str) -> list[Any]:
@@ -495,16 +488,9 @@ def _fields(row: Any, number: int, where: str) -> list[Any]:
     return fields
 
 
-def _inner(value: Any) -> Any:
-    """The value inside nested cells, as MATLAB's files have them."""
-    while isinstance(value, np.ndarray) and value.size == 1:
-        value = value.reshape(-1)[0]
-    return value
-
-
 def _text(value: Any, where: str) -> str:
-    inner = _inner(value)
-    return clean_caption("" if isinstance(inner, np.ndarray) and not inner.size else inner, where)
+    """A caption; an empty one is an empty array."""
+    return clean_caption("" if isinstance(value, np.ndarray) and not value.size else value, where)
 
 
 def vatex(card: Card, data: Path, *, references: int) -> tuple[DataTable, bool]:

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,19 +20,24 @@ from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Ids
 from counterfoil.benchmarks.image_files import image_path
 from counterfoil.benchmarks.readers.questions import (
-    choices,
+    Rows,
     clean_caption,
-    gallery,
-    judged,
+    gallery_of_pairs,
     listed,
-    quads,
     ratings_of,
-    search,
-    statements,
     truths,
 )
 from counterfoil.benchmarks.readers.released_files import no_data
-from counterfoil.benchmarks.records import Caption, FileSource, Image, Photos, Source, held_source, looked_for
+from counterfoil.benchmarks.records import (
+    Caption,
+    FileSource,
+    Image,
+    Photos,
+    Source,
+    distinct,
+    held_source,
+    looked_for,
+)
 from counterfoil.benchmarks.tables import (
     DataTable,
     check_cells,
@@ -153,9 +157,8 @@ def read_pairs(card: Card, data: Path | DataTable | None, images: Path | None) -
     if "subset" not in table and "type" in table and "subtype" in table:
         pairs = zip(groupings["type"], labels(table, "subtype"), strict=True)
         groupings["subset"] = tuple("_".join(part for part in pair if part) for pair in pairs)
-    if len(sides) == 2:
-        return quads(card, ids, captions, (sides[0], sides[1]), groupings, source=table.source, path=path)
-    return choices(card, ids, captions, sides[0], groupings, source=table.source, path=path)
+    rows = Rows(card, ids, captions, sides, groupings, table.source, path)
+    return rows.quad() if len(sides) == 2 else rows.choice()
 
 
 def _ids(table: DataTable) -> tuple[str, ...]:
@@ -212,7 +215,9 @@ def _judged(
     folder: Path | None,
     path: Path | None,
     names: Mapping[str, str],
-    **judgements: Any,
+    *,
+    ratings: NDArray[np.float64] | None = None,
+    votes: NDArray[np.float64] | None = None,
 ) -> Benchmark:
     """What people judged the captions of some columns, which are called by `names` and their rows."""
     name_of: dict[str, str] = {}
@@ -240,17 +245,11 @@ def _judged(
                 ]
                 of_row += [clean_caption(text, where, "reference") for text in listed if str(text).strip()]
             references.append([Caption(f"r{row}_{at}", text) for at, text in enumerate(of_row)])
-    benchmark = judged(
-        card.model_copy(update={"title": title_of(path)}),
-        _ids(table),
-        candidates,
-        row_images(table, "image", folder, called),
-        {name: labels(table, name) for name in ("type", "source") if name in table},
-        references=references,
-        source=table.source,
-        **judgements,
-    )
-    return replace(benchmark, path=path)
+    card = card.model_copy(update={"title": title_of(path)})
+    shown_images = row_images(table, "image", folder, called)
+    groupings = {name: labels(table, name) for name in ("type", "source") if name in table}
+    rows = Rows(card, _ids(table), candidates, [shown_images], groupings, table.source, path, votes=votes)
+    return rows.judged(ratings=ratings, references=references)
 
 
 def title_of(path: Path | None) -> str:
@@ -302,13 +301,9 @@ def read_gallery(card: Card, data: Path | DataTable | None, images: Path | None)
         raise DataError("no row says what is right", where=table.source, given="relevance 0 throughout")
     pairs = image[right], caption[right]
     owners = _gallery_owners(table, pictures, len(captions), caption, pairs)
-    of_image, of_caption = (np.arange(len(items), dtype=np.int64) for items in (pictures, captions))
-    searches = (
-        search(of_image, pairs, gains[right], names=[i.id for i in pictures], where=table.source),
-        search(of_caption, pairs[::-1], gains[right], names=[c.id for c in captions], where=table.source),
-    )
     card = card.model_copy(update={"title": title_of(path)})
-    return gallery(card, pictures, captions, owners, searches, source=table.source, path=path)
+    items = card, pictures, captions, owners
+    return gallery_of_pairs(*items, pairs, gains[right], source=table.source, path=path)
 
 
 def _distinct(table: DataTable, column: str, allowed: str) -> tuple[list[str], Ids]:
@@ -329,8 +324,7 @@ def _distinct(table: DataTable, column: str, allowed: str) -> tuple[list[str], I
         if isinstance(cell, str) and isinstance(before, str) and cell != before:
             what = f"two {column}s of one id"
             raise DataError(what, where=table.where(row, column), given=shown(cell), allowed=before)
-    number = {name: at for at, name in enumerate(first)}
-    return list(first), np.array([number[name] for name in names], dtype=np.int64)
+    return distinct(names)
 
 
 def _gallery_owners(
@@ -377,18 +371,11 @@ def read_statements(card: Card, data: Path | DataTable | None, images: Path | No
         check_numbers(table, None, counts, odd, "a negative number of votes", "0 or more")
         votes = counts.astype(np.float64)
     dev = np.isin(labels(table, "split"), _DEV) if "split" in table else None
-    return statements(
-        card if card.size is not None else card.model_copy(update={"title": title_of(path)}),
-        ids,
-        texts(table, "statement"),
-        row_images(table, "image", folder, called),
-        {name: labels(table, name) for name in _GROUPS if name in table},
-        truth=truths(table, "label"),
-        calibration=dev,
-        votes=votes,
-        source=table.source,
-        path=path,
-    )
+    card = card if card.size is not None else card.model_copy(update={"title": title_of(path)})
+    groupings = {name: labels(table, name) for name in _GROUPS if name in table}
+    columns = [texts(table, "statement")], [row_images(table, "image", folder, called)]
+    rows = Rows(card, ids, *columns, groupings, table.source, path, votes=votes)
+    return rows.true_or_false(truths(table, "label"), dev)
 
 
 def cell_source(table: DataTable, column: str, row: int, folder: Path | Photos | None) -> Source | None:

@@ -6,22 +6,197 @@ people judged have ratings, votes and references, or are statements.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import starmap
+from itertools import chain, starmap
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks import forms
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms.base import Ids
-from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.records import Caption, Image, distinct
 from counterfoil.benchmarks.references import References, bounds, collapsed
 from counterfoil.benchmarks.tables import DataTable, booleans, first_double, shown
 from counterfoil.errors import DataError, ScoreError
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows that are questions: their ids, and a column for each caption and each image of a question.
+
+    Captions are texts, None where a question has fewer; those that people judged are `Caption`s. Caption j of
+    question "17" is called "17_c{j}", where not by the columns `caption_ids`. The first `correct` candidates
+    of a choice are right. Of a `part` of a release the counts of its subsets alone are checked.
+    """
+
+    card: Card
+    ids: Sequence[str]
+    captions: Sequence[Sequence[Any]]
+    images: Sequence[Sequence[Any]]
+    groupings: Mapping[str, tuple[str, ...]]
+    source: str
+    path: Path | None = None
+    caption_ids: Sequence[Sequence[str]] = ()
+    votes: NDArray[np.float64] | None = None
+    correct: int = 1
+    part: bool = False
+
+    def quad(self) -> Benchmark:
+        """Two captions and two images per question."""
+        texts = [text for pair in zip(self.captions[0], self.captions[1], strict=True) for text in pair]
+        names = [f"{name}_c{j}" for name in self.ids for j in (0, 1)]
+        images = [image for pair in zip(self.images[0], self.images[1], strict=True) for image in pair]
+        items, positions = listed(images)
+        questions = forms.Quad(
+            tuple(self.ids),
+            groupings=self.groupings,
+            captions=np.arange(len(texts), dtype=np.int64).reshape(-1, 2),
+            images=positions.reshape(-1, 2),
+        )
+        captions = tuple(map(Caption, names, texts))
+        whole = Benchmark(self.card, items, captions, questions, self.source, self.path)
+        return check_counts(whole, part=self.part)
+
+    def choice(self) -> Benchmark:
+        """One image and k captions per question; where there are several images, one caption and k images."""
+        by_caption = len(self.images) > 1
+        rows = list(zip(*(self.images if by_caption else self.captions), strict=True))
+        candidates = [
+            (f"{name}_c{j}", one)
+            for name, row in zip(self.ids, rows, strict=True)
+            for j, one in enumerate(row)
+            if one is not None
+        ]
+        if by_caption:
+            images, places = listed([image for _, image in candidates])
+            names = self.caption_ids[0] if self.caption_ids else [f"{name}_c0" for name in self.ids]
+            captions = tuple(map(Caption, names, self.captions[0]))
+            of_query = np.arange(len(self.ids), dtype=np.int64)
+        else:
+            images, of_query = listed(self.images[0])
+            captions = tuple(starmap(Caption, candidates))
+            places = np.arange(len(captions), dtype=np.int64)
+        there = np.array([[candidate is not None for candidate in row] for row in rows], dtype=bool)
+        positions = np.full(there.shape, -1, dtype=np.int64)
+        positions[there] = places
+        questions = forms.Choice(
+            tuple(self.ids),
+            groupings=self.groupings,
+            query=of_query,
+            candidates=positions,
+            correct=1 if by_caption else self.correct,
+            asks="caption" if by_caption else "image",
+        )
+        whole = Benchmark(self.card, images, captions, questions, self.source, self.path)
+        return check_counts(whole, part=self.part)
+
+    def paraphrase(self) -> Benchmark:
+        """The first two captions have one meaning; the image is what they were written of."""
+        whole = self.choice()
+        parts: dict[str, Any] = {"captions": whole.choices.candidates, "images": whole.choices.query}
+        return replace(whole, questions=forms.Paraphrase(tuple(self.ids), groupings=self.groupings, **parts))
+
+    def described(self, written: Sequence[Sequence[Caption]]) -> Benchmark:
+        """Images with the captions written for each, which alone are right; columns, or else `written`."""
+        images = self.images[0]
+        if self.captions:
+            rows = zip(images, zip(*self.captions, strict=True), strict=True)
+            written = [numbered((text for text in row if text is not None), image.id) for image, row in rows]
+        double = first_double(image.id for image in images)
+        if double is not None:
+            raise DataError("an image is described twice", where=self.source, given=double)
+        owners = np.repeat(np.arange(len(images)), [len(row) for row in written]).astype(np.int64)
+        captions, searches = list(chain.from_iterable(written)), own(owners, len(images))
+        return gallery(self.card, images, captions, owners, searches, source=self.source, path=self.path)
+
+    def true_or_false(self, truth: NDArray[np.bool_], calibration: NDArray[np.bool_] | None) -> Benchmark:
+        """One caption and one image per question, and whether it is true; equal texts are one caption."""
+        if calibration is not None and calibration.all():
+            raise DataError("all rows are of the split that chooses the threshold", where=self.source)
+        table = CaptionTable()
+        names = self.caption_ids[0] if self.caption_ids else [f"{name}_c" for name in self.ids]
+        positions = table.add_all(map(Caption, names, self.captions[0]))
+        items, shown_images = listed(self.images[0])
+        questions = forms.Statement(
+            unique_ids(self.ids),
+            groupings=self.groupings,
+            captions=np.asarray(positions, dtype=np.int64),
+            images=shown_images,
+            truth=truth,
+            calibration=calibration if calibration is not None and calibration.any() else None,
+            votes=self.votes,
+        )
+        benchmark = Benchmark(self.card, items, tuple(table.items), questions, self.source, self.path)
+        check_counts(benchmark.select(benchmark.statements.measured))
+        return benchmark
+
+    def judged(
+        self,
+        *,
+        ratings: NDArray[np.float64] | None = None,
+        references: Sequence[Sequence[Caption]] | None = None,
+        most: int | None = None,
+        notes: Sequence[str] = (),
+        **fields: Any,
+    ) -> Benchmark:
+        """Captions that people rated, or of which two of an image got `votes`; equal texts are one caption.
+
+        `ratings` is (n, raters) with NaN where one is missing, `votes` (n, 2). Without a `label` it is that
+        of more votes, drawn with seed 0 where they are equal. Rated rows without a rating, and without a
+        reference where others have some, are left out.
+        """
+        items, positions = listed(self.images[0])
+        table = CaptionTable()
+        candidates = np.array(
+            [table.add_all(row) for row in zip(*self.captions, strict=True)], dtype=np.int64
+        )
+        listed_references = None
+        if references is not None:
+            # Rows of one image share its list.
+            lists: dict[int, list[int]] = {}
+            for row in references:
+                if id(row) not in lists:
+                    lists[id(row)] = table.add_all(row)[:most]
+            listed_references = References.of([lists[id(row)] for row in references])
+        ids, groupings, votes = tuple(self.ids), self.groupings, self.votes
+        if votes is not None:
+            if "label" not in fields:
+                drawn = np.random.default_rng(0).integers(0, 2, len(votes))
+                ahead = np.sign(votes[:, 1] - votes[:, 0])
+                fields["label"] = np.where(ahead == 0, drawn, ahead > 0).astype(np.int64)
+            fields |= {"groupings": groupings, "references": listed_references}
+            questions: "forms.Rated | forms.Preference"
+            questions = forms.Preference.between(ids, candidates, positions, votes, **fields)
+        else:
+            assert ratings is not None
+            rated = ~np.isnan(ratings).all(axis=1)
+            referred = rated if listed_references is None else rated & (listed_references.counts > 0)
+            notes = [
+                *notes,
+                *left_out(int((~rated).sum()), "rows without a rating"),
+                *left_out(int((rated & ~referred).sum()), "rows without a reference"),
+            ]
+            rows = np.flatnonzero(referred).astype(np.int64)
+            if not len(rows):
+                raise DataError("no row is left", where=noted(self.source, notes))
+            questions = forms.Rated(
+                tuple(ids[row] for row in rows.tolist()),
+                groupings={name: tuple(of[row] for row in rows.tolist()) for name, of in groupings.items()},
+                captions=candidates[rows, 0],
+                images=positions[rows],
+                ratings=ratings[rows],
+                references=None if listed_references is None else listed_references.take(rows),
+                **fields,
+            )
+        where = noted(self.source, notes)
+        whole = Benchmark(self.card, items, tuple(table.items), questions, where, self.path)
+        return check_counts(whole.mentioned())
 
 
 def quads(
@@ -35,58 +210,8 @@ def quads(
     path: Path | None = None,
     part: bool = False,
 ) -> Benchmark:
-    """Two captions and two images per question; caption j of question "17" is called "17_c{j}"."""
-    texts = [text for pair in zip(*captions, strict=True) for text in pair]
-    names = [f"{name}_c{j}" for name in ids for j in (0, 1)]
-    items, positions = listed([image for pair in zip(*images, strict=True) for image in pair])
-    questions = forms.Quad(
-        tuple(ids),
-        groupings=groupings,
-        captions=np.arange(len(texts), dtype=np.int64).reshape(-1, 2),
-        images=positions.reshape(-1, 2),
-    )
-    written = tuple(map(Caption, names, texts))
-    return check_counts(Benchmark(card, items, written, questions, source, path), part=part)
-
-
-def choices(
-    card: Card,
-    ids: Sequence[str],
-    candidates: Sequence[Sequence[Any]],
-    query: Sequence[Any],
-    groupings: Mapping[str, tuple[str, ...]],
-    *,
-    asks: Literal["image", "caption"] = "image",
-    correct: int = 1,
-    caption_ids: Sequence[str] | None = None,
-    source: str,
-    path: Path | None = None,
-    part: bool = False,
-) -> Benchmark:
-    """One image and k captions per question, or one caption and k images, the first `correct` of them right.
-
-    `candidates` holds a column of n texts, or images, per candidate, None where a question has fewer; caption
-    j of question "17" is called "17_c{j}", where a caption is asked about not by `caption_ids`.
-    """
-    rows = list(zip(ids, zip(*candidates, strict=True), strict=True))
-    listed_candidates = [
-        (f"{name}_c{j}", one) for name, row in rows for j, one in enumerate(row) if one is not None
-    ]
-    if asks == "image":
-        images, of_query = listed(query)
-        captions = tuple(starmap(Caption, listed_candidates))
-        places = np.arange(len(captions), dtype=np.int64)
-    else:
-        images, places = listed([image for _, image in listed_candidates])
-        captions = tuple(map(Caption, caption_ids or [f"{name}_c0" for name in ids], query))
-        of_query = np.arange(len(ids), dtype=np.int64)
-    there = np.array([[candidate is not None for candidate in row] for _, row in rows], dtype=bool)
-    positions = np.full(there.shape, -1, dtype=np.int64)
-    positions[there] = places
-    questions = forms.Choice(
-        tuple(ids), groupings=groupings, query=of_query, candidates=positions, correct=correct, asks=asks
-    )
-    return check_counts(Benchmark(card, images, captions, questions, source, path), part=part)
+    """As `Rows.quad`, for readers of other packages."""
+    return Rows(card, ids, captions, images, groupings, source, path, part=part).quad()
 
 
 def check_counts(benchmark: Benchmark, *, part: bool = False) -> Benchmark:
@@ -99,18 +224,20 @@ def check_counts(benchmark: Benchmark, *, part: bool = False) -> Benchmark:
         count = int(groups[name].sum()) if name in groups else 0
         allowed = [expected, *([card.also[name]] if name in card.also else [])]
         if count not in allowed:
-            raise _miscounted(benchmark, f"in group '{name}'", count, allowed)
+            what = f"questions {benchmark.title} has in group '{name}'"
+            raise _miscounted(what, benchmark.source, count, allowed)
     if card.size is not None and not part:
         sizes = [card.size, *(card.size + n - card.counts[name] for name, n in card.also.items())]
         if len(benchmark) not in sizes:
-            raise _miscounted(benchmark, "in all", len(benchmark), sorted(set(sizes)))
+            what = f"questions {benchmark.title} has in all"
+            raise _miscounted(what, benchmark.source, len(benchmark), sorted(set(sizes)))
     return benchmark
 
 
-def _miscounted(benchmark: Benchmark, place: str, count: int, allowed: Sequence[int]) -> DataError:
+def _miscounted(what: str, where: str, count: int, allowed: Sequence[int]) -> DataError:
     return DataError(
-        f"not the number of questions {benchmark.title} has {place}",
-        where=benchmark.source,
+        f"not the number of {what}",
+        where=where,
         given=f"{count:,}",
         allowed=" or ".join(f"{n:,}" for n in allowed),
         hint="is the file cut off, or another release? your own selection is read with --no-counts",
@@ -119,8 +246,7 @@ def _miscounted(benchmark: Benchmark, place: str, count: int, allowed: Sequence[
 
 def listed(images: Sequence[Image]) -> tuple[tuple[Image, ...], NDArray[np.int64]]:
     """Distinct images in order of first appearance, and the position of each one given."""
-    number: dict[str, int] = {}
-    positions = np.asarray([number.setdefault(image.id, len(number)) for image in images], dtype=np.int64)
+    positions = distinct(image.id for image in images)[1]
     _, first = np.unique(positions, return_index=True)
     return tuple(images[i] for i in first), positions
 
@@ -142,11 +268,8 @@ class IdPositions:
 
     def of(self, ids: Ids) -> Ids:
         """The position of each id, -1 where there is none such."""
-        if not len(self.ids):
-            return np.full(len(ids), -1, dtype=np.int64)
-        order = np.argsort(self.ids, kind="stable")
-        near = np.minimum(np.searchsorted(self.ids, ids, sorter=order), len(order) - 1)
-        return np.where(self.ids[order[near]] == ids, order[near], -1).astype(np.int64)
+        places = pc.index_in(pa.array(ids, pa.int64()), value_set=pa.array(self.ids, pa.int64()))
+        return places.fill_null(-1).to_numpy().astype(np.int64)
 
 
 def search(
@@ -246,27 +369,28 @@ def gallery(
             counts["outside"] += int(direction.positives.absent.sum())
     for name, expected in card.counts.items():
         if counts[name] != expected:
-            what = f"not the number of {_WORDS[name]} {card.title} has"
-            hint = "is a file cut off, or another release?"
-            raise DataError(what, where=source, given=f"{counts[name]:,}", allowed=f"{expected:,}", hint=hint)
+            raise _miscounted(f"{_WORDS[name]} {card.title} has", source, counts[name], [expected])
     return benchmark
 
 
-def gallery_of_own(
+def gallery_of_pairs(
     card: Card,
-    captions: Sequence[Sequence[Caption]],
     images: Sequence[Image],
+    captions: Sequence[Caption],
+    owners: Ids,
+    pairs: tuple[Ids, Ids],
+    gains: NDArray[np.float64] | None = None,
     *,
     source: str,
-    path: Path | None,
+    path: Path | None = None,
 ) -> Benchmark:
-    """The gallery of images with the captions written for each, which alone are right."""
-    double = first_double(image.id for image in images)
-    if double is not None:
-        raise DataError("an image is described twice", where=source, given=double)
-    owners = np.repeat(np.arange(len(images)), [len(row) for row in captions]).astype(np.int64)
-    written = [caption for row in captions for caption in row]
-    return gallery(card, images, written, owners, own(owners, len(images)), source=source, path=path)
+    """The gallery in which pairs of an image and a caption, by their positions, are right both ways."""
+    sides = (images, pairs), (captions, pairs[::-1])
+    i2t, t2i = (
+        search(np.arange(len(of)), right, gains, names=[item.id for item in of], where=source)
+        for of, right in sides
+    )
+    return gallery(card, images, captions, owners, (i2t, t2i), source=source, path=path)
 
 
 _WORDS = {
@@ -360,106 +484,6 @@ def left_out(number: int, what: str) -> tuple[str, ...]:
 def noted(source: str, notes: Sequence[str]) -> str:
     """A source with what there is to say of it behind it."""
     return f"{source} ({'; '.join(notes)})" if notes else source
-
-
-def judged(
-    card: Card,
-    ids: Sequence[str],
-    captions: Sequence[Sequence[Caption]],
-    images: Sequence[Image],
-    groupings: Mapping[str, tuple[str, ...]],
-    *,
-    ratings: NDArray[np.float64] | None = None,
-    votes: NDArray[np.float64] | None = None,
-    references: Sequence[Sequence[Caption]] | None = None,
-    most: int | None = None,
-    source: str,
-    notes: Sequence[str] = (),
-    **fields: Any,
-) -> Benchmark:
-    """Captions that people rated, or of which two of an image got `votes`; equal texts are one caption.
-
-    `captions` holds a column for each candidate, `ratings` is (n, raters) with NaN where one is missing,
-    `votes` (n, 2). Without a `label` it is that of more votes, drawn with seed 0 where they are equal. Rated
-    rows without a rating, and without a reference where others have some, are left out.
-    """
-    items, positions = listed(images)
-    table = CaptionTable()
-    candidates = np.array([table.add_all(row) for row in zip(*captions, strict=True)], dtype=np.int64)
-    listed_references = None
-    if references is not None:
-        # Rows of one image share its list.
-        lists: dict[int, list[int]] = {}
-        for row in references:
-            if id(row) not in lists:
-                lists[id(row)] = table.add_all(row)[:most]
-        listed_references = References.of([lists[id(row)] for row in references])
-    if votes is not None:
-        if "label" not in fields:
-            drawn = np.random.default_rng(0).integers(0, 2, len(votes))
-            ahead = np.sign(votes[:, 1] - votes[:, 0])
-            fields["label"] = np.where(ahead == 0, drawn, ahead > 0).astype(np.int64)
-        fields |= {"groupings": groupings, "references": listed_references}
-        questions: "forms.Rated | forms.Preference"
-        questions = forms.Preference.between(tuple(ids), candidates, positions, votes, **fields)
-    else:
-        assert ratings is not None
-        rated = ~np.isnan(ratings).all(axis=1)
-        referred = rated if listed_references is None else rated & (listed_references.counts > 0)
-        notes = [
-            *notes,
-            *left_out(int((~rated).sum()), "rows without a rating"),
-            *left_out(int((rated & ~referred).sum()), "rows without a reference"),
-        ]
-        rows = np.flatnonzero(referred).astype(np.int64)
-        if not len(rows):
-            raise DataError("no row is left", where=noted(source, notes))
-        questions = forms.Rated(
-            tuple(ids[row] for row in rows.tolist()),
-            groupings={name: tuple(of[row] for row in rows.tolist()) for name, of in groupings.items()},
-            captions=candidates[rows, 0],
-            images=positions[rows],
-            ratings=ratings[rows],
-            references=None if listed_references is None else listed_references.take(rows),
-            **fields,
-        )
-    whole = Benchmark(card, items, tuple(table.items), questions, noted(source, notes))
-    return check_counts(whole.mentioned())
-
-
-def statements(
-    card: Card,
-    ids: Sequence[str],
-    captions: Sequence[str],
-    images: Sequence[Image],
-    groupings: Mapping[str, tuple[str, ...]],
-    *,
-    truth: NDArray[np.bool_],
-    calibration: NDArray[np.bool_] | None,
-    votes: NDArray[np.float64] | None,
-    caption_ids: Sequence[str] | None = None,
-    source: str,
-    path: Path | None,
-) -> Benchmark:
-    """One caption and one image per question, and whether it is true; equal texts are one caption."""
-    if calibration is not None and calibration.all():
-        raise DataError("all rows are of the split that chooses the threshold", where=source)
-    table = CaptionTable()
-    names_of_captions = caption_ids or [f"{name}_c" for name in ids]
-    positions = table.add_all(map(Caption, names_of_captions, captions))
-    items, shown_images = listed(images)
-    questions = forms.Statement(
-        unique_ids(ids),
-        groupings=groupings,
-        captions=np.asarray(positions, dtype=np.int64),
-        images=shown_images,
-        truth=truth,
-        calibration=calibration if calibration is not None and calibration.any() else None,
-        votes=votes,
-    )
-    benchmark = Benchmark(card, items, tuple(table.items), questions, source, path)
-    check_counts(benchmark.select(benchmark.statements.measured))
-    return benchmark
 
 
 def truths(table: DataTable, column: str) -> NDArray[np.bool_]:

@@ -10,10 +10,11 @@ from functools import lru_cache
 from importlib.util import find_spec
 from itertools import chain, product
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Ids, RetrievalDirection
@@ -34,7 +35,7 @@ from counterfoil.benchmarks.tables import (
 )
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.inputs.arrays import read_npy
-from counterfoil.inputs.files import located, parse_json, read_text
+from counterfoil.inputs.files import located, parse_json, read_text, read_value
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,28 +250,15 @@ def read_ids(path: Path) -> Ids:
     return ids.astype(np.int64)
 
 
+_CocoId = Annotated[int, Field(ge=0, lt=1 << 63)]
+
+
 def read_positives(path: Path) -> tuple[Ids, Ids, Ids]:
     """The queries of a file {id: [ids]}, and the pairs of (row of the queries, id of what is right)."""
-    value = parse_json(read_text(path), where=path)
-    if not isinstance(value, dict) or not value:
-        raise DataError("not positives", where=path, given=shown(value), allowed="an object {id: [ids]}")
-    queries = np.array([_whole_ids(key, path, key) for key in value], dtype=np.int64)
-    for key, row in value.items():
-        if not isinstance(row, list):
-            what = "not a list of ids"
-            raise DataError(what, where=f"{path}, '{key}'", given=shown(row), allowed="[id, ...]")
-    flat = [_whole_ids(item, path, key) for key, row in value.items() for item in row]
-    sizes = np.fromiter(map(len, value.values()), np.int64, len(value))
-    return queries, np.repeat(np.arange(len(value)), sizes), np.array(flat, dtype=np.int64)
-
-
-def _whole_ids(value: object, path: Path, key: str) -> int:
-    """A whole number, or a string of one: keys of JSON objects are strings."""
-    if type(value) is int and 0 <= value < 1 << 63:
-        return value
-    if isinstance(value, str) and value.isdecimal() and len(value) < 19:
-        return int(value)
-    raise DataError("not an id", where=f"{path}, '{key}'", given=shown(value), allowed="whole numbers")
+    value = read_value(path, Annotated[dict[_CocoId, list[_CocoId]], Field(min_length=1)])
+    flat = list(chain.from_iterable(value.values()))
+    rows = np.repeat(np.arange(len(value)), list(map(len, value.values())))
+    return np.array(list(value), dtype=np.int64), rows, np.array(flat, dtype=np.int64)
 
 
 #: Whole numbers of COCO, names of Flickr.

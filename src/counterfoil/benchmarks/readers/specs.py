@@ -18,23 +18,11 @@ from typing import Annotated, Any
 import numpy as np
 from jaxtyping import Int
 from numpy import ndarray
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Discriminator, Tag
 
 from counterfoil.benchmarks.benchmark import BENCHMARKS, SPEC_READER, Benchmark, Card, catalog
-from counterfoil.benchmarks.forms import Paraphrase
 from counterfoil.benchmarks.readers.own import cell_source
-from counterfoil.benchmarks.readers.questions import (
-    choices,
-    gallery_of_own,
-    judged,
-    numbered,
-    quads,
-    ratings_of,
-    statements,
-    truths,
-    unique_ids,
-)
+from counterfoil.benchmarks.readers.questions import Rows, ratings_of, truths, unique_ids
 from counterfoil.benchmarks.readers.released_captions import photographs
 from counterfoil.benchmarks.readers.released_files import (
     listed_rows,
@@ -51,6 +39,7 @@ from counterfoil.benchmarks.tables import (
     first_double,
     integers,
     labels,
+    names,
     open_rows,
     read_table,
     row_numbers,
@@ -60,7 +49,7 @@ from counterfoil.benchmarks.tables import (
 )
 from counterfoil.benchmarks.videos import Sampling, Video, find
 from counterfoil.errors import DataError
-from counterfoil.inputs.files import check_model, read_json, read_toml
+from counterfoil.inputs.files import check_model, natural, read_json, read_toml
 from counterfoil.registry import resolve
 
 
@@ -290,67 +279,33 @@ def benchmark_of(
     names = [_column(table, text) for text in layout.caption_ids]
     columns = [integers(table, name) for name in layout.votes if name in table]
     votes = np.stack(columns, axis=1).astype(np.float64) if columns else None
-    facts = {"groupings": groupings, "source": table.source, "path": path}
-    rows = _Rows(layout, card, table, home, ids, captions, pictures, names, votes, part, facts)
+    facts: dict[str, Any] = {"caption_ids": names, "votes": votes, "correct": layout.correct, "part": part}
+    facts |= {"layout": layout, "table": table, "home": home or Path()}
+    rows = _TableRows(card, ids, captions, pictures, groupings, table.source, path, **facts)
     benchmark: Benchmark = getattr(rows, card.form)()
     return benchmark
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """What was read of the rows of a table; the method of a form makes its questions of it."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _TableRows(Rows):
+    """Rows with what their layout says of them; the method of a form makes its questions."""
 
     layout: Layout
-    card: Card
     table: DataTable
-    home: Path | None
-    ids: tuple[str, ...]
-    captions: Any
-    images: Any
-    caption_ids: list[Any]
-    votes: NDArray[np.float64] | None
-    part: bool
-    facts: dict[str, Any]
-
-    def quad(self) -> Benchmark:
-        sides = (self.captions[0], self.captions[1]), (self.images[0], self.images[1])
-        return quads(self.card, self.ids, *sides, part=self.part, **self.facts)
-
-    def choice(self) -> Benchmark:
-        card, ids, facts = self.card, self.ids, self.facts
-        if len(self.images) > 1:
-            facts = facts | {"caption_ids": self.caption_ids[0] if self.caption_ids else None}
-            return choices(card, ids, self.images, self.captions[0], asks="caption", **facts)
-        facts = facts | {"correct": self.layout.correct, "part": self.part}
-        return choices(card, ids, self.captions, self.images[0], **facts)
-
-    def paraphrase(self) -> Benchmark:
-        """The first two captions have one meaning; the image is what they were written of."""
-        whole = self.choice()
-        parts: dict[str, Any] = {"captions": whole.choices.candidates, "images": whole.choices.query}
-        questions = Paraphrase(self.ids, groupings=self.facts["groupings"], **parts)
-        return replace(whole, questions=questions)
+    home: Path
 
     def gallery(self) -> Benchmark:
-        image, captions, written = self.images[0], self.captions, self.table.columns.get("captions", ())
-        if captions:
-            rows = zip(image, zip(*captions, strict=True), strict=True)
-            written = [numbered((text for text in row if text is not None), shown.id) for shown, row in rows]
-        return gallery_of_own(self.card, written, image, source=self.table.source, path=self.facts["path"])
+        return self.described(() if self.captions else self.table["captions"])
 
     def statement(self) -> Benchmark:
         layout, table = self.layout, self.table
         dev = np.asarray(table[layout.calibration], dtype=bool) if layout.calibration else None
-        facts = self.facts | {"truth": truths(table, layout.truth), "calibration": dev, "votes": self.votes}
-        facts["caption_ids"] = self.caption_ids[0] if self.caption_ids else None
-        return statements(self.card, self.ids, self.captions[0], self.images[0], **facts)
+        return self.true_or_false(truths(table, layout.truth), dev)
 
     def rated(self) -> Benchmark:
-        facts = _judgements(self.layout, self.table, self.caption_ids, self.captions) | self.facts
-        path = facts.pop("path")
-        whole = judged(self.card, self.ids, images=self.images[0], votes=self.votes, **facts)
-        corpus = (self.home or Path()) / self.layout.corpus if self.layout.corpus else None
-        return replace(whole, path=path, corpus=corpus)
+        written, facts = _judgements(self.layout, self.table, self.caption_ids, self.captions)
+        whole = replace(self, captions=written).judged(**facts)
+        return replace(whole, corpus=self.home / self.layout.corpus if self.layout.corpus else None)
 
     preference = rated
 
@@ -358,9 +313,10 @@ class _Rows:
 def _prepared(layout: Layout, card: Card, table: DataTable, home: Path | None) -> DataTable:
     """The rows that are read, behind all steps."""
     for name, others in layout.aliases.items():
-        other = next((alias for alias in (name, *others) if alias in table), name)
+        there = (alias for alias in (name, *others) if alias in table or alias.partition(".")[0] in table)
+        other = next(there, name)
         if other != name:
-            table = table.with_columns({name: table[other]})
+            table = table.with_columns({name: _with(table, other)[other]})
     for name, value in layout.where.items():
         table = _with(table, name)
         column = np.array(labels(table, name) if isinstance(value, str) else integers(table, name))
@@ -413,13 +369,12 @@ def _groupings(layout: Layout, card: Card, table: DataTable) -> tuple[dict[str, 
 
 def _judgements(
     layout: Layout, table: DataTable, names: Sequence[Sequence[str] | None], captions: Sequence[Any]
-) -> dict[str, Any]:
-    """What `judged` asks of rows: captions by ids and texts, ratings, references, fields of the questions."""
+) -> tuple[list[list[Caption]], dict[str, Any]]:
+    """Captions by ids and texts, and what else `Rows.judged` asks: ratings, references, fields."""
     plain = {text: collapsed(text) for side in captions for text in dict.fromkeys(side)}
     label = {"label": np.asarray(table["label"], dtype=np.int64)} if "label" in table else {}
     sides = zip(names, captions, strict=True)
-    return {
-        "captions": [list(map(Caption, of_side or (), map(plain.get, side))) for of_side, side in sides],
+    return [list(map(Caption, of_side or (), map(plain.get, side))) for of_side, side in sides], {
         "ratings": ratings_of(table, layout.ratings, missing=layout.missing) if layout.ratings else None,
         "references": table.columns.get("references"),
         "most": layout.references,
@@ -482,12 +437,7 @@ def _open_pattern(layout: Layout, card: Card, data: Path) -> DataTable:
         allowed = layout.allowed.replace("NAME", last)
         raise DataError(f"no file of {card.title} here", where=data, allowed=allowed)
 
-    def natural(text: str) -> list[object]:
-        """Sorts paths by their parts, and numbers in them by their size."""
-        pieces = [re.split(r"(\d+)", part) for part in text.split("/")]
-        return [[int(piece) if piece.isdecimal() else piece for piece in part] for part in pieces]
-
-    matches.sort(key=lambda of: list(map(natural, of[0].groups(""))))
+    matches.sort(key=lambda of: [[natural(part) for part in text.split("/")] for text in of[0].groups("")])
     double = first_double([match.groups() for match, _ in matches])
     if double is not None:
         raise DataError("two files of one name", where=data, given=", ".join(double))
@@ -574,23 +524,12 @@ def _column(table: DataTable, text: str | Label, *, empty: bool = True) -> tuple
 
 def _ids(table: DataTable, layout: Layout) -> tuple[str, ...]:
     """The ids of the questions; raises `DataError` naming the row whose id is empty, or another's too."""
-    template = layout.id
-    ids = _column(table, template)
+    ids = _column(table, layout.id)
     assert ids is not None
     if layout.repeats:
         return unique_ids(ids)
-    names = [name for _, name, _ in _pieces(template) if name] if "{" in template else [template]
-    seen: set[str] = set()
-    column = names[-1] if names[-1] in table else None
-    for row, name in enumerate(ids):
-        where = table.where(row, column) if not name or name in seen else ""
-        if not name:
-            raise DataError("empty id", where=where)
-        if name in seen:
-            cell = name if column is None else table[column][row]
-            raise DataError("id occurs twice", where=where, given=cell, hint="ids must be unique")
-        seen.add(name)
-    return ids
+    last = [name for _, name, _ in _pieces(layout.id) if name] or [layout.id]
+    return names(table.with_columns({last[-1]: ids}), last[-1])
 
 
 def _side(table: DataTable, columns: Sequence[str | Label]) -> list[Sequence[str | None]]:

@@ -8,9 +8,10 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from pydantic import BaseModel
 
 from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.readers.released_files import list_of, released_file, released_set
@@ -20,7 +21,6 @@ from counterfoil.benchmarks.tables import (
     DataTable,
     TablePart,
     booleans,
-    check_cells,
     integers,
     labels,
     objects_table,
@@ -30,7 +30,7 @@ from counterfoil.benchmarks.tables import (
     texts,
 )
 from counterfoil.errors import DataError
-from counterfoil.inputs.files import read_json, read_text
+from counterfoil.inputs.files import read_json, read_text, read_value
 from counterfoil.inputs.pictures import open_picture
 
 
@@ -166,27 +166,12 @@ def questions_of_images(
     return objects_table(choices, TablePart(table.source, len(choices)), "table")
 
 
-def imagecode(card: Card, data: Path, *, files: Sequence[str], images: int) -> tuple[DataTable, bool]:
-    """ImageCoDe's {directory: {number of the right image: caption}} as rows."""
-    file = released_file(card, data, files)
-    sets = read_json(file)
-    if not isinstance(sets, dict) or not sets:
-        raise DataError("not an object of sets of images", where=file, given=type(sets).__name__)
-    rows: list[dict[str, Any]] = []
-    for directory, captions in sets.items():
-        files_of_set = [f"{directory}/img{number}.jpg" for number in range(images)]
-        place = f"{file}, '{directory}'"
-        if not isinstance(captions, Mapping):
-            raise DataError("not captions by number", where=place, given=shown(captions))
-        for key, text in captions.items():
-            if key not in map(str, range(images)) or not isinstance(text, str) or not text.strip():
-                what, given = f"not a caption of one of {images} images", f"{key}: {shown(text)}"
-                raise DataError(what, where=place, given=given, allowed=f"a text under 0 to {images - 1}")
-            row = {"directory": directory, "number": int(key), "caption": text, "images": files_of_set}
-            rows.append(row)
-    if not rows:
-        raise DataError("no captions", where=file)
-    return objects_table(rows, TablePart(str(file), len(rows)), "table"), False
+def entries(card: Card, data: Path, *, files: Sequence[str], key: str, column: str) -> tuple[DataTable, bool]:
+    """A row of each entry of an object: its name in the column `key`, its value in `column`."""
+    path = released_file(card, data, files)
+    value = read_value(path, dict[str, Any])
+    part = TablePart(str(path), len(value), "item", list(value))
+    return DataTable({key: list(value), column: list(value.values())}, str(path), "json", (part,)), False
 
 
 def checklist_groups(table: DataTable, card: Card, home: Path | None, *, sources: Sequence[str]) -> DataTable:
@@ -203,14 +188,6 @@ def checklist_groups(table: DataTable, card: Card, home: Path | None, *, sources
         groups[subset] = (kind, f"{kind}: {source}", parts[0])
     columns = zip(*(groups[subset] for subset in table["subset"]), strict=True)
     return table.with_columns(dict(zip(("kind", "source", "aspect"), columns, strict=True)))
-
-
-def box_cells(table: DataTable, card: Card, home: Path | None) -> DataTable:
-    """ARO's boxes as columns `bbox_x` to `bbox_h`, where the hub has cells `bbox` {x, y, w, h}."""
-    if "bbox" not in table:
-        return table
-    boxes = check_cells(table, "bbox", lambda cell: isinstance(cell, dict), "not a box", "{x, y, w, h}")
-    return table.with_columns({f"bbox_{side}": [cell.get(side) for cell in boxes] for side in "xywh"})
 
 
 def evaluated(table: DataTable, card: Card, home: Path | None, *, column: str) -> DataTable:
@@ -293,10 +270,14 @@ def clusters(table: DataTable, card: Card, home: Path | None, *, file: str) -> D
 
 #: Second tags of all items of Winoground; the paper calls "Non Minimal" "Non-Compositional".
 SECOND_TAGS = "new_tag_assignments.json"
-_SECOND = (
-    *("Complex Reasoning", "Unusual Image", "Unusual Text"),
-    *("Ambiguously Correct", "Visually Difficult", "Non Minimal"),
-)
+_Tag = Literal[
+    "Complex Reasoning",
+    "Unusual Image",
+    "Unusual Text",
+    "Ambiguously Correct",
+    "Visually Difficult",
+    "Non Minimal",
+]
 
 
 def second_tags(table: DataTable, card: Card, home: Path | None) -> DataTable:
@@ -304,17 +285,11 @@ def second_tags(table: DataTable, card: Card, home: Path | None) -> DataTable:
     path = None if home is None else (home if home.is_dir() else home.parent) / SECOND_TAGS
     if path is None or not path.is_file():
         return table
-    given = read_json(path)
-    if not isinstance(given, dict):
-        raise DataError("not an object keyed by item id", where=path, given=shown(given))
-    tags = []
-    for name in labels(table, "id"):
-        if name not in given:
-            raise DataError("an item without an entry", where=path, given=name)
-        listed = given[name]
-        if not isinstance(listed, list) or any(tag not in _SECOND for tag in listed):
-            raise DataError("unknown tags", where=f"{path}, '{name}'", given=shown(listed), allowed=_SECOND)
-        tags.append(listed)
+    given, names = read_value(path, dict[str, list[_Tag]]), labels(table, "id")
+    lacking = next((name for name in names if name not in given), None)
+    if lacking is not None:
+        raise DataError("an item without an entry", where=path, given=lacking)
+    tags = [given[name] for name in names]
     single = ["No Tag" if not listed else listed[0] if len(listed) == 1 else "" for listed in tags]
     return table.with_columns({"second_tags": single, "second_any": [", ".join(listed) for listed in tags]})
 
@@ -420,6 +395,12 @@ def _unblinded(path: Path) -> list[dict[str, Any]]:
     return [quads[number] for number in sorted(quads)]
 
 
+class _Splits(BaseModel):
+    """The files of sDCI's test split."""
+
+    test: list[str]
+
+
 def sdci(
     card: Card, data: Path, *, batch: int = 0, regions: bool = True, captions: int = 1, hardest: bool = False
 ) -> tuple[DataTable, bool]:
@@ -430,10 +411,7 @@ def sdci(
     the authors' code passes over are passed over.
     """
     (file,) = released_set(card, data, ("splits.json",))
-    splits = read_json(file)
-    names = splits.get("test") if isinstance(splits, Mapping) else None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise DataError("no list of files under 'test'", where=file, given=shown(names))
+    names = read_value(file, _Splits).test
     entries: list[dict[str, Any]] = []
     passed = 0
     for name in names:

@@ -168,18 +168,13 @@ class Lexicon:
 
     def kind_of(self, word: str) -> str:
         """The quality that an attribute is of: "size", "age", "colour", ...; "" where that is not known."""
-        if word in _SIZES:
-            return "size"
-        if word in _AGES:
-            return "age"
-        attributes = self.words.attributes.get(word)
-        return attributes.name if attributes else ""
+        return self._quality(word)[0]
 
     def order(self, word: str) -> int:
         """The place of an attribute in a phrase: numbers 0, sizes 1, ages 2, ..., materials 6."""
-        if word in _SIZES:
-            return 1
-        if word in _AGES:
-            return 2
+        return self._quality(word)[1]
+
+    def _quality(self, word: str) -> tuple[str, int]:
         attributes = self.words.attributes.get(word)
-        return attributes.order if attributes else 2
+        listed = ("", 2) if attributes is None else (attributes.name, attributes.order)
+        return ("size", 1) if word in _SIZES else ("age", 2) if word in _AGES else listed

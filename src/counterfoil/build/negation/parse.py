@@ -105,18 +105,14 @@ class Parser:
 
     def parses(self, captions: Sequence[str]) -> Iterator[Parse]:
         for caption, tagged in zip(captions, self.tag(captions), strict=True):
-            yield parse_of(caption, tagged)
-
-
-def parse_of(caption: str, tagged: Iterable[tuple[str, str, str]]) -> Parse:
-    at, tokens = 0, []
-    for text, tag, lemma in tagged:
-        start = caption.find(text, at)
-        if start < 0 or caption[at:start].strip():
-            raise InputError("the tokens are not those of the caption", where=caption, given=text)
-        at = start + len(text)
-        tokens.append(Token(text, tag, lemma.lower(), at < len(caption) and caption[at].isspace()))
-    return Parse(tuple(_mended(tokens)))
+            at, tokens = 0, []
+            for text, tag, lemma in tagged:
+                start = caption.find(text, at)
+                if start < 0 or caption[at:start].strip():
+                    raise InputError("the tokens are not those of the caption", where=caption, given=text)
+                at = start + len(text)
+                tokens.append(Token(text, tag, lemma.lower(), at < len(caption) and caption[at].isspace()))
+            yield Parse(tuple(_mended(tokens)))
 
 
 def _mended(tokens: list[Token]) -> Iterator[Token]:

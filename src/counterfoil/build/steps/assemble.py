@@ -11,7 +11,7 @@ import pyarrow as pa
 from counterfoil.benchmarks import folder as benchmarks
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.folder import BUILT
-from counterfoil.benchmarks.readers.questions import choices, gallery, quads, search
+from counterfoil.benchmarks.readers.questions import Rows, gallery_of_pairs
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES, TrainingSet
 from counterfoil.build.step import BuiltStep, Output, StepContext, codes_of, filled
@@ -121,9 +121,8 @@ class Assemble(BuiltStep):
                 context.note(
                     f"{lacking:,} of {len(shown):,} images are not at hand; give their folder with --images"
                 )
-        if len(images) == 1:
-            return choices(card, ids, captions, images[0], groupings, source=source)
-        return quads(card, ids, captions, (images[0], images[1]), groupings, source=source)
+        questions = Rows(card, ids, captions, images, groupings, source)
+        return questions.choice() if len(images) == 1 else questions.quad()
 
     def _training(self, rows: pa.Table, context: StepContext) -> dict[str, object]:
         images: dict[str, int] = {}
@@ -159,19 +158,9 @@ def pair_gallery(rows: pa.Table, card: Card, context: StepContext, *, source: st
     """The gallery of all images and captions of the rows, its right pairs; equal captions are one."""
     image, cells = codes_of(rows["image"])
     caption, texts = codes_of(rows["caption"])
-    pairs = np.array(list(dict.fromkeys(zip(image, caption, strict=True))), dtype=np.int64).reshape(-1, 2).T
-    names = [f"c{at}" for at in range(len(texts))]
-    of_images, of_captions = (np.arange(len(items), dtype=np.int64) for items in (cells, texts))
-    return gallery(
-        card,
-        [context.image(cell, missing=context.photos is None) for cell in cells],
-        [Caption(name, text) for name, text in zip(names, texts, strict=True)],
-        # The image of a caption's first row.
-        image[np.unique(caption, return_index=True)[1]],
-        (
-            search(of_images, (pairs[0], pairs[1]), names=cells, where=source),
-            search(of_captions, (pairs[1], pairs[0]), names=names, where=source),
-        ),
-        source=source,
-        path=None,
-    )
+    right = np.array(list(dict.fromkeys(zip(image, caption, strict=True))), dtype=np.int64).reshape(-1, 2).T
+    images = [context.image(cell, missing=context.photos is None) for cell in cells]
+    captions = [Caption(f"c{at}", text) for at, text in enumerate(texts)]
+    # The image of a caption's first row.
+    owners = image[np.unique(caption, return_index=True)[1]]
+    return gallery_of_pairs(card, images, captions, owners, (right[0], right[1]), source=source)

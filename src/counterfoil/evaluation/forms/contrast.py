@@ -27,6 +27,7 @@ from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics import contrast
 from counterfoil.metrics.measures import Measure, averaged, find
 from counterfoil.metrics.ties import Ties
+from counterfoil.stats import Reals, Truths
 from counterfoil.stats.intervals import differences, macro_weights, t_over_folds
 from counterfoil.stats.tests import mcnemar
 
@@ -40,21 +41,19 @@ class ContrastEvaluation(FormEvaluation):
     #: The things that are right or wrong in released result tables.
     outcomes: ClassVar[tuple[str, ...]] = ("accuracy",)
 
-    def values(
-        self, measure: Measure, benchmark: Benchmark, scores: NDArray[np.float64], ties: Ties
-    ) -> NDArray[np.float64]:
+    def values(self, measure: Measure, benchmark: Benchmark, scores: Reals, ties: Ties) -> Reals:
         """A measure of each of the first questions, from their scores."""
         return np.asarray(measure(scores, ties=ties), dtype=np.float64)
 
     @abstractmethod
-    def tied(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> NDArray[Any]:
+    def tied(self, benchmark: Benchmark, scores: Reals) -> NDArray[Any]:
         """Whether a tie decides each question, or in which share of draws it does."""
 
-    def other_ties(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, Any]:
+    def other_ties(self, benchmark: Benchmark, scores: Reals) -> dict[str, Any]:
         """What the measures are under other customs than the policies of ties."""
         return {}
 
-    def from_outcomes(self, right: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
+    def from_outcomes(self, right: Mapping[str, NDArray[Any]]) -> dict[str, Reals]:
         """The measures that right and wrong decide."""
         return {"accuracy": right["accuracy"].astype(np.float64)}
 
@@ -104,9 +103,7 @@ class ContrastEvaluation(FormEvaluation):
                 chances[declared.name] = self._joined(measure, benchmark, alone)
         return chances
 
-    def _joined(
-        self, measure: Measure, benchmark: Benchmark, values: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _joined(self, measure: Measure, benchmark: Benchmark, values: Reals) -> Reals:
         """The values of questions as those of their groups, where the measure is of groups."""
         if measure.within is None:
             return values
@@ -133,7 +130,7 @@ class ContrastEvaluation(FormEvaluation):
 
     def per_item(
         self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
-    ) -> dict[str, NDArray[np.float64]]:
+    ) -> dict[str, Reals]:
         if isinstance(answers, Scores):
             values = {}
             for measure in self.measures(benchmark):
@@ -166,7 +163,7 @@ class ContrastEvaluation(FormEvaluation):
         if not isinstance(answers, Scores):
             by_chance = {**by_chance, **answers.outcomes.chance}
 
-        def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:
+        def estimates(mask: Truths) -> dict[str, Estimate]:
             interval = settings.interval
             return intervals.estimates(benchmark, values, names, mask, by_chance, interval=interval)
 
@@ -185,7 +182,7 @@ class ContrastEvaluation(FormEvaluation):
         return Prepared(estimates, ties, {"interval": intervals.facts(benchmark, settings.interval)}, joined)
 
     def _means(
-        self, benchmark: Benchmark, by_policy: Mapping[Ties, Mapping[str, NDArray[np.float64]]]
+        self, benchmark: Benchmark, by_policy: Mapping[Ties, Mapping[str, Reals]]
     ) -> dict[Ties, dict[str, float]]:
         """The measures under every policy of ties, from their values; of macro means those of the card."""
         means = {
@@ -251,32 +248,30 @@ class QuadEvaluation(ContrastEvaluation):
         one_way = (self.outcomes[:2], self.outcomes[2:])
         return next((pair for pair in one_way if set(right) == set(pair)), self.outcomes)
 
-    def tied(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> NDArray[Any]:
+    def tied(self, benchmark: Benchmark, scores: Reals) -> NDArray[Any]:
         return contrast.quad_tied(scores)
 
-    def other_ties(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, Any]:
+    def other_ties(self, benchmark: Benchmark, scores: Reals) -> dict[str, Any]:
         """T2I where a tie is a choice of the second image, as MMVP-VLM's official code has it."""
         return {"second": {"t2i": float(contrast.t2i_ties_to_second(scores).mean())}}
 
-    def from_outcomes(self, right: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
+    def from_outcomes(self, right: Mapping[str, NDArray[Any]]) -> dict[str, Reals]:
         return contrast.from_directions(right)
 
-    def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    def margins(self, benchmark: Benchmark, scores: Reals) -> dict[str, Reals]:
         return dict(contrast.quad_margins(scores))
 
 
 class ChoiceEvaluation(ContrastEvaluation):
     """Choices, and paraphrases: of three pairs of captions the first is right."""
 
-    def values(
-        self, measure: Measure, benchmark: Benchmark, scores: NDArray[np.float64], ties: Ties
-    ) -> NDArray[np.float64]:
+    def values(self, measure: Measure, benchmark: Benchmark, scores: Reals, ties: Ties) -> Reals:
         return measure(scores, correct=benchmark.listed.correct, ties=ties)
 
-    def tied(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> NDArray[Any]:
+    def tied(self, benchmark: Benchmark, scores: Reals) -> NDArray[Any]:
         return contrast.choice_tied(scores, correct=benchmark.listed.correct)
 
-    def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    def margins(self, benchmark: Benchmark, scores: Reals) -> dict[str, Reals]:
         return {"accuracy": contrast.choice_margin(scores, correct=benchmark.listed.correct)}
 
 
@@ -307,20 +302,18 @@ class PreferenceEvaluation(ContrastEvaluation):
             columns[f"votes_{side}"] = pa.array(questions.votes[:, k], pa.float64())
         return {**columns, "label": pa.array(questions.label, pa.int64())}
 
-    def values(
-        self, measure: Measure, benchmark: Benchmark, scores: NDArray[np.float64], ties: Ties
-    ) -> NDArray[np.float64]:
+    def values(self, measure: Measure, benchmark: Benchmark, scores: Reals, ties: Ties) -> Reals:
         return measure(scores, benchmark.preferences.label[: len(scores)], ties=ties)
 
-    def tied(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> NDArray[Any]:
+    def tied(self, benchmark: Benchmark, scores: Reals) -> NDArray[Any]:
         return contrast.preference_tied(scores, benchmark.preferences.label)
 
-    def other_ties(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, Any]:
+    def other_ties(self, benchmark: Benchmark, scores: Reals) -> dict[str, Any]:
         """The accuracy where a tie is a vote for the second candidate, as Polos counts Pascal-50S."""
         votes = contrast.ties_to_second(scores, benchmark.preferences.label)
         return {"second": {"accuracy": float(votes.mean())}}
 
-    def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    def margins(self, benchmark: Benchmark, scores: Reals) -> dict[str, Reals]:
         """The score of the preferred caption less that of the other, the mean over draws."""
         values = scores.reshape(len(benchmark), 2, -1).mean(axis=2)
         rows, label = np.arange(len(benchmark)), benchmark.preferences.label

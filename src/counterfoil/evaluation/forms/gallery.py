@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
-from numpy.typing import NDArray
 
 from counterfoil.benchmarks.answers import Answers, DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
@@ -34,7 +33,7 @@ from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.measures import DIRECTIONS, MeasureAtK, at_k, find, of_form, split_direction
 from counterfoil.metrics.ranks import Qrels, Ranks, from_places
 from counterfoil.metrics.ties import Ties
-from counterfoil.stats import intervals
+from counterfoil.stats import Reals, Truths, Wholes, intervals
 from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.intervals import wilson
 
@@ -221,11 +220,11 @@ def _table(
 
 def _estimates(
     benchmark: Benchmark,
-    values: Mapping[str, NDArray[np.float64]],
+    values: Mapping[str, Reals],
     chances: Mapping[str, float],
     *,
     interval: IntervalMethod,
-    shared: NDArray[np.int64] | Sharing,
+    shared: Wholes | Sharing,
 ) -> dict[str, Estimate]:
     """Measures that no row of `values` says anything about are left out, and means of one direction only."""
     gallery = benchmark.gallery
@@ -303,7 +302,7 @@ class GalleryEvaluation(FormEvaluation):
 
     def per_item(
         self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
-    ) -> dict[str, NDArray[np.float64]]:
+    ) -> dict[str, Reals]:
         return self.measured(benchmark, answers.rankings, ties=ties, measures=measures)[0]
 
     def measured(
@@ -364,7 +363,7 @@ class GalleryEvaluation(FormEvaluation):
         answered = np.concatenate([_counts(gallery.i2t), _counts(gallery.t2i)])
         tops = np.repeat([placed.top.shape[1] for placed in sides], [len(placed.top) for placed in sides])
 
-        def lists(counts: NDArray[np.int64], parts: list[ndarray], kind: pa.DataType) -> pa.Array:
+        def lists(counts: Wholes, parts: list[ndarray], kind: pa.DataType) -> pa.Array:
             starts = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
             return pa.ListArray.from_arrays(starts, pa.array(np.concatenate(parts), kind))
 
@@ -428,14 +427,12 @@ class GalleryEvaluation(FormEvaluation):
             "part": pa.array(gallery.query_parts, pa.int64()),
         }
 
-    def without(self, benchmark: Benchmark, measure: str) -> NDArray[np.bool_] | None:
+    def without(self, benchmark: Benchmark, measure: str) -> Truths | None:
         """The queries of the other direction."""
         side = {"i2t": 0, "t2i": 1}.get(measure.partition("_")[0])
         return None if side is None else benchmark.gallery.directions != side
 
-    def _shared(
-        self, benchmark: Benchmark, sharing: Sharing, interval: IntervalMethod
-    ) -> NDArray[np.int64] | Sharing:
+    def _shared(self, benchmark: Benchmark, sharing: Sharing, interval: IntervalMethod) -> Wholes | Sharing:
         """What an interval takes as shared; raises `InputError` for the one that galleries do not have."""
         if interval is IntervalMethod.FOLDS:
             raise InputError(
@@ -456,7 +453,7 @@ class GalleryEvaluation(FormEvaluation):
         names = tuple(measured)
         by_chance = self.per_item(benchmark, constant(benchmark), ties=Ties.HALF, measures=names)
 
-        def estimates(rows: NDArray[np.bool_]) -> dict[str, Estimate]:
+        def estimates(rows: Truths) -> dict[str, Estimate]:
             values = {name: np.where(rows, column, np.nan) for name, column in measured.items()}
             chances = {name: mean(benchmark, np.where(rows, by_chance[name], np.nan)) for name in names}
             return _estimates(benchmark, values, chances, interval=interval, shared=shared)
@@ -512,7 +509,7 @@ class GalleryEvaluation(FormEvaluation):
             images.append(f"image {benchmark.images[owner].id}" if owner >= 0 else own_caption)
         return images
 
-    def mean(self, benchmark: Benchmark, values: NDArray[np.float64]) -> float:
+    def mean(self, benchmark: Benchmark, values: Reals) -> float:
         return mean(benchmark, values)
 
 
@@ -568,7 +565,7 @@ _COLUMNS = {
 _SHARE = ColumnSchema("real", nan=True, low=0, high=1)
 
 
-def _counts(search: RetrievalDirection) -> NDArray[np.int64]:
+def _counts(search: RetrievalDirection) -> Wholes:
     positives = search.positives
     return np.zeros(len(search), np.int64) if isinstance(positives, Plausible) else positives.counts
 

@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
-from numpy.typing import NDArray
 
 from counterfoil.benchmarks.answers import Answers, Scores
 from counterfoil.benchmarks.benchmark import Benchmark
@@ -35,6 +34,7 @@ from counterfoil.metrics.measures import Measure, find
 from counterfoil.metrics.ties import Ties
 from counterfoil.metrics.weighted_correlation import MEASURES as MEASURES
 from counterfoil.metrics.weighted_correlation import WeightedCorrelation, influences
+from counterfoil.stats import Truths, Wholes
 from counterfoil.stats.bootstrap import cluster_draws, percentiles
 from counterfoil.stats.intervals import Spread
 from counterfoil.stats.two_way_clustering import inflation, linear_variance
@@ -222,7 +222,7 @@ class RatedEvaluation(JointEvaluation):
             "interval": described,
         }
 
-        def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:
+        def estimates(mask: Truths) -> dict[str, Estimate]:
             by_name = measured(benchmark, scores, mask, MEASURES, interval=interval, **drawn)
             if by_name and set(names) - set(MEASURES):
                 of_pairs, tie = pairwise_estimates(benchmark, scores.values, mask, names)
@@ -249,7 +249,7 @@ class RatedEvaluation(JointEvaluation):
             "leaves them out of what could agree, tau-c does not, and for Spearman they share a rank",
         }
 
-    def weighted_run(self, run: Run, clusters: NDArray[np.int64], n_clusters: int) -> WeightedRatings | None:
+    def weighted_run(self, run: Run, clusters: Wholes, n_clusters: int) -> WeightedRatings | None:
         parts = points(run.benchmark.rated, run.answers.scores)
         undefined = any(part.undefined for part in parts)
         return None if undefined else WeightedRatings(parts, clusters, n_clusters)

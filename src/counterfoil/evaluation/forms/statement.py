@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float
 from numpy import ndarray
-from numpy.typing import NDArray
 
 from counterfoil.benchmarks.answers import Answers, Scores
 from counterfoil.benchmarks.benchmark import Benchmark
@@ -33,6 +32,7 @@ from counterfoil.metrics import statements
 from counterfoil.metrics.agreement import fleiss_kappa
 from counterfoil.metrics.statements import HALF, WeightedStatements
 from counterfoil.metrics.ties import Ties
+from counterfoil.stats import Reals, Truths, Wholes
 from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.intervals import Spread
 from counterfoil.stats.two_way_clustering import linear_variance
@@ -106,7 +106,7 @@ def weighted(
     answers: Answers,
     ties: Ties,
     chosen: Bool[ndarray, "n"],
-    clusters: NDArray[np.int64] | None = None,
+    clusters: Wholes | None = None,
     n_clusters: int = 1,
     *,
     decided: Decisions | None = None,
@@ -178,7 +178,7 @@ class StatementEvaluation(JointEvaluation):
         measured = benchmark.statements.measured
         of_chance = self.chance(benchmark)
 
-        def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:
+        def estimates(mask: Truths) -> dict[str, Estimate]:
             if not mask.any():
                 return {}
             ready = weighted(benchmark, answers, settings.ties, mask, decided=decided)
@@ -226,12 +226,12 @@ class StatementEvaluation(JointEvaluation):
             means[ties] = {name: value for name, value in values if value == value}
         return tie_facts(policy, tied, means)
 
-    def weighted_run(self, run: Run, clusters: NDArray[np.int64], n_clusters: int) -> WeightedStatements:
+    def weighted_run(self, run: Run, clusters: Wholes, n_clusters: int) -> WeightedStatements:
         """The measured statements under the run's policy of ties."""
         measured, ties = run.benchmark.statements.measured, Ties(run.result.ties["policy"])
         return weighted(run.benchmark, run.answers, ties, measured, clusters, n_clusters)
 
-    def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    def margins(self, benchmark: Benchmark, scores: Reals) -> dict[str, Reals]:
         """How far each score is on the right side of the threshold that other questions chose."""
         decided = decisions(benchmark, Scores(scores), Ties.STRICT)
         if decided.thresholds is None:

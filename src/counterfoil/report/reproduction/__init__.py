@@ -61,7 +61,8 @@ def _row(paper: Paper, table: PaperTable, row: PaperRow, evidence: ReleasedFiles
     for column, cell in zip(table.columns, row.cells, strict=True):
         if not cell.printed:
             continue
-        spec = table.spec(row, column, cell)
+        spec = table.spec(row, column, cell, paper.models.get(row.name))
+        known = paper.reasons.get(spec.reason or "", spec.reason or "")
         result, verdict, reason = None, Verdict.NO_DATA, spec.missing or ""
         if not spec.missing:
             try:
@@ -69,21 +70,14 @@ def _row(paper: Paper, table: PaperTable, row: PaperRow, evidence: ReleasedFiles
             except NoDataError as missing:
                 reason = str(missing)
         if result is None:
-            reason = f"{reason}. {spec.reason}" if spec.reason else reason
+            reason = f"{reason}. {known}" if known else reason
         else:
             verdict = judge(cell.printed, result.value)
             # A reason is about one number; any other differs for no known reason.
             other = spec.instead is not None and judge(spec.instead, result.value) is not Verdict.SAME
-            reason = spec.reason or "" if verdict is Verdict.DIFFERS and not other else ""
-        entry = Entry(
-            *(paper.called, paper.name, paper.title, table.name, row.name, column.name),
-            cell.printed,
-            *parse(cell.printed),
-            recomputed=result.value if result else None,
-            verdict=verdict,
-            reason=reason,
-            source=result.source if result else "",
-            basis=result.basis if result else Basis.NONE,
-        )
-        entries.append(entry)
+            reason = known if verdict is Verdict.DIFFERS and not other else ""
+        names = paper.called, paper.name, paper.title, table.name, row.name, column.name
+        value, source, basis = result or (None, "", Basis.NONE)
+        number = cell.printed, *parse(cell.printed), value
+        entries.append(Entry(*names, *number, verdict, reason, source, basis))
     return entries

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
@@ -157,20 +157,32 @@ class Spec(BaseModel):
     examples: int | None = None
     #: Count the distinct labels of this grouping instead of questions.
     labels: str | None = None
-    #: Printed columns that the number follows from, as "Table 3, Text".
+    #: Printed columns that the number follows from, as "Table 3, Text"; a table alone is its column so named.
     of: tuple[str, ...] | None = None
-    #: Other printed columns, which those are held against.
+    #: Other printed columns, which those are held against; a table alone is its column of the row's name.
     against: tuple[str, ...] | None = None
+    #: Rows of `of`: the first one's number less that of the next which has one.
+    less: tuple[str, ...] | None = None
     #: What the paper does with printed numbers: a, b, ... stand for the columns of `of`.
     formula: str | None = None
     #: Rows of these that stay out.
     without: tuple[str, ...] | None = None
     #: Why the number cannot be recomputed, whatever data there is.
     missing: str | None = None
-    #: Why the paper and its own data disagree here, or what is doubtful about the number.
+    #: Why the paper and its own data disagree here, or what is doubtful; or a key of the paper's `reasons`.
     reason: str | None = None
     #: What the data give where the reason holds; any other number differs for no known reason.
     instead: str | None = None
+
+    #: What a text alone stands for.
+    short: ClassVar[str] = "name"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole(cls, given: Any) -> Any:
+        if isinstance(given, list):
+            return {"name": given[0], "cells": given[1:]}
+        return {cls.short: given} if isinstance(given, str) else given
 
 
 class PaperCell(Spec):
@@ -178,14 +190,11 @@ class PaperCell(Spec):
 
     printed: str
 
-    @model_validator(mode="before")
-    @classmethod
-    def _short(cls, given: Any) -> Any:
-        return {"printed": given} if isinstance(given, str) else given
+    short: ClassVar[str] = "printed"
 
 
 class PaperColumn(Spec):
-    """What stands at the head of a column."""
+    """What stands at the head of a column: its name alone for short."""
 
     name: str
 
@@ -196,10 +205,16 @@ class PaperRow(Spec):
     name: str
     cells: tuple[PaperCell, ...]
 
-    @model_validator(mode="before")
-    @classmethod
-    def _short(cls, given: Any) -> Any:
-        return {"name": given[0], "cells": given[1:]} if isinstance(given, list) else given
+
+class PaperModel(Spec):
+    """What holds of a row of this name in every table, and where its answers lie."""
+
+    #: Benchmark to file, relative to the folder of data.
+    files: dict[str, str] = {}
+    #: What is not at hand, in tables that say what else is not.
+    weights: str | None = None
+    #: Whether the row is what chance gives.
+    chance: bool = False
 
 
 class PaperTable(Spec):
@@ -208,26 +223,21 @@ class PaperTable(Spec):
     name: str
     columns: tuple[PaperColumn, ...]
     rows: tuple[PaperRow, ...]
+    #: What is not at hand besides the weights of its models.
+    nor: str | None = None
 
-    def spec(self, row: PaperRow, column: PaperColumn, cell: PaperCell) -> Spec:
+    def spec(self, row: PaperRow, column: PaperColumn, cell: PaperCell, model: PaperModel | None) -> Spec:
         """The spec of one cell; fields set nearer to the cell win."""
+        own: Spec | None = model
+        if model and model.weights and self.nor:
+            own = Spec(missing=f"{model.weights} are not at hand, nor are {self.nor}")
         given: dict[str, Any] = {}
-        for part in (self, column, row, cell):
+        for part in filter(None, (self, own, column, row, cell)):
             given |= part.model_dump(include=set(Spec.model_fields), exclude_none=True)
+        for field, name in (("of", column.name), ("against", row.name)):
+            if field in given:
+                given[field] = [at if ", " in at else f"{at}, {name}" for at in given[field]]
         return Spec(**given)
-
-
-class PaperModel(BaseModel):
-    """Where the answers of one row of a paper's tables lie."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    #: Benchmark to file, relative to the folder of data.
-    files: dict[str, str] = {}
-    #: Why there are none.
-    missing: str | None = None
-    #: Whether the row is what chance gives.
-    chance: bool = False
 
 
 class Paper(BaseModel):
@@ -243,6 +253,8 @@ class Paper(BaseModel):
     #: Benchmark to the places where its questions may lie, relative to the folder of data.
     questions: dict[str, tuple[str, ...]] = {}
     models: dict[str, PaperModel] = {}
+    #: Reasons that several numbers have, by the keys that stand for them.
+    reasons: dict[str, str] = {}
     #: Files of the folder of data to the names under which they were published, where those are others.
     released: dict[str, str] = {}
     tables: tuple[PaperTable, ...]
@@ -262,10 +274,9 @@ class Paper(BaseModel):
     def printed(self, reference: str) -> dict[str, float]:
         """The numbers of a column by row, as printed; `reference` is "TABLE, COLUMN". Blanks are left out."""
         name, _, column = reference.partition(", ")
-        named = (table for table in (*self.tables, *self.inputs) if table.name == name)
-        heads_of = ((table, [head.name for head in table.columns]) for table in named)
-        table, heads = next((table, heads) for table, heads in heads_of if column in heads)
-        texts = {row.name: row.cells[heads.index(column)].printed for row in table.rows}
+        table = next(table for table in (*self.tables, *self.inputs) if table.name == name)
+        at = [head.name for head in table.columns].index(column)
+        texts = {row.name: row.cells[at].printed for row in table.rows}
         return {row: parse(text)[0] for row, text in texts.items() if text}
 
 

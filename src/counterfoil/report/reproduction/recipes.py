@@ -181,7 +181,7 @@ class Case:
     def file(self) -> str:
         """The file of the model's answers to the benchmark; raises `NoDataError` where there is none."""
         model, benchmark = self.paper.models[self.spec.model or self.row], self.need("benchmark")
-        if model.missing or benchmark not in model.files:
+        if benchmark not in model.files:
             raise NoDataError(model.missing or f"no answers to {benchmark} are known")
         return model.files[benchmark]
 
@@ -450,6 +450,14 @@ def formula(case: Case) -> Recomputed:
     return Recomputed(value, source, Basis.DERIVED)
 
 
+def gain(case: Case) -> Recomputed:
+    """A printed number less another of its column."""
+    (column,) = case.columns(case.spec.of)
+    more, fewer, *_ = (column[row] for row in case.spec.less or () if row in column)
+    terms = f"{more} - {fewer}"
+    return Recomputed(evaluate(terms, {}), f"as printed: {terms}", Basis.DERIVED)
+
+
 def preference(case: Case) -> Recomputed:
     """The Bradley-Terry strength of the row's thing, of 100 in all (ECCV Caption, appendix D.1)."""
     columns = case.columns(case.spec.of)
@@ -482,6 +490,6 @@ RECIPES: Mapping[str, Callable[[Case], Recomputed]] = {
     for recipe in (
         *(mean, count, length_correlation, perplexity_correlation, fold_interval, both_orders, detector),
         *(judged, judgements, example, positives, left_out, shown, printed_mean, printed_correlation),
-        *(printed_tau, printed_best, formula, preference, annotator_bias),
+        *(printed_tau, printed_best, formula, gain, preference, annotator_bias),
     )
 }

@@ -44,6 +44,26 @@ const caption = (b, c) => {
   return text === null ? el("span", { class: "name" }, `caption ${name}`) : text;
 };
 
+// What browsers of such questions have in common.
+const grouped = {
+  noun: ["Question", "questions"],
+  empty: { group: "" },
+  placeholder: "words, id or group",
+  passes: inGroup,
+  filters: groupFilter,
+  pictured: (b, q) => b.imageAt[q].every((i) => b.images[i][1] >= 0),
+};
+const groupsOf = (b, q) => [...new Set(labelsOf(b, q).filter(Boolean))].join(" · ");
+
+// The answers of all scorers, a row each: heads and cells behind the scorer's name.
+const head = (text, kind = null) => el("th", { scope: "col", class: kind }, text);
+const unseen = (text) => el("span", { class: "visually-hidden" }, text);
+function answersTable(b, chosen, heads, cells) {
+  const rows = b.models.map((model, m) =>
+    el("tr", { class: m === chosen ? "chosen" : null }, el("th", { scope: "row", title: model.name }, model.name), ...cells(model)));
+  return el("table", { class: "models" }, el("thead", {}, el("tr", {}, head("scorer"), ...heads)), el("tbody", {}, ...rows));
+}
+
 // Opens a browser in a section. `what` says what is particular to its questions:
 //   place, noun     the section's id, and what its questions are called ([one, many])
 //   benchmarks      each with ids, kinds, models (name, kinds), pictured, best, ties, anchor, title

@@ -58,13 +58,9 @@
   }
   function models(b, q, chosen) {
     const listed = b.models.some((model) => first(model, q).length);
-    const head = el("tr", {}, el("th", { scope: "col" }, "scorer"), listed ? el("th", { scope: "col", class: "marks" }, "first items") : null,
-      el("th", { scope: "col" }, "first right at"));
-    const rows = b.models.map((model, m) =>
-      el("tr", { class: m === chosen ? "chosen" : null }, el("th", { scope: "row", title: model.name }, model.name),
-        listed ? el("td", { class: "marks" }, ...first(model, q).map(([, digit]) => sign(b, digit, false))) : null,
-        el("td", {}, brief(...model.first[q]))));
-    return el("table", { class: "models" }, el("thead", {}, head), el("tbody", {}, ...rows));
+    return answersTable(b, chosen, [listed ? head("first items", "marks") : null, head("first right at")], (model) => [
+      listed ? el("td", { class: "marks" }, ...first(model, q).map(([, digit]) => sign(b, digit, false))) : null,
+      el("td", {}, brief(...model.first[q]))]);
   }
 
   // ---- which queries -----------------------------------------------------------------------------------------

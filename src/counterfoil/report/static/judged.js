@@ -81,37 +81,28 @@
   }
   function models(b, q, chosen) {
     const heads = rated(b) ? ["score", "place of 100", "from rating"] : ["", "first", "second"];
-    const head = el("tr", {}, el("th", { scope: "col" }, "scorer"), ...heads.map((text) => el("th", { scope: "col", class: text ? null : "marks" }, text || el("span", { class: "visually-hidden" }, "right or wrong"))));
-    const rows = b.models.map((model, m) => {
-      const row = el("tr", { class: m === chosen ? "chosen" : null }, el("th", { scope: "row", title: model.name }, model.name));
+    return answersTable(b, chosen, heads.map((text) => (text ? head(text) : head(unseen("right or wrong"), "marks"))), (model) => {
       if (rated(b)) {
         const texts = model.scores ? [written(model.scores[q])[0], model.standing[q].toFixed(0), model.away[q] ? signed(model.away[q]) : "0"] : ["", "", ""];
-        row.append(...texts.map((text) => el("td", {}, text)));
-        return row;
+        return texts.map((text) => el("td", {}, text));
       }
-      row.append(el("td", { class: "marks" }, mark(model.kinds[q] === "0")));
-      (model.scores ? written(model.scores[q]) : ["", ""]).forEach((text, side) => row.append(el("td", { class: side === b.label[q] ? "true" : null }, text)));
-      return row;
+      const texts = model.scores ? written(model.scores[q]) : ["", ""];
+      return [el("td", { class: "marks" }, mark(model.kinds[q] === "0")),
+        ...texts.map((text, side) => el("td", { class: side === b.label[q] ? "true" : null }, text))];
     });
-    return el("table", { class: "models" }, el("thead", {}, head), el("tbody", {}, ...rows));
   }
 
   openBrowser({
+    ...grouped,
     place: "judgements",
-    noun: ["Question", "questions"],
     benchmarks,
-    empty: { group: "" },
-    placeholder: "words, id or group",
     agreed: (b) => (rated(b) ? "near the rating" : "right"),
-    passes: inGroup,
     orders,
-    filters: groupFilter,
-    pictured: (b, q) => b.imageAt[q].every((i) => b.images[i][1] >= 0),
     haystack: (b, q) => [b.ids[q], ...b.candidates[q].flat().map((c) => b.captions[c][0] || ""), ...labelsOf(b, q)].join("\n").toLowerCase(),
     legend: (b, model) => rated(b) ? `Where ${model.name} puts a caption among all (as rated: within 20 of 100)`
       : `Whether ${model.name} scores the preferred one higher${b.ties === "half" ? " (a tie fails here, though it is worth something in the measures)" : ""}`,
     card: (b, q, m) => ({
-      groups: [...new Set(labelsOf(b, q).filter(Boolean))].join(" · "),
+      groups: groupsOf(b, q),
       body: rated(b) ? ratedBody(b, q, b.models[m]) : preferenceBody(b, q, b.models[m]),
       models: () => models(b, q, m),
     }),

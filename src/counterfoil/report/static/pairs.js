@@ -52,20 +52,13 @@
   }
   function quadModels(b, q, chosen) {
     const scored = b.models.some((model) => model.scores);
-    const head = el("tr", {}, el("th", { scope: "col" }, "scorer"),
-      el("th", { scope: "col", class: "marks" }, "I2T"), el("th", { scope: "col", class: "marks" }, "T2I"));
-    if (scored) for (const pair of ["C₀I₀", "C₀I₁", "C₁I₀", "C₁I₁"]) head.append(el("th", { scope: "col" }, pair));
-    const rows = b.models.map((model, m) => {
+    const slots = scored ? ["C₀I₀", "C₀I₁", "C₁I₀", "C₁I₁"] : [];
+    return answersTable(b, chosen, [head("I2T", "marks"), head("T2I", "marks"), ...slots.map((pair) => head(pair))], (model) => {
       const right = directions(model, q);
-      const row = el("tr", { class: m === chosen ? "chosen" : null }, el("th", { scope: "row", title: model.name }, model.name),
-        el("td", { class: "marks" }, mark(right.ipos2t), mark(right.ineg2t)), el("td", { class: "marks" }, mark(right.tpos2i), mark(right.tneg2i)));
-      if (scored) {
-        const texts = model.scores ? written(model.scores[q]) : ["", "", "", ""];
-        texts.forEach((text, slot) => row.append(el("td", { class: slot === 0 || slot === 3 ? "true" : null }, text)));
-      }
-      return row;
+      const texts = model.scores ? written(model.scores[q]) : slots.map(() => "");
+      return [el("td", { class: "marks" }, mark(right.ipos2t), mark(right.ineg2t)), el("td", { class: "marks" }, mark(right.tpos2i), mark(right.tneg2i)),
+        ...texts.map((text, slot) => el("td", { class: slot === 0 || slot === 3 ? "true" : null }, text))];
     });
-    return el("table", { class: "models" }, el("thead", {}, head), el("tbody", {}, ...rows));
   }
   function choiceTable(b, q, model) {
     const fromImage = b.asks === "image";
@@ -90,15 +83,11 @@
   function choiceModels(b, q, chosen) {
     const k = statement(b) ? 1 : (b.asks === "image" ? b.captionAt : b.imageAt)[q].length;
     const scored = b.models.some((model) => model.scores);
-    const head = el("tr", {}, el("th", { scope: "col" }, "scorer"), el("th", { scope: "col", class: "marks" }, el("span", { class: "visually-hidden" }, "right or wrong")));
-    if (scored) for (let i = 0; i < k; i++) head.append(el("th", { scope: "col" }, statement(b) ? "score" : i < b.correct ? (b.correct > 1 ? `right ${i + 1}` : "right") : k - b.correct > 1 ? `wrong ${i - b.correct + 1}` : "wrong"));
-    const rows = b.models.map((model, m) => {
-      const row = el("tr", { class: m === chosen ? "chosen" : null }, el("th", { scope: "row", title: model.name }, model.name),
-        el("td", { class: "marks" }, mark(model.kinds[q] === "0")));
-      if (scored) (model.scores ? written(model.scores[q]) : Array(k).fill("")).forEach((text, i) => row.append(el("td", { class: i < b.correct ? "true" : null }, text)));
-      return row;
-    });
-    return el("table", { class: "models" }, el("thead", {}, head), el("tbody", {}, ...rows));
+    const name = (i) => statement(b) ? "score" : i < b.correct ? (b.correct > 1 ? `right ${i + 1}` : "right") : k - b.correct > 1 ? `wrong ${i - b.correct + 1}` : "wrong";
+    const slots = scored ? Array(k).fill("") : [];
+    return answersTable(b, chosen, [head(unseen("right or wrong"), "marks"), ...slots.map((_, i) => head(name(i)))], (model) => [
+      el("td", { class: "marks" }, mark(model.kinds[q] === "0")),
+      ...(model.scores ? written(model.scores[q]) : slots).map((text, i) => el("td", { class: i < b.correct ? "true" : null }, text))]);
   }
 
   function statementTable(b, q, model) {
@@ -111,19 +100,14 @@
   }
 
   openBrowser({
+    ...grouped,
     place: "questions",
-    noun: ["Question", "questions"],
     benchmarks,
-    empty: { group: "" },
-    placeholder: "words, id or group",
-    passes: inGroup,
     orders,
-    filters: groupFilter,
-    pictured: (b, q) => b.imageAt[q].every((i) => b.images[i][1] >= 0),
     haystack: (b, q) => [b.ids[q], ...b.captionAt[q].map((c) => b.captions[c][0] || ""), ...labelsOf(b, q)].join("\n").toLowerCase(),
     legend: (b, model) => `What fails for ${model.name}${b.ties === "half" ? " (a tie fails here, though it is worth something in the measures)" : ""}`,
     card: (b, q, m) => ({
-      groups: [...new Set(labelsOf(b, q).filter(Boolean))].join(" · "),
+      groups: groupsOf(b, q),
       body: [quad(b) ? quadTable(b, q, b.models[m]) : statement(b) ? statementTable(b, q, b.models[m]) : choiceTable(b, q, b.models[m])],
       models: () => (quad(b) ? quadModels(b, q, m) : choiceModels(b, q, m)),
     }),

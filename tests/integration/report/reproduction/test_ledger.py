@@ -75,7 +75,8 @@ def test_every_printed_number_has_its_entry_and_every_difference_its_reason(ledg
             for row in table.rows:
                 for column, cell in zip(table.columns, row.cells, strict=True):
                     if cell.reason:
-                        assert cell.reason in entries[table.name, row.name, column.name].reason
+                        reason = paper.reasons.get(cell.reason, cell.reason)
+                        assert reason in entries[table.name, row.name, column.name].reason
 
 
 def test_exactly_the_known_cells_differ(ledger):

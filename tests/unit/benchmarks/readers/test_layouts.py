@@ -220,7 +220,7 @@ OWN = [
         *(("flickr30k", *row) for row in FLICKR30K),
         *(("flickr8k-expert", "flickr8k.json", *row) for row in FLICKR8K),
         *(("genai-bench-527", "genai_image.json", *row) for row in GENAI),
-        *(("imagecode", "valid_data.json", {"video-1": value}, "'video-1': not") for value in IMAGECODE),
+        *(("imagecode", "valid_data.json", {"a": value}, "item 'a', column '") for value in IMAGECODE),
         *(("cola-single-gqa", "a.json", *row) for row in COLA),
         *(("coco-captions", "captions_mine.json", *row) for row in COCO),
         *(("gallery", "mine.csv", *row) for row in GALLERY),

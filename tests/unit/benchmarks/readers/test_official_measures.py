@@ -520,4 +520,4 @@ def test_what_is_not_of_the_layout_is_one_line(folder):
     with pytest.raises(DataError, match="1 of 1 files left out: no image or region with enough captions"):
         read(card("sdci-neg"), folder, None)
     (folder / "splits.json").write_text("[]")
-    refuses("no list of files under 'test'", read, card("sdci-neg"), folder, None)
+    refuses("given: list of 0; allowed: an object", read, card("sdci-neg"), folder, None)

@@ -41,9 +41,10 @@ def test_every_cell_names_a_recipe_or_says_why_there_is_none():
             for row in found.rows:
                 for column, cell in zip(found.columns, row.cells, strict=True):
                     if cell.printed:
-                        spec = found.spec(row, column, cell)
+                        spec = found.spec(row, column, cell, paper.models.get(row.name))
                         assert spec.missing or spec.recipe in RECIPES, (found.name, row.name, column.name)
                         assert spec.reason or not spec.instead
+                        assert not spec.reason or " " in spec.reason or spec.reason in paper.reasons
                         for reference in (*(spec.of or ()), *(spec.against or ())):
                             assert paper.printed(reference)
 
@@ -97,7 +98,7 @@ def test_the_nearer_to_the_cell_the_stronger():
     rows = [["m", {"printed": "1.0", "groups": ["swap"]}]]
     table = {"name": "Table 9", "recipe": "mean", "benchmark": "bivlc", "columns": columns, "rows": rows}
     made = PaperTable.model_validate(table)
-    spec = made.spec(made.rows[0], made.columns[0], made.rows[0].cells[0])
+    spec = made.spec(made.rows[0], made.columns[0], made.rows[0].cells[0], None)
     assert spec == Spec(recipe="mean", benchmark="sugarcrepe", groups=("swap",))
 
 

@@ -3,15 +3,16 @@
 // Each lies under a key of its own, so that two tabs lose nothing of each other, and is sent with the same
 // idempotency key every time, so that the server counts it once.
 
+import { Kept } from "./storage.js";
+
 const FIRST_WAIT = 1000;
 const LONGEST_WAIT = 30000;
 
 export class Outbox {
   constructor(token, address, { stored, refused, changed }) {
-    this.prefix = `counterfoil/${token}/`;
+    this.kept = new Kept(`counterfoil/${token}/`);
     this.address = address;
     this.report = { stored, refused, changed };
-    this.memory = new Map();
     this.wait = FIRST_WAIT;
     this.sending = false;
     this.timer = null;
@@ -21,26 +22,12 @@ export class Outbox {
 
   /** What waits, oldest first. */
   get waiting() {
-    const found = new Map(this.memory);
-    try {
-      for (let at = 0; at < localStorage.length; at++) {
-        const name = localStorage.key(at);
-        if (name.startsWith(this.prefix)) found.set(name, JSON.parse(localStorage.getItem(name)));
-      }
-    } catch {
-      // The browser may keep storage from us: memory has to do.
-    }
-    return [...found].sort(([, a], [, b]) => a.at - b.at || (a.key < b.key ? -1 : 1));
+    const kept = this.kept.names.map((name) => this.kept.get(name)).filter(Boolean);
+    return kept.sort((a, b) => a.at - b.at || (a.key < b.key ? -1 : 1));
   }
 
   add(submission) {
-    const name = this.prefix + submission.key;
-    const kept = { ...submission, at: Date.now() };
-    try {
-      localStorage.setItem(name, JSON.stringify(kept));
-    } catch {
-      this.memory.set(name, kept);
-    }
+    this.kept.set(submission.key, { ...submission, at: Date.now() });
     this.report.changed();
     this.now();
   }
@@ -51,25 +38,12 @@ export class Outbox {
     this.flush();
   }
 
-  forget() {
-    for (const [name] of this.waiting) this.remove(name);
-  }
-
-  remove(name) {
-    this.memory.delete(name);
-    try {
-      localStorage.removeItem(name);
-    } catch {
-      // As in `waiting`.
-    }
-  }
-
   async flush() {
     if (this.sending) return;
     this.sending = true;
     try {
       for (let next = this.waiting[0]; next; next = this.waiting[0]) {
-        const [name, { at, ...submission }] = next;
+        const { at, ...submission } = next;
         const reply = await request(this.address, submission);
         this.trouble = reply.again ? reply.error : "";
         if (reply.again) {
@@ -78,7 +52,7 @@ export class Outbox {
           break;
         }
         this.wait = FIRST_WAIT;
-        this.remove(name);
+        this.kept.remove(submission.key);
         if (reply.error) this.report.refused(submission, reply);
         else this.report.stored(submission, reply.body);
       }

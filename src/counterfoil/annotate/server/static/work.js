@@ -1,9 +1,9 @@
 // The page of a person who annotates: one renderer for every form of work, whatever its fields are.
 
-import { Drafts } from "./drafts.js";
 import { captionLanguage, make, randomKey, say } from "./elements.js";
 import { Fields, Images, picture } from "./fields.js";
 import { Outbox, request } from "./outbox.js";
+import { Kept } from "./storage.js";
 
 const { token } = document.body.dataset;
 /** The address of a route; what the platform gave with the visit goes along, since it is stored only here. */
@@ -24,7 +24,7 @@ const sending = document.getElementById("sending");
 const keysOn = document.getElementById("keys");
 const undo = document.getElementById("undo");
 const end = document.getElementById("end-here");
-const seen = `counterfoil/${token}/instructions`;
+const seen = `${token}/instructions`;
 
 let standing = null; // what the server last replied
 let shown = null; // the item on the page: {item, fields, form, watch, images, ...}
@@ -33,7 +33,10 @@ let answered = -Infinity; // when that was
 let sent = new Set(); // leases answered here, whether the server knows or not
 let asking = null;
 
-const drafts = new Drafts(token);
+const settings = new Kept("counterfoil/", "sessionStorage");
+// What is begun of an answer, by its lease and with how long it took so far: a page that is loaded again, or closed
+// by accident, has it still.
+const drafts = new Kept(`counterfoil-draft/${token}/`);
 const outbox = new Outbox(token, to("/answers"), {
   stored: (submission, receipt) => {
     standing = receipt.work;
@@ -68,7 +71,7 @@ async function load() {
   const reply = await request(to());
   if (reply.body) {
     standing = reply.body;
-    drafts.only([...standing.items, ...outbox.waiting.map(([, each]) => each)].map((each) => each.lease));
+    drafts.only([...standing.items, ...outbox.waiting].map((each) => each.lease));
     if (standing.notice) tell(standing.notice);
     else if (notice.classList.contains("offline")) tell("");
     draw();
@@ -83,7 +86,7 @@ async function load() {
 }
 
 function draw() {
-  const waiting = outbox.waiting.filter(([, each]) => each.lease);
+  const waiting = outbox.waiting.filter((each) => each.lease);
   const next = standing.items.find((item) => !sent.has(item.lease));
   clearTimeout(asking);
   drawProgress(waiting.length);
@@ -96,7 +99,7 @@ function draw() {
     shown = null;
     return (STATES[standing.state] ?? STATES.disqualified)();
   }
-  if (!remembered(seen)) {
+  if (!settings.get(seen)) {
     shown = null;
     return begin();
   }
@@ -109,16 +112,6 @@ function draw() {
   if (shown?.item.lease !== next.lease) drawItem(next);
   for (const item of standing.items) preload(item);
   return undefined;
-}
-
-function remembered(key, value) {
-  try {
-    if (value) sessionStorage.setItem(key, value);
-    return sessionStorage.getItem(key) ?? remembered[key];
-  } catch {
-    if (value) remembered[key] = value;
-    return remembered[key];
-  }
 }
 
 // ---- pages without an item
@@ -145,15 +138,10 @@ const STATES = {
     const decline = make("button", { type: "button" }, say("decline"));
     agree.addEventListener("click", async () => {
       agree.disabled = true;
-      const reply = await request(to("/consent"), {});
+      const moved = await move("/consent");
       agree.disabled = false;
-      if (!reply.body) {
-        agree.focus({ preventScroll: true });
-        return tell(reply.error || say("offline"), true);
-      }
-      tell("");
-      standing = reply.body;
-      return draw();
+      if (moved) draw();
+      else agree.focus({ preventScroll: true });
     });
     decline.addEventListener("click", () => message(say("declined_title"), say("declined"), leave()));
     page(document.title, make("div", { class: "prose" }, prose("consent-text")), make("p", { class: "buttons" }, agree, decline));
@@ -196,7 +184,7 @@ function begin() {
   start.addEventListener("keydown", (event) => { if (event.repeat) event.preventDefault(); });
   start.addEventListener("click", () => {
     if (performance.now() - appeared < TOO_SOON) return;
-    remembered(seen, "1");
+    settings.set(seen, 1);
     draw();
   });
   page(say("instructions"), make("div", { class: "prose" }, prose("instructions-text")),
@@ -318,7 +306,7 @@ function keepDraft({ item, fields, form, watch, comment }) {
   const draft = drafts.get(item.lease);
   if (draft) fill(shown, draft);
   const keep = () => {
-    drafts.keep(item.lease, fields.draft, watch.seconds, comment.value);
+    drafts.set(item.lease, { answer: fields.draft, seconds: watch.seconds, comment: comment.value });
     shown.keep = keep;
   };
   form.addEventListener("input", keep);
@@ -449,31 +437,35 @@ for (const closer of document.querySelectorAll("[data-closes]")) {
 }
 document.getElementById("instructions-again").append(prose("instructions-text"));
 
+/** Ask for a change of where the person stands; whether it came, and the page says why not. */
+async function move(route) {
+  const reply = await request(to(route), {});
+  tell(reply.body ? "" : reply.error || say("offline"), !reply.body);
+  standing = reply.body ?? standing;
+  return Boolean(reply.body);
+}
+
 document.getElementById("withdraw-now").addEventListener("click", async (event) => {
-  const reply = await request(to("/withdraw"), {});
+  const moved = await move("/withdraw");
   event.target.closest("dialog").close();
-  if (!reply.body) return tell(reply.error || say("offline"), true);
-  outbox.forget();
+  if (!moved) return;
+  outbox.kept.only([]);
   drafts.only([]);
-  tell("");
-  standing = reply.body;
-  return draw();
+  draw();
 });
 
 document.getElementById("end-now").addEventListener("click", async (event) => {
   event.target.closest("dialog").close();
-  if (outbox.waiting.length) return tell(say("not_sent", { n: outbox.waiting.length }), true);
-  const reply = await request(to("/end"), {});
-  if (!reply.body) return tell(reply.error || say("offline"), true);
-  tell("");
-  shown = null;
-  standing = reply.body;
-  return draw();
+  if (outbox.waiting.length) tell(say("not_sent", { n: outbox.waiting.length }), true);
+  else if (await move("/end")) {
+    shown = null;
+    draw();
+  }
 });
 undo.addEventListener("click", change);
 
-keysOn.checked = remembered("counterfoil/keys") !== "off";
-keysOn.addEventListener("change", () => remembered("counterfoil/keys", keysOn.checked ? "on" : "off"));
+keysOn.checked = settings.get("keys") ?? true;
+keysOn.addEventListener("change", () => settings.set("keys", keysOn.checked));
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
@@ -521,9 +513,9 @@ function choose(at) {
 }
 
 window.addEventListener("beforeunload", (event) => {
-  if (outbox.memory.size) event.preventDefault();
+  if (outbox.kept.memory.size) event.preventDefault();
 });
 
-for (const [, each] of outbox.waiting) sent.add(each.lease);
+for (const each of outbox.waiting) sent.add(each.lease);
 outbox.now();
 load();
