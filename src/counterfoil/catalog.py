@@ -217,7 +217,7 @@ def _scorer(spec: str, options: Options, memory: Path | None, like: Any = None) 
             from counterfoil.models.lazy import lazy
 
             folder = local_folder(memory)
-            scorer = lazy(prefix, argument, options, load, folder, named_models=entry.named_models)
+            scorer = lazy(prefix, argument, options, load, folder, models=entry.named_models)
         else:
             scorer = load(argument, options)
             # A scorer that keeps its own answers is given the folder of finished work.

@@ -1,7 +1,6 @@
 """An OpenAI-compatible image endpoint (`images/generations` or `/edits`); no image is paid for twice."""
 
 import base64
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from counterfoil.errors import CounterfoilError, DataError
 from counterfoil.inputs.files import digest, digest_value, read_json
 from counterfoil.models.base import Identity
 from counterfoil.models.chat.endpoint import encoded
-from counterfoil.models.chat.http_client import Body, Client, ClientSettings, FormData
+from counterfoil.models.chat.http_client import Body, Client, EndpointSettings, json_body
 from counterfoil.store import write_bytes, write_json
 
 REFUSED = "refused by the endpoint"
@@ -43,7 +42,7 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
     kind, path, what = "images", "images/generations", "image"
 
     def __init__(
-        self, settings: ClientSettings, step: ImageSettings, context: StepContext, *, key: str = ""
+        self, settings: EndpointSettings, step: ImageSettings, context: StepContext, *, key: str = ""
     ) -> None:
         super().__init__(settings, key=key)
         self._step, self._work = step, context
@@ -91,10 +90,6 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
     def by(self) -> str:
         return f"images:{self.settings.url}#{self.settings.model}"
 
-    @property
-    def keeps(self) -> bool:
-        return True
-
     def payload(self, request: ImageRequest) -> tuple[Callable[[], Body], str]:
         """The body of a request; its digest tells apart images of one text by their seeds."""
         prompt = request.text + self._step.suffix
@@ -108,16 +103,16 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
         if not self._step.edits:
             key = digest_value(named)
             self._wanted[key] = request
-            return lambda: json.dumps(body).encode(), key
+            return lambda: json_body(body), key
         assert request.source is not None
         source = self._work.image(request.source)
         key = digest_value({**named, "source": digest(encoded(source)[0])})
         self._wanted[key] = request
 
-        def form() -> FormData:
+        def form() -> Body:
             data, kind = encoded(source)
             file = (f"image.{kind}", data, f"image/{kind}")
-            return FormData({name: str(value) for name, value in body.items()}, {"image": file})
+            return {"data": {name: str(value) for name, value in body.items()}, "files": {"image": file}}
 
         return form, key
 

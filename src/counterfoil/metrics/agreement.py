@@ -317,9 +317,8 @@ def cohen_kappa_draws(
     fixed[np.stack([first, second])[loose]] = False
     by_chance = (habits[0][fixed] * habits[1][fixed]).sum(axis=0)
     if alike is not None and loose.any():
-        one_in = (np.where(loose, 1 / np.maximum(alike, 1), 0.0).sum(axis=0) @ weights) / np.maximum(
-            loose.sum(axis=0) @ weights, 1e-300
-        )
+        one_in = np.where(loose, 1 / np.maximum(alike, 1), 0.0).sum(axis=0) @ weights
+        one_in = one_in / np.maximum(loose.sum(axis=0) @ weights, 1e-300)
         by_chance += habits[0][~fixed].sum(axis=0) * habits[1][~fixed].sum(axis=0) * one_in
     return _over(agreed - by_chance, 1 - by_chance), 1 - by_chance
 

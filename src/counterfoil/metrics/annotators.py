@@ -103,9 +103,8 @@ def precision_recall(
         raise InputError("an accepted pair was never judged", where=f"query {query}", given=f"item {item}")
     judged_pairs = r[np.isin(r, h)]
     both = np.bincount(judged_pairs[np.isin(judged_pairs, t)] // width, minlength=n)
-    return _share(both, np.bincount(judged_pairs // width, minlength=n)), _share(
-        both, np.bincount(t // width, minlength=n)
-    )
+    judged_of, accepted_of = (np.bincount(of // width, minlength=n) for of in (judged_pairs, t))
+    return _share(both, judged_of), _share(both, accepted_of)
 
 
 @dataclass(frozen=True)

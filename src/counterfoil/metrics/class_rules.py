@@ -43,7 +43,6 @@ class Plausible:
         return (left.sum(1)[:, None] + right.sum(1)[None, :] - 2 * left @ right.T).astype(np.int16)
 
     def take(self, queries: Int[ndarray, "chosen"]) -> "Plausible":
-        """The same rule for some of the queries."""
         return Plausible(self.query_codes[queries], self.item_codes, self.thresholds, self.cap)
 
 
@@ -96,15 +95,8 @@ def pmrp(shares: Float[ndarray, "thresholds queries"]) -> Float[ndarray, "querie
     return shares.mean(axis=0)
 
 
+_PMRP = "R-Precision where all that shows nearly the same classes of object is right"
 #: The measures by name.
 MEASURES: Mapping[str, Measure] = by_name(
-    Measure(
-        "pmrp",
-        "gallery",
-        "PMRP",
-        "R-Precision where all that shows nearly the same classes of object is right",
-        "R/n",
-        pmrp,
-        needs="classes",
-    )
+    Measure("pmrp", "gallery", "PMRP", _PMRP, "R/n", pmrp, needs="classes")
 )

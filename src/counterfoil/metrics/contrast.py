@@ -11,7 +11,7 @@
   references; `label[q]` is the preferred one. A value is the mean over draws.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import comb
 
@@ -78,6 +78,14 @@ def _macro(form: str, chance: str, of: str = "accuracy", label: str = "Accuracy"
     word = label if label.isupper() else label.lower()
     meaning = f"{word} averaged over groups, each counting the same"
     return Measure(f"{of}_macro", form, f"{label} (macro)", meaning, chance, macro_of=of)
+
+
+def _accuracy(
+    form: str, chance: str, meaning: str, arithmetic: Callable[..., Float[ndarray, "n"]]
+) -> tuple[Measure, Measure]:
+    """The accuracy of a form, which is its main measure, and its mean over groups."""
+    measure = Measure("accuracy", form, "Accuracy", meaning, chance, arithmetic, main=True)
+    return measure, _macro(form, chance)
 
 
 def picks(
@@ -260,28 +268,16 @@ _OF_SEVERAL: tuple[tuple[str, str, str, tuple[str, int], str], ...] = (
 )
 #: The measures of choices by name; the last ones are of several questions each.
 CHOICE: Mapping[str, Measure] = by_name(
-    Measure(
-        *("accuracy", "choice", "Accuracy", "the right candidates score above all others"),
-        *("m!(k-m)!/k!", choice_accuracy),
-        main=True,
-    ),
-    _macro("choice", "m!(k-m)!/k!"),
+    *_accuracy("choice", "m!(k-m)!/k!", "the right candidates score above all others", choice_accuracy),
     *(
         Measure(name, "choice", label, meaning, chance, choice_accuracy, within=within)
         for name, label, chance, within, meaning in _OF_SEVERAL
     ),
 )
 
+_ALIKE = "the two captions of one meaning are more alike than either is to the third"
 #: The measures of paraphrases by name.
-PARAPHRASE: Mapping[str, Measure] = by_name(
-    Measure(
-        *("accuracy", "paraphrase", "Accuracy"),
-        "the two captions of one meaning are more alike than either is to the third",
-        *("1/3", choice_accuracy),
-        main=True,
-    ),
-    _macro("paraphrase", "1/3"),
-)
+PARAPHRASE: Mapping[str, Measure] = by_name(*_accuracy("paraphrase", "1/3", _ALIKE, choice_accuracy))
 
 
 def together(values: Float[ndarray, "n"], labels: Sequence[str], members: int) -> Float[ndarray, "n"]:
@@ -337,12 +333,7 @@ def preference_accuracy(
 
 #: The measures of preferences by name.
 PREFERENCE: Mapping[str, Measure] = by_name(
-    Measure(
-        *("accuracy", "preference", "Accuracy", "the preferred caption scores above the other"),
-        *("1/2", preference_accuracy),
-        main=True,
-    ),
-    _macro("preference", "1/2"),
+    *_accuracy("preference", "1/2", "the preferred caption scores above the other", preference_accuracy)
 )
 
 

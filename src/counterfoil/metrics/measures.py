@@ -65,19 +65,24 @@ class Declared:
     name: Any
     form: Any
 
-    #: The measure, where it takes a K that of a K which is left open.
-    general: Any
-    #: The measures that are reported unless others are chosen.
-    reported: Any
-
     @property
     def key(self) -> str:
         """The form and the name, such as "quad.group": forms may share names."""
         return f"{self.form}.{self.name}"
 
-    def find(self, name: str) -> "Measure | None":
+    @property
+    def general(self) -> Any:
+        """The measure, where it takes a K that of a K which is left open."""
+        return self
+
+    @property
+    def reported(self) -> tuple[Any, ...]:
+        """The measures that are reported unless others are chosen."""
+        return (self,)
+
+    def find(self, name: str) -> Any:
         """The measure whose name is exactly `name`, or None."""
-        raise NotImplementedError
+        return self if name == self.name else None
 
 
 @dataclass(frozen=True)
@@ -150,36 +155,13 @@ class Measure(Declared):
     def toward(self, direction: str) -> "Measure":
         """The measure of one direction of a gallery, or of the mean of both."""
         of = DIRECTIONS[direction]
-        return replace(
-            self,
-            name=f"{of.name}_{self.name}",
-            label=f"{of.label} {self.label}",
-            meaning=f"{self.meaning}; {of.meaning}",
-        )
-
-    @property
-    def general(self) -> "Measure":
-        """The measure itself, which takes no K."""
-        return self
-
-    @property
-    def reported(self) -> "tuple[Measure, ...]":
-        """The measure alone."""
-        return (self,)
-
-    def find(self, name: str) -> "Measure | None":
-        return self if name == self.name else None
+        name, label = f"{of.name}_{self.name}", f"{of.label} {self.label}"
+        return replace(self, name=name, label=label, meaning=f"{self.meaning}; {of.meaning}")
 
     def to_json(self) -> dict[str, Any]:
         """The facts of the measure as plain values, without its arithmetic."""
-        return {
-            "name": self.name,
-            "form": self.form,
-            "label": self.label,
-            "range": list(self.range),
-            "chance": self.chance,
-            "meaning": self.meaning,
-        }
+        facts = ("name", "form", "label", "range", "chance", "meaning")
+        return {**{name: getattr(self, name) for name in facts}, "range": list(self.range)}
 
 
 @dataclass(frozen=True)
@@ -205,17 +187,14 @@ class MeasureAtK(Declared):
 
     @property
     def form(self) -> str:
-        """The form of question."""
         return self.general.form
 
     @cached_property
     def general(self) -> Measure:
-        """The measure for a K that is left open."""
         return self.at("K")
 
     @cached_property
     def reported(self) -> tuple[Measure, ...]:
-        """The measures of the usual Ks."""
         return tuple(map(self.at, self.ks))
 
     def k_of(self, name: str) -> int | None:
@@ -225,7 +204,6 @@ class MeasureAtK(Declared):
         return int(match[1]) if match else None
 
     def find(self, name: str) -> Measure | None:
-        """The measure whose name is exactly `name`, or None."""
         k = self.k_of(name)
         measure = self.at(k) if k else None
         return measure if measure is not None and measure.name == name else None
@@ -235,7 +213,6 @@ _Declared = TypeVar("_Declared", Measure, Measure | MeasureAtK)
 
 
 def by_name(*declared: _Declared) -> Mapping[str, _Declared]:
-    """Measures by their names, in the order given."""
     return {measure.name: measure for measure in declared}
 
 

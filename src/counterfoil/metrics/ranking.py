@@ -205,6 +205,7 @@ _MAP_AT_R = "as R-Precision, with right answers worth more the earlier they come
 _AVERAGE_PRECISION = "the mean precision at the places of the right answers, down to the last"
 _NDCG = "right answers worth less the later they come, over the best possible order"
 _GRADED_RECALL = "what the first place is worth: 1 for a full match, less for a partial one"
+_GRADED_R_PRECISION = "as R-Precision, with a partial match worth its part"
 
 #: The measures by name, in the order of reports, without a direction.
 MEASURES: Mapping[str, Measure | MeasureAtK] = by_name(
@@ -214,13 +215,12 @@ MEASURES: Mapping[str, Measure | MeasureAtK] = by_name(
     _measure("average_precision", "AP", "by R", average_precision, _AVERAGE_PRECISION, needs="card"),
     _measure("mrr", "MRR", "by R", reciprocal_rank, "one over the place of the first right answer"),
     _measure("ndcg", "nDCG", "by gains", ndcg, _NDCG),
-    _measure(
-        "graded_recall_at_1", "graded R@1", "by gains", graded_recall_at_1, _GRADED_RECALL, needs="gains"
-    ),
-    _measure(
-        *("graded_r_precision", "graded R-Precision", "by gains", graded_r_precision),
-        "as R-Precision, with a partial match worth its part",
-        needs="gains",
+    *(
+        _measure(name, label, "by gains", arithmetic, meaning, needs="gains")
+        for name, label, arithmetic, meaning in (
+            ("graded_recall_at_1", "graded R@1", graded_recall_at_1, _GRADED_RECALL),
+            ("graded_r_precision", "graded R-Precision", graded_r_precision, _GRADED_R_PRECISION),
+        )
     ),
 )
 

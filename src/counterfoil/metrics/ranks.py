@@ -82,7 +82,6 @@ class Qrels:
 
     @property
     def queries(self) -> Int[ndarray, "pairs"]:
-        """The query of each item."""
         return np.repeat(np.arange(len(self.starts) - 1), self.counts)
 
     def take(self, queries: Int[ndarray, "chosen"] | slice) -> "Qrels":

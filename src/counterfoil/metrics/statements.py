@@ -24,6 +24,10 @@ from counterfoil.errors import InputError
 from counterfoil.metrics.measures import Measure, by_name
 from counterfoil.metrics.ties import Ties
 
+#: A number of each statement, and whether it is true.
+Scores = Float[ndarray, "n"]
+Truth = Bool[ndarray, "n"]
+
 #: The threshold of scorers that give probabilities.
 HALF = 0.5
 #: What a tie is worth.
@@ -64,11 +68,7 @@ def auroc(scores: Float[ndarray, "n"], truth: Bool[ndarray, "n"]) -> float:
 
 
 def correct_at(
-    scores: Float[ndarray, "n"],
-    truth: Bool[ndarray, "n"],
-    thresholds: Float[ndarray, "n"] | float = HALF,
-    *,
-    ties: Ties = Ties.STRICT,
+    scores: Scores, truth: Truth, thresholds: Scores | float = HALF, *, ties: Ties = Ties.STRICT
 ) -> Float[ndarray, "n"]:
     """1 where a statement is on the right side of its threshold, 0 where not; at it what a tie is worth.
 
@@ -126,11 +126,7 @@ def cross_fitted(
 
 
 def accuracy(
-    scores: Float[ndarray, "n"],
-    truth: Bool[ndarray, "n"],
-    thresholds: Float[ndarray, "n"] | float = HALF,
-    *,
-    ties: Ties = Ties.STRICT,
+    scores: Scores, truth: Truth, thresholds: Scores | float = HALF, *, ties: Ties = Ties.STRICT
 ) -> float:
     """The share of statements on the right side of their threshold.
 
@@ -141,11 +137,7 @@ def accuracy(
 
 
 def balanced_accuracy(
-    scores: Float[ndarray, "n"],
-    truth: Bool[ndarray, "n"],
-    thresholds: Float[ndarray, "n"] | float = HALF,
-    *,
-    ties: Ties = Ties.STRICT,
+    scores: Scores, truth: Truth, thresholds: Scores | float = HALF, *, ties: Ties = Ties.STRICT
 ) -> float:
     """The mean of the accuracies on true and on false statements; `InputError` without one of either.
 

@@ -48,7 +48,6 @@ class TiedItems:
 
     @property
     def size(self) -> ndarray:
-        """How many items are tied."""
         return self.right + self.wrong
 
 

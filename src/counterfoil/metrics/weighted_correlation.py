@@ -30,7 +30,6 @@ class SortedPoints:
 
 
 def columns(table: Int[ndarray, "draws n"], places: Int[ndarray, "m"]) -> Int[ndarray, "draws m"]:
-    """The columns at some places."""
     # Places are right by construction; the default mode would copy through a buffer.
     return np.asarray(np.take(table, places, axis=1, mode="clip"))
 
@@ -126,7 +125,6 @@ class WeightedCorrelation:
 
     @property
     def n_clusters(self) -> int:
-        """How many clusters a sample weighs."""
         return len(self.sums)
 
     def correlations(self, weights: Float[ndarray, "draws clusters"]) -> Float[ndarray, "draws 4"]:
@@ -157,7 +155,6 @@ class WeightedCorrelation:
 
     @cached_property
     def _by_score(self) -> SortedPoints:
-        """The points in the order of their scores."""
         points = self.points
         rows = np.argsort(points.score, kind="stable")
         return SortedPoints(points.clusters[rows], points.level[rows], points.score[rows])

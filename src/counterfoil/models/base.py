@@ -432,3 +432,19 @@ class ComparedByCosine:
     def compare(self, captions: PairVectors, images: PairVectors) -> Float[ndarray, "pairs"]:
         """The cosine of captions[i] with images[i] (or other captions in their place), in [-1, 1]."""
         return cosines(captions, images)
+
+
+@dataclass(frozen=True, eq=False)
+class OfText:
+    """A pair scores a number of its caption alone: how many words it has, as in PAC-S's length baseline."""
+
+    does = ("scores_pairs",)
+    needs = ("captions",)
+
+    identity: Identity
+
+    def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
+        return np.fromiter(map(self.number, map(text_of, captions)), dtype=np.float64, count=len(captions))
+
+    def number(self, text: str) -> float:
+        return len(text.split())

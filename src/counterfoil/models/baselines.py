@@ -32,7 +32,6 @@ class _Alike(base.ComparedByCosine):
     does = ("scores_pairs", "embeds_texts")
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
-        """All alike."""
         return [0] * len(captions)
 
 
@@ -45,11 +44,9 @@ class Constant(_Alike):
     identity: base.Identity
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
-        """Zeros."""
         return np.zeros(len(captions), dtype=np.float64)
 
     def embed_captions(self, batches: base.CaptionBatches) -> base.BatchVectors:
-        """The same row for every caption."""
         for batch in batches:
             yield np.ones((len(batch), 1), dtype=np.float32)
 
@@ -87,21 +84,6 @@ class Random(_Alike):
         return int.from_bytes(state.digest(), "little")
 
 
-@dataclass(frozen=True)
-class Length:
-    """A pair scores the number of words of its caption: longer wins, as in PAC-S's length baseline."""
-
-    does = ("scores_pairs",)
-    needs = ("captions",)
-
-    identity: base.Identity
-
-    def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
-        """Words between blanks; raises `DataError` where a caption's text is not at hand."""
-        words = map(str.split, map(base.text_of, captions))
-        return np.fromiter(map(len, words), dtype=np.float64, count=len(captions))
-
-
 @dataclass(frozen=True, eq=False)
 class ConstantImage:
     """A model that sees one and the same picture in place of every image: what captions alone tell it."""
@@ -114,7 +96,6 @@ class ConstantImage:
     picture: Image
 
     def score_pairs(self, batches: base.PairBatches, *, workers: int = 0) -> base.BatchNumbers:
-        """As the model's, of the picture with each caption."""
         if isinstance(self.model, base.Embedder):
             (picture,) = self.model.embed_images([[self.picture]])
             captions = self.model.embed_captions([[caption for _, caption in batch] for batch in batches])
@@ -125,7 +106,6 @@ class ConstantImage:
         yield from base.stream_pairs(self.model, shown)
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
-        """How many captions the model cuts off; 0 where it cannot tell."""
         return base.truncated(self.model, captions)
 
 
@@ -171,7 +151,7 @@ def load_blind(argument: str, options: base.Options = base.DEFAULT) -> Any:
     base.reject_unused_options(name, options)
     if argument == "random":
         return Random(base.Identity(name, revision="1", options={"seed": options.seed}), options.seed)
-    return (Constant if argument == "constant" else Length)(base.Identity(name, revision="1"))
+    return (Constant if argument == "constant" else base.OfText)(base.Identity(name, revision="1"))
 
 
 def _check_settings(options: base.Options, taken: Sequence[str], *, where: str) -> None:
@@ -224,7 +204,6 @@ class Colours:
     identity: base.Identity
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
-        """`agreement` of each caption's colour words with its image."""
         return next(self.score_pairs([list(zip(images, captions, strict=True))]))
 
     def score_pairs(self, batches: base.PairBatches, *, workers: int = 0) -> base.BatchNumbers:
@@ -245,7 +224,6 @@ class Colours:
 
 
 def _shares(picture: PIL.Image.Image) -> Float[ndarray, "colours"]:
-    """The shares of the colours of a picture: a `Preparation`."""
     return np.asarray([*shares(picture).values()])
 
 

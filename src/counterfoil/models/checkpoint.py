@@ -208,13 +208,9 @@ def _read(folder: Path) -> "tuple[Backbone, Mapping[str, Any]]":
     except (ModelError, UnknownNameError) as error:
         raise ModelError(str(error), where=folder) from None
     prefix = _INSIDE.get(record["card"]["kind"], "")
-    model = backbone.network.state_dict()
-    state = fit(
-        checkpoint.tensors,
-        {name.removeprefix(prefix): tensor for name, tensor in model.items()},
-        where=folder / WEIGHTS,
-        architecture=f"the model that {CARD} describes ({backbone.name})",
-    )
+    model = {name.removeprefix(prefix): held for name, held in backbone.network.state_dict().items()}
+    described = f"the model that {CARD} describes ({backbone.name})"
+    state = fit(checkpoint.tensors, model, where=folder / WEIGHTS, architecture=described)
     if not inside or inside["card"] != record["card"]:
         hint = f"is {WEIGHTS} that of another run?"
         raise ModelError(f"{CARD} is not the card of these weights", where=folder, hint=hint)

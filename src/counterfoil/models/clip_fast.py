@@ -44,11 +44,10 @@ class FastImageTower:
 
 
 @dataclass(frozen=True, eq=False)
-class CausalText:
-    """A causal text transformer of open_clip that pools the end mark, so that texts may be cut behind it."""
+class EndMark:
+    """What a causal text tower pools, so that texts may be cut behind it."""
 
-    text: Any
-    #: The id of the end mark, or None where it is the highest id of a text.
+    #: Its id, or None where that is the highest of a text.
     end: int | None
 
     def cut(self, row: Sequence[int]) -> Sequence[int]:
@@ -59,6 +58,13 @@ class CausalText:
     def ends(self, tokens: Any) -> Any:
         """(batch,) positions of the end marks in (batch, length) ids; 0 where there is none."""
         return tokens.argmax(dim=-1) if self.end is None else (tokens == self.end).int().argmax(dim=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class CausalText(EndMark):
+    """A causal text transformer of open_clip that pools the end mark."""
+
+    text: Any
 
     def hidden(self, tokens: Any) -> Any:
         """(batch, length) ids, of any length up to the model's, to (batch, length, width) normed states."""
@@ -198,7 +204,7 @@ def text_tower(model: Any) -> FastTextTower | None:
     tower = causal_text(model)
     if tower is None or not _known_blocks(tower.text.transformer):
         return None
-    return FastTextTower(tower.text, tower.end)
+    return FastTextTower(tower.end, tower.text)
 
 
 def causal_text(model: Any) -> CausalText | None:
@@ -220,7 +226,7 @@ def causal_text(model: Any) -> CausalText | None:
     causal = torch.full((context, context), float("-inf")).triu_(1)
     if not torch.equal(text.attn_mask.cpu().float(), causal):
         return None
-    return CausalText(text, None if pool == "argmax" else end)
+    return CausalText(None if pool == "argmax" else end, text)
 
 
 def agreeing(

@@ -56,13 +56,10 @@ class LocalEncoder:
         for batch in batches:
             texts = base.prompted(self.identity, batch)
             states = self.whole.unit_rows(self.tower.states, texts) if texts else ()
-            captions = []
-            for used, rows in zip(self.tower.ids(texts), states, strict=True):
-                ids = self.tower.filled(used)
-                # A copy: a view of three tokens would keep the whole batch in memory.
-                vectors = rows[: len(used)].copy()
-                captions.append(CaptionTokens(ids, ids[: len(used)], vectors, vectors[-1]))
-            yield captions
+            yield [
+                CaptionTokens.of(self.tower.filled(ids), rows, used=len(ids), whole=-1)
+                for ids, rows in zip(self.tower.ids(texts), states, strict=True)
+            ]
 
     def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
         inside = [base.filled(self.identity.prompt, text) for text in texts]

@@ -23,7 +23,7 @@ from counterfoil.models.base import DEFAULT, Options, digest_tensors
 from counterfoil.models.dual import DualEncoder, PatchEncoder, Towers, input_of
 from counterfoil.models.hf_loading import HfTokens
 from counterfoil.models.images import ImageRoute, Resized, Untouched
-from counterfoil.models.networks import TOLERANCE, Backbone, Encoded, LibraryNetwork, Local
+from counterfoil.models.networks import Backbone, Encoded, LibraryNetwork, Local
 from counterfoil.models.runtime import LoadContext, model_errors, to_device
 from counterfoil.models.settings import settings_of
 
@@ -37,25 +37,26 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     route, device = settings_of(ImageRoute, options.settings, where=where), context.device
     model, revision, processor, tokenizer = _loaded(library, argument, where)
     # Half-precision checkpoints become float32 first, which is exact; the digest is of the stored values.
-    weights = digest_tensors(model.state_dict())
-    model, computed = to_device(model, device, context.dtype)
-    tokens = HfTokens.of(model, tokenizer)
-    resized = preparation_for(processor, where=where)
+    weights, given = digest_tensors(model.state_dict()), type(model).__name__
+    backbone = _around(where, model, processor, tokenizer, {})
+    resized: Any = backbone.preparation
+    tokens = HfTokens.of(model, tokenizer, whole=True)
+    network, computed = to_device(backbone.network, device, context.dtype)
     # The processor may resize a little differently from Pillow, so the reference is the processor itself.
-    preparation = Untouched() if route.resize == "host" else route.preparation(resized, where=where)
-    inputs_of, images = _image_tower(model, processor, resized, route, context, computed)
-
-    def texts(texts: Sequence[str]) -> Tensor:
-        return features_of(model.get_text_features(**tokens.inputs(texts).to(device)), where)
-
-    patches = patches_of(model, inputs_of, resized)
+    preparation: Any = Untouched() if route.resize == "host" else route.preparation(resized, where=where)
+    if route.compile == "yes" and not isinstance(resized, Resized):
+        problem = "the model's pictures are prepared by its library alone, and its tower is not compiled"
+        raise InputError(problem, where=where, given="compile=yes", hint="leave out --set compile")
+    pixels = _pixels_of(processor, preparation, whole=route.compile == "no")
+    if route.resize == "device":
+        pixels = replace(pixels, preparation=resized, device=device, dtype=computed, resizes=True)
+    backbone = replace(backbone, pixels=pixels, tokens=tokens, route=route)
+    towers = network.towers(backbone, device, computed, options.precision)
     grey = np.full((48, 64, 3), 128, dtype=np.uint8)
-    _check(where, tokenizer, lambda: (images([grey]), texts([loading.SAMPLE])), given=type(model).__name__)
+    _check(where, tokenizer, lambda: (towers.images([grey]), towers.texts([loading.SAMPLE])), given=given)
     facts = {"tokenizer": loading.tokenizer_digest(tokenizer), "length": tokens.length, **route.facts()}
     preprocessing = loading.processing_of(processor)
     identity = context.identity(revision=revision, weights=weights, preprocessing=preprocessing, **facts)
-    of_tokens = loading.clip_tokens(model, tokens, device) if tokens.cut else None
-    towers = Towers(images, texts, tokens.count, tokens.left_out, of_tokens, patches)
     text_tower = "cut to the longest caption" if tokens.cut else f"padded to {tokens.length} tokens"
     provenance = {**context.provenance(library), "text tower": text_tower}
     return DualEncoder(identity, preparation, towers, provenance)
@@ -66,7 +67,7 @@ def backbone(argument: str) -> Backbone:
     model, revision, processor, tokenizer = _loaded(loading.library_of(), argument, where)
     card = {"kind": "hf", "config": json.loads(model.config.to_json_string()), "from": argument}
     card |= {"revision": revision} if revision else {}
-    return _around(where, model, processor, tokenizer, card)
+    return _checked(_around(where, model.float(), processor, tokenizer, card), tokenizer)
 
 
 def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
@@ -78,7 +79,7 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
             config = library.AutoConfig.for_model(**card["config"])
             model = library.AutoModel.from_config(config)
         processing = _processing(library, str(card["from"] if folder is None else folder), where)
-    return _around(where, model, *processing, card)
+    return _checked(_around(where, model.float(), *processing, card), processing[1])
 
 
 def _loaded(library: Any, argument: str, where: str) -> tuple[Any, str, Any, Any]:
@@ -103,20 +104,24 @@ def _around(where: str, model: Any, processor: Any, tokenizer: Any, card: Mappin
     tokens = HfTokens.of(model, tokenizer)
     masked = not tokens.cut and "attention_mask" in tokenizer.model_input_names
     pad = tokenizer.pad_token_id if masked else None
-    network = HfNetwork(model.float().requires_grad_(True), pad=pad, where=where).eval()
+    network = HfNetwork(model.requires_grad_(True), pad=pad, where=where).eval()
     preparation = preparation_for(processor, where=where)
-    pixels = _pixels_of(processor, preparation)
+    pixels, parts = _pixels_of(processor, preparation), (tokenizer, processor)
     # The library finds the kind of tokenizer by the kind of model.
-    files = partial(networks.processor_files, (tokenizer, processor), "config.json", dict(card["config"]))
+    files = partial(networks.processor_files, parts, "config.json", card.get("config", {}))
+    return Backbone(where, network, preparation, pixels, tokens, card, files)
+
+
+def _checked(backbone: Backbone, tokenizer: Any) -> Backbone:
+    network = backbone.network
 
     def sample() -> tuple[Tensor, Tensor]:
-        picture = preparation(PIL.Image.new("RGB", (64, 48), (128, 128, 128)))
-        text = network.encode_texts(tokens([loading.SAMPLE])).points
-        return network.encode_images(pixels([picture])).points, text
+        text = network.encode_texts(backbone.tokens([loading.SAMPLE])).points
+        return network.encode_images(backbone.sample()).points, text
 
     hint = "images that are more than one tensor of pixels cannot be trained on"
-    _check(where, tokenizer, sample, hint=hint)
-    return Backbone(where, network, preparation, pixels, tokens, card, files)
+    _check(backbone.name, tokenizer, sample, hint=hint)
+    return backbone
 
 
 def _check(
@@ -133,54 +138,17 @@ def _check(
         raise ModelError(problem, where=where, given=given, allowed="one vector each, of one width")
 
 
-def _image_tower(
-    model: Any,
-    processor: Any,
-    resized: Resized | Untouched,
-    route: ImageRoute,
-    context: LoadContext,
-    dtype: Any,
-) -> tuple[Callable[[Sequence[ndarray]], Mapping[str, Any]], Callable[[Sequence[ndarray]], Tensor]]:
-    """What the image tower takes of prepared pictures, and its (batch, width) features of them."""
-    where, pixels_of, program = context.where, None, None
-    if route.resize == "device":
-        assert isinstance(resized, Resized)
-        levels = processor.image_mean, processor.image_std
-        pixels_of = networks.DevicePixels(resized, *levels, context.device, dtype)
-
-    def inputs_of(pictures: Sequence[ndarray]) -> Mapping[str, Any]:
-        if pixels_of is not None:
-            return {"pixel_values": pixels_of(pictures)}
-        inputs = processor(images=[PIL.Image.fromarray(picture) for picture in pictures], return_tensors="pt")
-        # Whole numbers (shapes, masks) keep their type.
-        return inputs.to(context.device, dtype)
-
-    def tower(**inputs: Any) -> Tensor:
-        return features_of(model.get_image_features(**inputs), where)
-
-    if route.compile == "yes":
-        if not isinstance(resized, Resized):
-            problem = "the model's pictures are prepared by its library alone, and its tower is not compiled"
-            raise InputError(problem, where=where, given="compile=yes", hint="leave out --set compile")
-        near = TOLERANCE[context.options.precision]
-        program = networks.CompiledTower(
-            lambda pixels: tower(pixel_values=pixels), tolerance=near, where=where
-        )
-
-    def images(pictures: Sequence[ndarray]) -> Tensor:
-        inputs = inputs_of(pictures)
-        return tower(**inputs) if program is None else program(inputs["pixel_values"])
-
-    return inputs_of, images
-
-
-def _pixels_of(processor: Any, preparation: Resized | Untouched) -> networks.HostPixels:
+def _pixels_of(
+    processor: Any, preparation: Resized | Untouched, *, whole: bool = False
+) -> networks.PicturePixels:
+    """The pixels of pictures; with `whole` all that the processor gives, such as masks, where it is asked."""
     mean, std = (getattr(processor, name, None) for name in ("image_mean", "image_std"))
-    return networks.HostPixels(preparation, mean, std, partial(_processed, processor))
 
+    def library(pictures: list[PIL.Image.Image]) -> Any:
+        inputs = processor(images=pictures, return_tensors="pt")
+        return inputs if whole else inputs["pixel_values"]
 
-def _processed(processor: Any, pictures: list[PIL.Image.Image]) -> Tensor:
-    return processor(images=pictures, return_tensors="pt")["pixel_values"]
+    return networks.PicturePixels(preparation, mean, std, library)
 
 
 def preparation_for(processor: Any, *, where: str) -> Resized | Untouched:
@@ -225,18 +193,15 @@ def _agrees(processor: Any, resized: Resized) -> bool:
     return float(levels.mean()) <= _LEVELS
 
 
-def patches_of(
-    model: Any, inputs_of: Callable[[Sequence[ndarray]], Mapping[str, Any]], seen: Any
-) -> PatchEncoder | None:
-    """The patches of CLIP and SigLIP, from the inputs of `get_image_features`; None for others."""
+def patches_of(model: Any, run: Callable[[Sequence[ndarray]], Any], seen: Any) -> PatchEncoder | None:
+    """The patches of CLIP and SigLIP while `run` runs the image tower; None for others."""
     kind = model.config.model_type
     tower: Any = getattr(model, "vision_model", None)
     if kind == "clip" and hasattr(tower, "post_layernorm"):
         layer = tower.encoder.layers[-1]
 
         def values(pictures: Sequence[ndarray]) -> Any:
-            inputs = inputs_of(pictures)
-            states = input_of(layer, lambda: model.get_image_features(**inputs))
+            states = input_of(layer, lambda: run(pictures))
             attention = layer.self_attn
             states_out = attention.out_proj(attention.v_proj(layer.layer_norm1(states[:, 1:])))
             return model.visual_projection(tower.post_layernorm(states_out))
@@ -245,8 +210,7 @@ def patches_of(
     if kind == "siglip" and getattr(tower, "use_head", False):
 
         def alone(pictures: Sequence[ndarray]) -> Any:
-            inputs = inputs_of(pictures)
-            states = input_of(tower.head, lambda: model.get_image_features(**inputs))
+            states = input_of(tower.head, lambda: run(pictures))
             batch, places, width = states.shape
             return tower.head(states.reshape(batch * places, 1, width)).reshape(batch, places, -1)
 
@@ -265,16 +229,15 @@ class HfNetwork(LibraryNetwork):
         super().__init__(model, unused=("temperature",))
         self.pad, self._where = pad, where
 
-    def encode_images(self, pixels: Tensor) -> Encoded:
-        output = self.model.get_image_features(pixel_values=pixels)
-        return Encoded(features_of(output, self._where))
+    def encode_images(self, pixels: Any) -> Encoded:
+        return Encoded(features_of(self._images(pixels), self._where))
 
-    def encode_texts(self, tokens: Tensor) -> Encoded:
+    def encode_texts(self, tokens: Any) -> Encoded:
         return Encoded(features_of(self._texts(tokens), self._where))
 
     def local_images(self, pixels: Tensor) -> Local:
         """The whole and every patch, of towers that are sequences of patches after a class token (CLIP)."""
-        output = self.model.get_image_features(pixel_values=pixels)
+        output = self._images(pixels)
         if not hasattr(output, "last_hidden_state") or not loading.can_cut(self.model):
             return networks.one_place(features_of(output, self._where))
         return Local(output.pooler_output, output.last_hidden_state[:, 1:])
@@ -284,9 +247,7 @@ class HfNetwork(LibraryNetwork):
         output = self._texts(tokens)
         if not loading.can_cut(self.model):
             return networks.one_place(features_of(output, self._where))
-        end = self.model.config.text_config.eos_token_id
-        # Before 2023 configurations named 2 as CLIP's end mark, which is the highest id of its vocabulary.
-        ends = tokens.argmax(dim=-1) if end == 2 else (tokens == end).int().argmax(dim=-1)
+        ends = loading.end_mark(self.model).ends(tokens)
         places = torch.arange(tokens.shape[1], device=tokens.device)
         return Local(output.pooler_output, output.last_hidden_state, places > ends[:, None])
 
@@ -295,7 +256,13 @@ class HfNetwork(LibraryNetwork):
         weights = [layer.weight for layer in layers if isinstance(layer, nn.Linear)]
         return tuple(weights) if len(weights) == 2 else ()
 
-    def _texts(self, tokens: Tensor) -> Any:
+    def _images(self, pixels: Any) -> Any:
+        inputs = {"pixel_values": pixels} if isinstance(pixels, Tensor) else pixels
+        return self.model.get_image_features(**inputs)
+
+    def _texts(self, tokens: Any) -> Any:
+        if not isinstance(tokens, Tensor):
+            return self.model.get_text_features(**tokens)
         mask = {} if self.pad is None else {"attention_mask": (tokens != self.pad).long()}
         return self.model.get_text_features(input_ids=tokens, **mask)
 
@@ -303,16 +270,13 @@ class HfNetwork(LibraryNetwork):
         tokens = backbone.tokens
         assert isinstance(tokens, HfTokens)
 
-        def inputs_of(pictures: Sequence[ndarray]) -> Mapping[str, Any]:
-            return {"pixel_values": backbone.pixels(pictures).to(device=device, dtype=dtype)}
+        def run(pictures: Sequence[ndarray]) -> Any:
+            return self._images(backbone.pixels(pictures).to(device=device, dtype=dtype))
 
-        return replace(
-            self.plain_towers(backbone, device, dtype),
-            count=tokens.count,
-            left_out=tokens.left_out,
-            tokens=loading.clip_tokens(self.model, tokens, device) if tokens.cut else None,
-            patches=patches_of(self.model, inputs_of, backbone.preparation),
-        )
+        plain = self.plain_towers(backbone, device, dtype, precision)
+        of_tokens = loading.clip_tokens(self.model, tokens, device) if tokens.cut else None
+        patches = patches_of(self.model, run, backbone.preparation)
+        return Towers(plain.images, plain.texts, tokens.count, tokens.left_out, of_tokens, patches)
 
 
 def features_of(output: Any, where: str) -> Tensor:

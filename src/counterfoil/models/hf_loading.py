@@ -15,6 +15,7 @@ from counterfoil.inputs.files import canonical_json, digest_value, parse_json, r
 from counterfoil.inputs.limits import check_network
 from counterfoil.models import runtime
 from counterfoil.models.base import digest_tensors
+from counterfoil.models.clip_fast import EndMark
 from counterfoil.models.dual import TokenTower
 from counterfoil.models.runtime import LoadContext, loading_errors, quiet as quiet, to_device
 
@@ -190,20 +191,19 @@ class HfTokens:
     length: int
     cut: bool = True
     lower: bool = False
+    #: Whether a model is given all that the tokenizer gives, such as a mask, and not the ids alone.
+    whole: bool = False
 
     @classmethod
-    def of(cls, model: Any, tokenizer: Any) -> "HfTokens":
+    def of(cls, model: Any, tokenizer: Any, *, whole: bool = False) -> "HfTokens":
         lower = model.config.model_type in LOWER_CASED
-        return cls(tokenizer, length_of(model.config, tokenizer), can_cut(model), lower)
+        return cls(tokenizer, length_of(model.config, tokenizer), can_cut(model), lower, whole)
 
-    def __call__(self, texts: Sequence[str]) -> Tensor:
+    def __call__(self, texts: Sequence[str]) -> Any:
         """(batch, length) ids, padded to the longest of the batch where that is exact, else in full."""
-        return self.inputs(texts)["input_ids"]
-
-    def inputs(self, texts: Sequence[str]) -> Any:
-        """The same ids with all else that the tokenizer gives to the model, such as a mask."""
         how = {"truncation": True, "max_length": self.length, "return_tensors": "pt"}
-        return self.tokenizer(self._cased(texts), padding="longest" if self.cut else "max_length", **how)
+        inputs = self.tokenizer(self._cased(texts), padding="longest" if self.cut else "max_length", **how)
+        return inputs if self.whole else inputs["input_ids"]
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         encoding = self.tokenizer(self._cased(texts), truncation=True, max_length=self.length)
@@ -220,18 +220,18 @@ class HfTokens:
         return [text.lower() for text in texts] if self.lower else list(texts)
 
 
+def end_mark(model: Any) -> EndMark:
+    """That of CLIP: before 2023 configurations named 2, and meant the highest id of the vocabulary."""
+    end = model.config.text_config.eos_token_id
+    return EndMark(None if end == 2 else end)
+
+
 def clip_tokens(model: Any, tokens: HfTokens, device: Any) -> TokenTower:
     """All tokens of CLIP of transformers, whose text tower is causal and pools its end mark."""
-    end = model.config.text_config.eos_token_id
+    end = end_mark(model)
 
-    def used(texts: Sequence[str]) -> list[list[int]]:
-        rows = []
-        for ids in tokens.ids(texts):
-            # Before 2023 configurations named 2 as CLIP's end mark, which is its vocabulary's highest id.
-            mark = max(ids) if end == 2 else end
-            # Without an end mark the library pools the first token, and so does this.
-            rows.append(ids[: ids.index(mark) + 1] if mark in ids else ids[:1])
-        return rows
+    def used(texts: Sequence[str]) -> list[Sequence[int]]:
+        return [end.cut(ids) for ids in tokens.ids(texts)]
 
     def states(texts: Sequence[str]) -> Any:
         rows = used(texts)

@@ -206,7 +206,7 @@ class Vilt(PixelFamily):
         logits: Tensor = self.model(image_embeds=patches, pixel_mask=mask, **inputs).logits
         return logits[:, 0]
 
-    def stream(self, picture: ndarray, ids: Sequence[int]) -> saliency.Stream:
+    def stream(self, picture: ndarray, ids: Sequence[int]) -> saliency.Maps:
         embed, inputs = self.model.vilt.embeddings.visual_embed, self.pixels([picture])
         most = self.model.config.max_image_length
         with torch.no_grad(), drawn_from(0):
@@ -224,7 +224,7 @@ class Vilt(PixelFamily):
             return grids
 
         words, behind = slice(0, len(ids)), slice(len(ids) + 1, None)
-        return saliency.stream_of(output.attentions, words, behind, fill)
+        return saliency.rolled_out(output.attentions, words, behind, fill)
 
 
 class Flava(PixelFamily):
@@ -268,14 +268,14 @@ class Flava(PixelFamily):
             **options,
         )
 
-    def stream(self, picture: ndarray, ids: Sequence[int]) -> saliency.Stream:
+    def stream(self, picture: ndarray, ids: Sequence[int]) -> saliency.Maps:
         with torch.no_grad():
             (states,) = self.images([picture])
             output = self.together(list(states), saliency.one_pair(self, ids), output_attentions=True)
         before = int(self.model.flava.multimodal_model.use_cls_token)
         first, behind = before + 1, before + len(states[0])
         words, patches = slice(behind, behind + len(ids)), slice(first, behind)
-        return saliency.stream_of(output.attentions, words, patches, saliency.squared)
+        return saliency.rolled_out(output.attentions, words, patches, saliency.squared)
 
 
 @dataclass(frozen=True, eq=False)
@@ -372,13 +372,13 @@ class VisualBert(RegionFamily):
         seen = {"visual_attention_mask": mask, "visual_token_type_ids": torch.ones_like(mask)}
         return self.model.visual_bert(visual_embeds=features, **words, **seen, **options)
 
-    def stream(self, regions: Any, ids: Sequence[int]) -> saliency.Stream:
+    def stream(self, regions: Any, ids: Sequence[int]) -> saliency.Maps:
         with torch.no_grad():
             pair = saliency.one_pair(self, ids)
             output = self.together(self.images([regions]), pair, output_attentions=True)
         words, places = slice(0, len(ids)), slice(len(ids), None)
         fill = saliency.painted(regions, self.where)
-        return saliency.stream_of(output.attentions, words, places, fill)
+        return saliency.rolled_out(output.attentions, words, places, fill)
 
 
 FAMILIES: dict[str, type[PixelFamily]] = {"blip": Blip, "blip-2": Blip2, "vilt": Vilt, "flava": Flava}

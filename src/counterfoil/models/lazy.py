@@ -28,17 +28,11 @@ Load = Callable[[str, base.Options], Any]
 
 
 def lazy(
-    prefix: str,
-    argument: str,
-    options: base.Options,
-    load: Load,
-    folder: Path,
-    *,
-    named_models: Sequence[str] = (),
+    prefix: str, argument: str, options: base.Options, load: Load, folder: Path, models: Sequence[str] = ()
 ) -> Any:
     """What `load(argument, options)` gives, loaded later where `folder` remembers its identity."""
     files = _files(argument)
-    further = [options.settings[name] for name in named_models if options.settings.get(name)]
+    further = [options.settings[name] for name in models if options.settings.get(name)]
     if not files or not all(map(_files, further)):
         return load(argument, options)
     # What a setting names decides answers as well: region features, a tokenizer.

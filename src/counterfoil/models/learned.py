@@ -17,9 +17,9 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.caption_files import read_texts
 from counterfoil.benchmarks.contrasts import Contrasts
-from counterfoil.benchmarks.records import Caption, Image, words
+from counterfoil.benchmarks.records import words
 from counterfoil.inputs.files import digest_value
-from counterfoil.models.base import Identity, Options, reject_unused_options, text_of
+from counterfoil.models.base import Identity, OfText, Options, reject_unused_options
 
 #: The weight of the squared length of the coefficients of a fit.
 RIDGE = 1.0
@@ -68,9 +68,7 @@ def shapes(contrasts: Contrasts) -> Float[ndarray, "rows 4"]:
         for row in rows:
             tokens = contrasts.tokens[row]
             others = {word for other in rows if other != row for word in contrasts.tokens[other]}
-            places = (
-                [place for place, word in enumerate(tokens) if word not in others] if len(rows) > 1 else []
-            )
+            places = [place for place, word in enumerate(tokens) if word not in others and len(rows) > 1]
             place = float(np.mean(places)) / max(1, len(tokens) - 1) if places else 0.5
             numbers[row] = len(tokens), len(contrasts.texts[row]), len(places), place
     return numbers
@@ -181,14 +179,10 @@ def load(name: str, options: Options) -> "LearnedScorer | Unigram":
 
 
 @dataclass(frozen=True, eq=False)
-class Unigram:
+class Unigram(OfText):
     """The mean log-frequency of a caption's words in a file of captions."""
 
-    does = ("scores_pairs",)
-    needs = ("captions",)
-
-    identity: Identity
     table: WordFrequencies
 
-    def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
-        return np.array([self.table.mean_log(words(text_of(caption))) for caption in captions])
+    def number(self, text: str) -> float:
+        return self.table.mean_log(words(text))

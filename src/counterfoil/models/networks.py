@@ -108,11 +108,14 @@ class Network(nn.Module):
         """How `rows` are compared, with noise of samples from `seed`; None is the inner product."""
         return None
 
-    def plain_towers(self, backbone: "Backbone", device: torch.device, dtype: torch.dtype) -> Towers:
+    def plain_towers(
+        self, backbone: "Backbone", device: torch.device, dtype: torch.dtype, precision: str = "fp32"
+    ) -> Towers:
         """The towers by `encode_images` and `encode_texts`, with the weights of the moment of each call."""
+        encode = backbone.compiled(lambda pixels: self.rows(self.encode_images(pixels)), precision)
 
         def images(pictures: Sequence[ndarray]) -> Tensor:
-            return self.rows(self.encode_images(backbone.pixels(pictures).to(device=device, dtype=dtype)))
+            return encode(backbone.pixels(pictures).to(device=device, dtype=dtype))
 
         def texts(texts: Sequence[str]) -> Tensor:
             return self.rows(self.encode_texts(backbone.tokens(texts).to(device)))
@@ -203,6 +206,12 @@ class Backbone:
         if isinstance(prepare, ImageReader):
             return self.pixels([prepare.sample()])
         return self.pixels([prepare(PIL.Image.new("RGB", (64, 64), (128, 128, 128)))])
+
+    def compiled(self, encode: Callable[[Tensor], Tensor], precision: str) -> Callable[[Tensor], Tensor]:
+        """The image tower as a program, where the route asks for one."""
+        if self.route.compile == "no":
+            return encode
+        return CompiledTower(encode, tolerance=TOLERANCE[precision], where=self.name)
 
 
 def processor_files(parts: Sequence[Any], name: str, config: Mapping[str, Any]) -> Mapping[str, bytes]:
@@ -324,54 +333,42 @@ def network_scorer(
 TOLERANCE = {"fp32": 1e-4, "bf16": 0.05, "fp16": 0.01}
 
 
-def normalised(pixels: Tensor, mean: Sequence[float], std: Sequence[float]) -> Tensor:
-    """(batch, 3, height, width) levels of 255 as torchvision's ToTensor and Normalize make them, in place."""
-    levels = torch.tensor([list(mean), list(std)], dtype=torch.float32, device=pixels.device)
-    return pixels.div_(255).sub_(levels[0].view(3, 1, 1)).div_(levels[1].view(3, 1, 1))
-
-
 @dataclass(frozen=True, eq=False)
-class HostPixels:
-    """Prepared pictures to the pixels that a tower takes."""
+class PicturePixels:
+    """Prepared pictures to the pixels that a tower takes, as by torchvision's ToTensor and Normalize."""
 
     preparation: Resized | Untouched
     mean: Any
     std: Any
     #: The library's own processing, where workers leave pictures untouched.
-    library: Callable[[list[PIL.Image.Image]], Tensor]
+    library: Callable[[list[PIL.Image.Image]], Any]
     device: Any = "cpu"
     dtype: Any = torch.float32
+    #: Pictures come in any size, and are resized on the device, by PyTorch's antialiased resizing.
+    resizes: bool = False
 
-    def __call__(self, pictures: Sequence[ndarray]) -> Tensor:
+    def __call__(self, pictures: Sequence[ndarray]) -> Any:
         if isinstance(self.preparation, Untouched):
             return self.library(list(map(PIL.Image.fromarray, pictures))).to(self.device, self.dtype)
-        pixels = torch.from_numpy(np.stack(pictures)).to(self.device).permute(0, 3, 1, 2).contiguous()
-        return normalised(pixels.float(), self.mean, self.std).to(self.dtype)
+        if self.resizes:
+            pixels = torch.stack([self._resized(picture, self.preparation) for picture in pictures])
+        else:
+            pixels = torch.from_numpy(np.stack(pictures)).to(self.device).permute(0, 3, 1, 2)
+            pixels = pixels.contiguous().float()
+        levels = torch.tensor([list(self.mean), list(self.std)], dtype=torch.float32, device=pixels.device)
+        mean, std = levels[:, :, None, None]
+        return pixels.div_(255).sub_(mean).div_(std).to(self.dtype)
 
-
-@dataclass(frozen=True, eq=False)
-class DevicePixels:
-    """Pictures of any size to a tower's pixels on its device, by PyTorch's antialiased resizing."""
-
-    resized: Resized
-    mean: Sequence[float]
-    std: Sequence[float]
-    device: torch.device
-    dtype: torch.dtype
-
-    def __call__(self, pictures: Sequence[ndarray]) -> Tensor:
-        crops, size = [], self.resized.size
-        for picture in pictures:
-            height, width = picture.shape[:2]
-            across, down = self.resized.target(width, height)
-            # A copy, since what a worker sent may not be written to, which torch warns of.
-            pixels = torch.from_numpy(picture.copy()).to(self.device).permute(2, 0, 1)[None].float()
-            if (across, down) != (width, height):
-                how: dict[str, Any] = {"mode": self.resized.interpolation, "antialias": True}
-                pixels = torch.nn.functional.interpolate(pixels, (down, across), align_corners=False, **how)
-            left, top = self.resized.corner_at(across, down)
-            crops.append(pixels[0, :, top : top + size, left : left + size].round().clamp(0, 255))
-        return normalised(torch.stack(crops), self.mean, self.std).to(self.dtype)
+    def _resized(self, picture: ndarray, to: Resized) -> Tensor:
+        (height, width), size = picture.shape[:2], to.size
+        across, down = to.target(width, height)
+        # A copy, since what a worker sent may not be written to, which torch warns of.
+        pixels = torch.from_numpy(picture.copy()).to(self.device).permute(2, 0, 1)[None].float()
+        if (across, down) != (width, height):
+            how: dict[str, Any] = {"mode": to.interpolation, "antialias": True, "align_corners": False}
+            pixels = torch.nn.functional.interpolate(pixels, (down, across), **how)
+        left, top = to.corner_at(across, down)
+        return pixels[0, :, top : top + size, left : left + size].round().clamp(0, 255)
 
 
 class CompiledTower:

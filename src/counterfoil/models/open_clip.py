@@ -14,7 +14,6 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import PIL.Image
 import torch
 from numpy import ndarray
 from torch import Tensor, nn
@@ -221,16 +220,10 @@ def loaded(
             tokenizer = library.get_tokenizer(architecture)
         config = library.get_model_config(architecture)
     settings = dict(library.get_model_preprocess_cfg(model))
-    card = {
-        "kind": "open-clip",
-        "architecture": architecture,
-        "model": config,
-        # Plain JSON values, so that a card is equal before saving and after.
-        "preprocess": json.loads(canonical_json(settings)),
-        "from": argument,
-        **_trained(activation),
-    }
-    return model, tokenizer, activation, card
+    # Plain JSON values, so that a card is equal before saving and after.
+    preprocess = json.loads(canonical_json(settings))
+    card = {"kind": "open-clip", "architecture": architecture, "model": config, "preprocess": preprocess}
+    return model, tokenizer, activation, {**card, "from": argument, **_trained(activation)}
 
 
 def _trained(activation: Activation) -> dict[str, str]:
@@ -239,7 +232,7 @@ def _trained(activation: Activation) -> dict[str, str]:
 
 def _around(where: str, model: Any, tokenizer: Any, card: Mapping[str, Any]) -> Backbone:
     network = OpenClipNetwork(model.float().requires_grad_(True))
-    pixels = pixels_of(card["preprocess"], "cpu", torch.float32)
+    pixels = pixels_of(card["preprocess"])
     tokens = OpenClipTokens(tokenizer, network.causal)
     files: Callable[[], Mapping[str, bytes]] = dict
     if hasattr(tokenizer, "save_pretrained"):
@@ -248,7 +241,7 @@ def _around(where: str, model: Any, tokenizer: Any, card: Mapping[str, Any]) -> 
     return Backbone(where, network, pixels.preparation, pixels, tokens, card, files)
 
 
-def pixels_of(settings: Mapping[str, Any], device: Any, dtype: Any) -> networks.HostPixels:
+def pixels_of(settings: Mapping[str, Any]) -> networks.PicturePixels:
     from open_clip.transform import PreprocessCfg, image_transform_v2
 
     both = settings["mean"], settings["std"]
@@ -259,11 +252,9 @@ def pixels_of(settings: Mapping[str, Any], device: Any, dtype: Any) -> networks.
     if height == width and mode in ("shortest", "squash") and interpolation in ("bicubic", "bilinear"):
         preparation = Resized(int(height), mode, interpolation)
     transform = image_transform_v2(PreprocessCfg(**settings), is_train=False)
-    return networks.HostPixels(preparation, mean, std, partial(_transformed, transform), device, dtype)
-
-
-def _transformed(transform: Callable[[PIL.Image.Image], Tensor], pictures: list[PIL.Image.Image]) -> Tensor:
-    return torch.stack(list(map(transform, pictures)))
+    return networks.PicturePixels(
+        preparation, mean, std, lambda pictures: torch.stack(list(map(transform, pictures)))
+    )
 
 
 class OpenClipTokens:
@@ -353,13 +344,10 @@ class OpenClipNetwork(LibraryNetwork):
         return tuple(projection for projection in both if isinstance(projection, nn.Parameter))
 
     def towers(self, backbone: Backbone, device: torch.device, dtype: torch.dtype, precision: str) -> Towers:
-        tokens = backbone.tokens
+        tokens, pixels = backbone.tokens, backbone.pixels
         assert isinstance(tokens, OpenClipTokens)
-        pixels = pixels_of(backbone.card["preprocess"], device, dtype)
-        prepare: Callable[[Sequence[ndarray]], Tensor] = pixels
-        if backbone.route.resize == "device":
-            assert isinstance(pixels.preparation, Resized)
-            prepare = networks.DevicePixels(pixels.preparation, pixels.mean, pixels.std, device, dtype)
+        assert isinstance(pixels, networks.PicturePixels)
+        prepare = replace(pixels, device=device, dtype=dtype, resizes=backbone.route.resize == "device")
         fast_images, fast_texts = clip_fast.agreeing(
             self.model, tokens.rows(SAMPLE), dtype=dtype, tolerance=TOLERANCE[precision]
         )
@@ -384,10 +372,7 @@ class OpenClipNetwork(LibraryNetwork):
         if (of_patches := patch_features(self.model)) is not None:
             seen, grid = pixels.preparation, tuple(self.model.visual.grid_size)
             patches = PatchEncoder(lambda pictures: of_patches(prepare(pictures)), seen, grid)
-        encode_images: Any = fast_images or self.model.encode_image
-        if backbone.route.compile != "no":
-            near = TOLERANCE[precision]
-            encode_images = networks.CompiledTower(encode_images, tolerance=near, where=backbone.name)
+        encode_images = backbone.compiled(fast_images or self.model.encode_image, precision)
 
         def images(pictures: Sequence[ndarray]) -> Tensor:
             return encode_images(prepare(pictures))

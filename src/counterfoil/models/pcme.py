@@ -179,14 +179,11 @@ def pvse(
         raise InputError("heads of PVSE", given=heads, allowed="1 or more")
     if projection not in get_args(Projection):
         raise InputError("projection of PVSE", given=projection, allowed=get_args(Projection))
-    options = {
-        "heads": heads, "hidden": hidden, "dropout": dropout, "projection": projection, "seed": seed
-    }  # fmt: skip
+    options = {name: value for name, value in locals().items() if name != "backbone"}
     shown, sides = _shown(backbone), []
     with drawn_from(seed):
-        for local in shown:
-            widths = local.whole.shape[1], local.places.shape[2]
-            own_projection = projection == "own" or (projection == "auto" and local.places.shape[1] == 1)
+        for widths, places in shown:
+            own_projection = projection == "own" or (projection == "auto" and places == 1)
             sides.append(Heads(*widths, heads, hidden=hidden, dropout=dropout, own=own_projection))
     return _with(backbone, PVSE(backbone.network, *sides), "pvse", options)
 
@@ -209,14 +206,10 @@ def pcme(
     """
     if samples < 1:
         raise InputError("samples of PCME", given=samples, allowed="1 or more")
-    options = {
-        "samples": samples, "scale": scale, "shift": shift, "hidden": hidden, "dropout": dropout,
-        "log_sigma": log_sigma, "seed": seed,
-    }  # fmt: skip
+    options = {name: value for name, value in locals().items() if name != "backbone"}
     shown, sides = _shown(backbone), []
     with drawn_from(seed):
-        for local in shown:
-            widths = local.whole.shape[1], local.places.shape[2]
+        for widths, _ in shown:
             head = Heads(*widths, 1, hidden=hidden, dropout=dropout, own=False)
             sides.append((head, LogVariance(*widths, hidden=hidden, log_sigma=log_sigma)))
     images, texts = sides
@@ -232,7 +225,8 @@ def rows(encoded: Encoded) -> Float[Tensor, "batch _"]:
     return points.flatten(1)
 
 
-def _shown(backbone: Backbone) -> tuple[Local, Local]:
+def _shown(backbone: Backbone) -> list[tuple[tuple[int, int], int]]:
+    """Of pictures and of texts the widths of the whole and of places, and how many places there are."""
     network = backbone.network
     if isinstance(network, _OnTop):
         problem = "heads stand on a network that has none"
@@ -243,9 +237,10 @@ def _shown(backbone: Backbone) -> tuple[Local, Local]:
     network.eval()
     try:
         with torch.no_grad():
-            return network.local_images(pixels.to(device)), network.local_texts(tokens.to(device))
+            both = network.local_images(pixels.to(device)), network.local_texts(tokens.to(device))
     finally:
         network.train(training)
+    return [((local.whole.shape[1], local.places.shape[2]), local.places.shape[1]) for local in both]
 
 
 def _with(backbone: Backbone, network: Network, kind: str, options: Mapping[str, object]) -> Backbone:

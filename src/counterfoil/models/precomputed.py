@@ -66,12 +66,12 @@ class PrecomputedTable:
         if not self.folded:
             columns = {name: [cells[row] for row in rows] for name, cells in table.columns.items()}
             table = DataTable(columns, table.source, table.kind)
-        names, arrays = ("ids", "subsets"), ("values", "unanswered")
-        held = {name: known for name in (*names, *arrays) if (known := getattr(self, name)) is not None}
+        parts = {name: getattr(self, name) for name in ("ids", "subsets", "values", "unanswered")}
         taken: dict[str, Any] = {
-            name: tuple(held[name][row] for row in rows) for name in names if name in held
+            name: part[rows] if isinstance(part, ndarray) else tuple(part[row] for row in rows)
+            for name, part in parts.items()
+            if part is not None
         }
-        taken |= {name: held[name][rows] for name in arrays if name in held}
         right = {name: right[rows] for name, right in self.right.items()}
         return replace(self, table=table, right=right, **taken)
 
@@ -110,16 +110,10 @@ def load(
 def from_table(table: DataTable, name: str, weights: str, options: Options = DEFAULT) -> PrecomputedTable:
     layout = layouts.recognise(table, options.column, whole_rows=options.whole_rows)
     facts = {"kind": layout.kind, "columns": list(layout.columns)}
-    given = PrecomputedTable(
-        identity=Identity(name, weights=weights, options=facts),
-        table=table,
-        column=layout.columns,
-        kind=layout.kind,
-        described="; ".join([layout.described, *(f"{key} is passed over" for key in table.passed_over)]),
-        folded=layout.folded,
-        id=layout.id,
-        side=layout.side,
-    )
+    identity = Identity(name, weights=weights, options=facts)
+    described = "; ".join([layout.described, *(f"{key} is passed over" for key in table.passed_over)])
+    recognised: dict[str, Any] = {"folded": layout.folded, "id": layout.id, "side": layout.side}
+    given = PrecomputedTable(identity, table, layout.columns, layout.kind, described, **recognised)
     given = with_answers(given, layout, unanswered=options.unanswered)
     return given if given.subsets is None else replace(given, subsets=without_prefix(given.subsets))
 

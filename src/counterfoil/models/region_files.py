@@ -9,7 +9,6 @@ float32; only the line of an image is read, when its turn comes.
 
 import base64
 import binascii
-import re
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +21,7 @@ import PIL.Image
 from jaxtyping import Float32
 from numpy import ndarray
 
+from counterfoil.benchmarks.caption_files import spellings
 from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.inputs.arrays import read_npz
@@ -33,8 +33,6 @@ _COLUMNS = {
     10: {"id": 0, "height": 1, "width": 2, "count": 7, "boxes": 8, "features": 9},
 }
 BOXES = "give boxes (left, top, right, bottom) beside the features"
-#: COCO's file names, whose numbers are the ids in files of regions.
-_COCO = re.compile(r"COCO_(?:train|val|test)20\d\d_(\d{12})")
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,14 +117,8 @@ def names_of(image: Image) -> list[str]:
     >>> names_of(Image("COCO_val2014_000000391895.jpg"))
     ['COCO_val2014_000000391895.jpg', 'COCO_val2014_000000391895', '391895']
     """
-    names = [image.id, Path(image.id).stem]
-    if isinstance(image.source, FileSource):
-        names += [image.source.path.name, image.source.path.stem]
-    for name in list(names):
-        coco = _COCO.fullmatch(name) or re.fullmatch(r"(\d{12})", name)
-        if coco is not None:
-            names.append(str(int(coco[1])))
-    return list(dict.fromkeys(name for name in names if name))
+    file = image.source.path.name if isinstance(image.source, FileSource) else ""
+    return list(dict.fromkeys(name for text in (image.id, file) for name in spellings(text) if name))
 
 
 def read_regions(path: str | Path) -> RegionFile:

@@ -147,8 +147,8 @@ _DUAL = ("clip", "siglip", "siglip2", "align", "altclip", "chinese_clip", "metac
 _PAIRS = ("vilt", "flava")
 _REGIONS = ("lxmert", "visual_bert")
 _CAPTIONERS = ("git", "blip")
-#: Loading says why these are refused.
-_REFUSED = ("blip-2", "instructblip", "instructblipvideo", "florence2")
+#: Without a chat template, and with prompts and marks of their own kind: loading refuses these.
+REFUSED = ("blip-2", "instructblip", "instructblipvideo", "florence2")
 
 
 def kinds_of(config: Mapping[str, Any]) -> tuple[str, ...]:
@@ -164,7 +164,7 @@ def kinds_of(config: Mapping[str, Any]) -> tuple[str, ...]:
         return ("itm",)
     if kind in _REGIONS:
         return ("regions",)
-    if kind in (*_CAPTIONERS, *_REFUSED):
+    if kind in (*_CAPTIONERS, *REFUSED):
         return ("likelihood",)
     if "vision_config" in config:
         return ("vqa", "likelihood")

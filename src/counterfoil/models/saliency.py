@@ -9,10 +9,10 @@
 Numbers of regions are painted into a grid: a cell gets the largest of the regions over its middle.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,6 +30,7 @@ from counterfoil.models.region_files import BOXES
 
 #: A row of numbers per token of a text, a column per cell of the grid over the picture.
 TokenMaps = Float[ndarray, "tokens rows columns"]
+Maps = tuple[ndarray, TokenMaps]
 Fill = Callable[[ndarray], ndarray]
 _CELLS = 24
 
@@ -75,26 +76,13 @@ class PairSaliency:
         return WHOLE
 
 
-class Stream(NamedTuple):
-    #: (heads, places, places) of each layer; the class token of the pair is at place 0.
-    attentions: Sequence[ndarray]
-    #: Places of the text's tokens, marks included, and of patches or regions.
-    words: slice
-    patches: slice
-    fill: Fill
+def rolled_out(attentions: Any, words: slice, patches: slice, fill: Fill) -> Maps:
+    """Of one transformer over the class token of the pair, then a text's tokens and patches or regions."""
+    flow = rollout([layer[0].float().cpu().numpy() for layer in attentions])
+    return fill(flow[:1, patches])[0], fill(flow[words, patches])
 
 
-def of_rollout(matcher: Any, inputs: Any, ids: Sequence[int]) -> tuple[ndarray, TokenMaps]:
-    stream = matcher.stream(inputs, ids)
-    flow = rollout(stream.attentions)
-    return stream.fill(flow[:1, stream.patches])[0], stream.fill(flow[stream.words, stream.patches])
-
-
-def stream_of(attentions: Any, words: slice, patches: slice, fill: Fill) -> Stream:
-    return Stream([layer[0].float().cpu().numpy() for layer in attentions], words, patches, fill)
-
-
-def of_gradient(matcher: Any, inputs: Any, ids: Sequence[int]) -> tuple[ndarray, TokenMaps]:
+def of_gradient(matcher: Any, inputs: Any, ids: Sequence[int]) -> Maps:
     """Gradient-weighted cross-attention of every token; of the whole the mean over the caption's."""
     maps = matcher.crossed(inputs, ids)
     return maps[1:-1].mean(axis=0) if len(ids) > 2 else maps.mean(axis=0), maps
@@ -153,4 +141,7 @@ def painted(regions: Any, where: object) -> Fill:
     return fill
 
 
-_METHODS = {"rollout": of_rollout, "grad-cam": of_gradient}
+_METHODS: Mapping[str, Callable[..., Maps]] = {
+    "rollout": lambda matcher, inputs, ids: matcher.stream(inputs, ids),
+    "grad-cam": of_gradient,
+}

@@ -110,10 +110,8 @@ def _recognised(table: DataTable, identifier: str | None, column: str | None) ->
         if _is_truth(table.columns[column]):
             return _outcome(column, identifier)
         if not _is_number(table.columns[column]) or identifier == column:
-            problem, where = (
-                "the column is neither true/false nor a score",
-                f"{table.source}, column '{column}'",
-            )
+            problem = "the column is neither true/false nor a score"
+            where = f"{table.source}, column '{column}'"
             allowed = "true/false or a score per question, or a score with an id column such as '17_c0_i1'"
             hint = f"id columns are named {', '.join(IDS)}"
             raise ScoreError(problem, where=where, allowed=allowed, hint=hint)

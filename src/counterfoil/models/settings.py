@@ -1,5 +1,6 @@
 """Settings of models, declared once for each kind: `--set`, recipes, errors and lists read them here."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
@@ -16,6 +17,10 @@ _LENGTH: Any = setting(
     None, "Tokens of a caption at most; by default what the model reads.", low=3, high=_MANY
 )
 _WORDS = "the protocol's words"
+#: Fields of a request that settings or prompts give.
+_OWN_FIELDS = frozenset(
+    ("model", "messages", "max_tokens", "max_completion_tokens", "temperature", "logprobs", "top_logprobs")
+)
 
 
 def settings_of(kind: type[Kind], given: Mapping[str, Any], *, where: str) -> Kind:
@@ -30,14 +35,11 @@ def settings_of(kind: type[Kind], given: Mapping[str, Any], *, where: str) -> Ki
 
 def described(kind: type | None) -> list[dict[str, str]]:
     """Name, help, allowed values and default of each setting of a kind, as texts."""
-    if kind is None:
-        return []
-    defaults = {
-        name: "" if row.default is None else str(row.default) for name, row in fields_of(kind).items()
-    }
+    rows = fields_of(kind).items() if kind else ()
+    defaults = ("" if row.default is None else str(row.default) for _, row in rows)
     return [
-        {"name": name, "help": row.option.help, "allowed": row.allowed, "default": defaults[name]}
-        for name, row in fields_of(kind).items()
+        {"name": name, "help": row.option.help, "allowed": row.allowed, "default": default}
+        for (name, row), default in zip(rows, defaults, strict=True)
     ]
 
 
@@ -121,6 +123,18 @@ class ChatModelSettings:
             raise InputError(
                 f"{self.protocol} has no options to order", given=self.order, allowed=("choose", "two-images")
             )
+        try:
+            extra = self.own_fields
+        except ValueError:
+            extra = None
+        if not isinstance(extra, dict) or not _OWN_FIELDS.isdisjoint(extra):
+            allowed = 'a JSON object such as {"reasoning_effort": "low"}, without fields that are settings'
+            raise InputError("no fields of a request", given=self.extra, allowed=allowed)
+
+    @property
+    def own_fields(self) -> Any:
+        """Fields of the endpoint's own that go into a request."""
+        return json.loads(self.extra or "{}")
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,7 @@ def load_lm(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
     where = f"lm:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
     settings = declared.settings_of(declared.LanguageModelSettings, options.settings, where=where)
-    library, config = loading.configuration_of(argument, where)
+    _, config = loading.configuration_of(argument, where)
     named = " ".join(getattr(config, "architectures", None) or ())
     masked = "MaskedLM" in named or "ForPreTraining" in named
     kind = settings.kind or ("masked" if masked else "causal")
@@ -185,7 +185,7 @@ def load_lm(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
         return means if score == "mean" else -torch.exp(-means)
 
     facts = {"kind": kind, "score": score, "end": end, **({"context": before} if before else {})}
-    model = load_model(context, library, argument, auto, rule, facts)
+    model = load_model(context, argument, auto, rule, facts)
     tokenizer = model.tokenizer
     if kind == "masked":
         if tokenizer.mask_token_id is None:
@@ -208,7 +208,7 @@ def load_classifier(argument: str, options: base.Options = base.DEFAULT) -> Text
     context = LoadContext.of(where, options, "prompt", "settings")
     settings = declared.settings_of(declared.ClassifierSettings, options.settings, where=where)
     score, wanted = settings.score, settings.label
-    library, config = loading.configuration_of(argument, where)
+    _, config = loading.configuration_of(argument, where)
     names = [str(config.id2label[number]) for number in sorted(config.id2label)]
     places = {str(number): number for number in range(len(names))}
     places |= {name: names.index(name) for name in names}
@@ -226,7 +226,7 @@ def load_classifier(argument: str, options: base.Options = base.DEFAULT) -> Text
         return torch.cat(numbers)[:, label].cpu()
 
     auto = "AutoModelForSequenceClassification"
-    return load_model(context, library, argument, auto, rule, {"label": names[label], "score": score})
+    return load_model(context, argument, auto, rule, {"label": names[label], "score": score})
 
 
 def load_plausibility(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
@@ -234,7 +234,7 @@ def load_plausibility(argument: str, options: base.Options = base.DEFAULT) -> Te
     where = f"plausibility:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
     score = declared.settings_of(declared.PlausibilitySettings, options.settings, where=where).score
-    library, config = loading.configuration_of(argument, where)
+    _, config = loading.configuration_of(argument, where)
     if config.model_type != "t5":
         raise ModelError("not Vera's layout: no T5", where=where, given=f"model type {config.model_type}")
 
@@ -249,7 +249,7 @@ def load_plausibility(argument: str, options: base.Options = base.DEFAULT) -> Te
         logits = torch.cat(numbers)
         return (logits if score == "logit" else (logits / table[_TEMPERATURE, 0].double()).sigmoid()).cpu()
 
-    scorer = load_model(context, library, argument, "T5EncoderModel", rule, {"score": score}, _VERA_TOKENS)
+    scorer = load_model(context, argument, "T5EncoderModel", rule, {"score": score}, _VERA_TOKENS)
     table = scorer.network.get_input_embeddings().weight
     if len(table) <= _HEAD or not float(table[_TEMPERATURE, 0]) > 0:
         problem = "not Vera's layout: its table of embeddings holds no head and temperature"
@@ -259,22 +259,17 @@ def load_plausibility(argument: str, options: base.Options = base.DEFAULT) -> Te
 
 
 def load_model(
-    context: LoadContext,
-    library: Any,
-    argument: str,
-    auto: str,
-    rule: Rule,
-    facts: dict[str, Any],
-    longest: int | None = None,
+    context: LoadContext, argument: str, auto: str, rule: Rule, facts: dict[str, Any], most: int | None = None
 ) -> TextModel:
-    """The model that the class `auto` of transformers reads, with `rule`; `longest` limits its tokens."""
+    """The model that the class `auto` of transformers reads, with `rule`; `most` limits its tokens."""
+    library = loading.library_of()
     opened = loading.pretrained(context, library, argument, kind=getattr(library, auto))
     model, tokenizer = opened.model, opened.tokenizer
     if hasattr(model.config, "max_position_embeddings"):
         length = loading.length_of(model.config, tokenizer)
     else:
         length = min(_TOKENS, int(tokenizer.model_max_length))
-    length = length if longest is None else min(length, longest)
+    length = length if most is None else min(length, most)
     identity = context.identity(**opened.facts, length=length, **facts)
     return TextModel(identity, model, tokenizer, context.device, length, rule)
 
@@ -344,9 +339,8 @@ def load_encoder(argument: str, options: base.Options = base.DEFAULT) -> Sentenc
     auto = "AutoModelForTextEncoding" if config.model_type in _WITH_DECODERS else "AutoModel"
     lower = facts.get("lower", False)
     pooling_facts = {"pooling": pooling, **({"lower": True} if lower else {})}
-    model = load_model(
-        context, library, argument, auto, partial(_pooled, pooling=pooling), pooling_facts, longest
-    )
+    rule = partial(_pooled, pooling=pooling)
+    model = load_model(context, argument, auto, rule, pooling_facts, longest)
     loading.check_words(model.tokenizer, where)
     loading.length_within(settings.length, model.length, where=where)
     with torch.inference_mode():
@@ -392,22 +386,15 @@ def _sentence_facts(library: Any, argument: str, where: str) -> dict[str, Any]:
     text = _file(library, argument, "sentence_bert_config.json", where)
     text = text if isinstance(text, Mapping) else {}
     length = text.get("max_seq_length")
-    return {
-        **facts,
-        "length": length if isinstance(length, int) and length > 0 else None,
-        "lower": text.get("do_lower_case") is True,
-    }
+    length = length if isinstance(length, int) and length > 0 else None
+    return {**facts, "length": length, "lower": text.get("do_lower_case") is True}
 
 
 def _file(library: Any, argument: str, name: str, where: str) -> Any:
+    unless = {f"_raise_exceptions_for_{what}": False for what in ("missing_entries", "connection_errors")}
     with loading.quiet(library):
         try:
-            path = library.utils.cached_file(
-                argument,
-                name,
-                _raise_exceptions_for_missing_entries=False,
-                _raise_exceptions_for_connection_errors=False,
-            )
+            path = library.utils.cached_file(argument, name, **unless)
         except OSError as error:
             raise InputError(f"its {name} cannot be read: {error}", where=where) from None
     return None if path is None else read_json(path)
@@ -417,9 +404,8 @@ def load_tokens(argument: str, options: base.Options = base.DEFAULT) -> "TextEnc
     where = f"hf-text:{argument}"
     context = LoadContext.of(where, options, "prompt")
     name, _, layer = argument.rpartition("@") if "@" in argument else (argument, "", "")
-    library = loading.library_of()
     loading.check_place(name, where)
-    model = load_model(context, library, name, "AutoModel", partial(_states, layer=-1), {"parts": "tokens"})
+    model = load_model(context, name, "AutoModel", partial(_states, layer=-1), {"parts": "tokens"})
     tokenizer, layers = model.tokenizer, int(getattr(model.network.config, "num_hidden_layers", 0))
     if layer and not (layer.isdecimal() and len(layer) < 5 and int(layer) <= layers):
         raise InputError("no such layer", where=where, given=layer, allowed=f"0 to {layers}")
@@ -449,15 +435,12 @@ class TextEncoder(OnTextModel):
         """For each batch of captions their tokens, marks included; the whole is the mark of the begin."""
         for batch in batches:
             rows = [self.model.read(text) for text in base.prompted(self.identity, batch)]
-            captions = []
-            if rows:
-                with torch.inference_mode():
-                    states = self.model.rule(self.model, rows).cpu().numpy()
-                for row, vectors in zip(rows, states, strict=True):
-                    # A copy: what lies behind a text's last token means nothing.
-                    ids, token_vectors = np.array(row.ids, dtype=np.int64), vectors[: len(row.ids)].copy()
-                    captions.append(CaptionTokens(ids, ids, token_vectors, token_vectors[0]))
-            yield captions
+            with torch.inference_mode():
+                states = self.model.rule(self.model, rows).cpu().numpy() if rows else ()
+            yield [
+                CaptionTokens.of(np.array(row.ids, dtype=np.int64), vectors, used=len(row.ids), whole=0)
+                for row, vectors in zip(rows, states, strict=True)
+            ]
 
     def embed_frames(self, batches: base.ImageBatches, *, workers: int = 0) -> BatchFrames:
         raise InputError("reads captions and looks at nothing", where=self.identity.name)

@@ -17,7 +17,6 @@ from numpy import ndarray
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Rated
 from counterfoil.benchmarks.readers.questions import gallery_of_pairs
-from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.references import References
 from counterfoil.benchmarks.videos import Video
 from counterfoil.errors import DataError, InputError, UnknownNameError
@@ -27,16 +26,7 @@ from counterfoil.world.captions import OPENINGS, Meaning, describe, text
 from counterfoil.world.edits import SUBSETS, edit, with_things
 from counterfoil.world.painting import Animation
 from counterfoil.world.ratings import GRADES, REFERENCES, in_order, share, words
-from counterfoil.world.sample import (
-    DrawingOptions,
-    DrawingSettings,
-    Items,
-    Progress,
-    card_of,
-    check_number,
-    silent,
-    stream,
-)
+from counterfoil.world.sample import DrawingOptions, DrawingSettings, Items, Progress, silent, stream
 from counterfoil.world.scenes import Scene, one_of, place, sample_scene
 from counterfoil.world.truth import positives
 
@@ -58,19 +48,15 @@ def gallery(
     (4, 12, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3])
     """
     drawing = DrawingSettings.checked(n, "images", [style], options)
-    check_number(captions_each, "captions for each image")
+    sample.check_number(captions_each, "captions for each image")
     check_amount("captions of each image", captions_each)
     scenes, meanings, items = described(n, captions_each, stream("gallery", drawing.seed), style)
     owners = np.repeat(np.arange(n, dtype=np.int64), captions_each)
-    check_room(
-        8 * len(meanings) * n,
-        where="the world",
-        what=f"which of {len(meanings):,} captions are true of which of {n:,} images",
-        hint="draw a smaller gallery",
-    )
+    what = f"which of {len(meanings):,} captions are true of which of {n:,} images"
+    check_room(8 * len(meanings) * n, where="the world", what=what, hint="draw a smaller gallery")
     caption, image = np.nonzero(positives(meanings, scenes))
     pictures, captions, source = items.images(drawing), items.captions(), drawing.source
-    card = card_of("world-gallery", n + len(meanings)).model_copy(update={"counts": {}})
+    card = sample.card_of("world-gallery", n + len(meanings)).model_copy(update={"counts": {}})
     return gallery_of_pairs(card, pictures, captions, owners, (image, caption), source=source)
 
 
@@ -93,11 +79,9 @@ def described(
             if len(meanings) == captions_each * len(scenes):
                 break
         else:
-            raise InputError(
-                "there are not so many different captions of a scene",
-                given=f"{captions_each} captions for each of {n:,} images",
-                hint="ask for fewer captions or fewer images",
-            )
+            problem = "there are not so many different captions of a scene"
+            given = f"{captions_each} captions for each of {n:,} images"
+            raise InputError(problem, given=given, hint="ask for fewer captions or fewer images")
     return scenes, meanings, items
 
 
@@ -214,23 +198,19 @@ def clips(
     items = Items()
     captions = [items.caption(generated[i].candidates[grade]) for i, grade in rows]
     references = [[items.caption(sentence) for sentence in one.references] for one in generated]
-    return Benchmark(
-        card=card_of("world-clips", n),
-        images=tuple(
-            Video(f"clip-{i:05d}", Animation(one.frames, size, style, where=f"clip {i} of the world"))
-            for i, one in enumerate(generated)
-        ),
-        captions=tuple(Caption(f"caption-{i:05d}", sentence) for sentence, i in items.texts.items()),
-        questions=Rated(
-            tuple(f"clip-{i:05d}-{names[grade]}" for i, grade in rows),
-            captions=np.asarray(captions, dtype=np.int64),
-            images=np.asarray([i for i, _ in rows], dtype=np.int64),
-            ratings=np.asarray([[GRADES[names[grade]]] for _, grade in rows]),
-            references=References.of([references[i] for i, _ in rows]),
-            groupings={"motion": tuple(generated[i].motion for i, _ in rows)},
-        ),
-        source=drawing.source,
+    videos = tuple(
+        Video(f"clip-{i:05d}", Animation(one.frames, size, style, where=f"clip {i} of the world"))
+        for i, one in enumerate(generated)
     )
+    questions = Rated(
+        tuple(f"clip-{i:05d}-{names[grade]}" for i, grade in rows),
+        captions=np.asarray(captions, dtype=np.int64),
+        images=np.asarray([i for i, _ in rows], dtype=np.int64),
+        ratings=np.asarray([[GRADES[names[grade]]] for _, grade in rows]),
+        references=References.of([references[i] for i, _ in rows]),
+        groupings={"motion": tuple(generated[i].motion for i, _ in rows)},
+    )
+    return items.benchmark("world-clips", questions, drawing, images=videos)
 
 
 def generate_clip(
@@ -289,11 +269,8 @@ _DRAWN: Mapping[str, Callable[[int], Benchmark]] = {
 def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """The benchmark of a card, of as many questions as it says; raises `DataError` where a file is named."""
     if data is not None:
-        raise DataError(
-            f"{card.title} is drawn, not read",
-            where=data,
-            allowed="no --data, or a folder that 'counterfoil world build' made",
-        )
+        allowed = "no --data, or a folder that 'counterfoil world build' made"
+        raise DataError(f"{card.title} is drawn, not read", where=data, allowed=allowed)
     if card.size is None:
         raise DataError("the card does not say how many questions to draw", where=card.name)
     return _DRAWN[card.name](card.size)

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from counterfoil.errors import InputError
-from counterfoil.world.scenes import ATTRIBUTES, CONTAINERS, RELATIONS, Scene, Thing, holds, one_of
+from counterfoil.world.scenes import ATTRIBUTES, RELATIONS, Scene, Thing, holds, one_of
 
 #: How many things one phrase may speak of, as English says it.
 NUMERALS = ("one", "two", "three", "four")
@@ -61,7 +61,6 @@ class Phrase:
 
     @property
     def text(self) -> str:
-        """The noun phrase with its article or numeral."""
         words = [word for name in ATTRIBUTES if (word := getattr(self, name)) is not None]
         noun = self.shape or ANY_SHAPE
         words.append(noun if self.count == 1 else plural(noun))
@@ -236,7 +235,7 @@ def counted(
 def mention(thing: Thing, rng: np.random.Generator, *must: str) -> Phrase:
     """The thing as a caption may speak of it: what it must say, and some of the rest."""
     attributes = {name: getattr(thing, name) for name in must}
-    hollow = thing.shape in CONTAINERS
+    hollow = thing.is_container
     for name, often in _MENTION:
         # "A plain star" is said only where it matters, and all containers are large and plain.
         implied = (hollow and name != "colour") or (name == "texture" and thing.texture == "plain")

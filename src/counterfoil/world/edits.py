@@ -15,47 +15,34 @@ from typing import Any, TypeVar
 import numpy as np
 
 from counterfoil.errors import UnknownNameError
+from counterfoil.world import scenes
 from counterfoil.world.captions import Meaning, Phrase, counted, matches, mention, speak
-from counterfoil.world.scenes import (
-    ATTRIBUTES,
-    CELLS,
-    CONTAINERS,
-    DIRECTIONS,
-    SHAPES,
-    TEXTURES,
-    Scene,
-    Thing,
-    hollow,
-    one_of,
-    place,
-    relation_between,
-    sample_thing,
-)
+from counterfoil.world.scenes import Scene, Thing, hollow, one_of, place, relation_between, sample_thing
 
 Cell = tuple[int, int]
 Said = TypeVar("Said", Thing, Phrase)
 
 
 def holder(thing: Thing, scene: Scene) -> Thing | None:
-    """The container that the thing lies in."""
-    if thing.shape in CONTAINERS:
+    """The container in which the thing lies."""
+    if thing.is_container:
         return None
-    return next((t for t in scene.things if t.shape in CONTAINERS and t.cell == thing.cell), None)
+    return next((t for t in scene.things if t.is_container and t.cell == thing.cell), None)
 
 
 def has_room(thing: Thing, scene: Scene) -> bool:
     """Whether the thing is a container with nothing in it."""
-    return thing.shape in CONTAINERS and sum(other.cell == thing.cell for other in scene.things) == 1
+    return thing.is_container and sum(other.cell == thing.cell for other in scene.things) == 1
 
 
 #: Every two cells of which the first lies straight that way from the second.
 _LINES = {
     name: [
         (one, two)
-        for one, two in product(CELLS, repeat=2)
+        for one, two in product(scenes.CELLS, repeat=2)
         if tuple(map(np.sign, np.subtract(one, two))) == direction
     ]
-    for name, direction in DIRECTIONS.items()
+    for name, direction in scenes.DIRECTIONS.items()
 }
 
 
@@ -82,7 +69,7 @@ def with_values(value: Said, values: Mapping[str, Any]) -> Said:
 def moved_in(scene: Scene, first: Thing, second: Thing) -> tuple[str, Scene] | None:
     """One of the two laid into the other, where that is an empty container and the first fits in."""
     for relation, guest, host in (("inside", first, second), ("around", second, first)):
-        if has_room(host, scene) and guest.size == "small" and guest.shape not in CONTAINERS:
+        if has_room(host, scene) and guest.size == "small" and not guest.is_container:
             return relation, with_things(scene, (guest, _at(guest, host.x, host.y)))
     return None
 
@@ -91,10 +78,10 @@ def moved_out(
     scene: Scene, first: Thing, second: Thing, rng: np.random.Generator
 ) -> tuple[str, Scene] | None:
     """What lies in the container laid beside, above or below it."""
-    guest = second if first.shape in CONTAINERS else first
+    guest = second if first.is_container else first
     ways = [
         (relation, cell)
-        for relation in DIRECTIONS
+        for relation in scenes.DIRECTIONS
         for cell in scene.free()
         if ((cell, second.cell) if guest is first else (first.cell, cell)) in _LINES[relation]
     ]
@@ -108,7 +95,7 @@ def moved_round(
     scene: Scene, first: Thing, second: Thing, old: str, rng: np.random.Generator
 ) -> tuple[str, Scene] | None:
     """The two laid another way; what lies in one cell with them comes along."""
-    new = one_of([name for name in DIRECTIONS if name != old], rng)
+    new = one_of([name for name in scenes.DIRECTIONS if name != old], rng)
     cells = [first.cell, second.cell, *scene.free()]
     moves = [(one, two) for one, two in _LINES[new] if one in cells and two in cells]
     if not moves:
@@ -192,8 +179,8 @@ def _replace(attribute: str, scene: Scene, rng: np.random.Generator) -> Draft | 
     target, other = _two_of(scene, rng)
     if not changeable(target, attribute, scene):
         return None
-    shapes = CONTAINERS if target.shape in CONTAINERS else SHAPES
-    values = shapes if attribute == "shape" else ATTRIBUTES[attribute]
+    shapes = scenes.CONTAINERS if target.is_container else scenes.SHAPES
+    values = shapes if attribute == "shape" else scenes.ATTRIBUTES[attribute]
     new = one_of([value for value in values if value != getattr(target, attribute)], rng)
     phrase, group = counted(mention(target, rng, attribute), target, scene, rng, but=(other,))
     if not all(changeable(thing, attribute, scene) for thing in group):
@@ -211,7 +198,7 @@ def _replace(attribute: str, scene: Scene, rng: np.random.Generator) -> Draft | 
 
 def changeable(thing: Thing, attribute: str, scene: Scene) -> bool:
     """Whether the thing may have another value: containers are all equal, and what they hold is small."""
-    if attribute in ("size", "texture") and thing.shape in CONTAINERS:
+    if attribute in ("size", "texture") and thing.is_container:
         return False
     return attribute != "size" or holder(thing, scene) is None
 
@@ -223,7 +210,7 @@ def _replace_rel(scene: Scene, rng: np.random.Generator) -> Draft | None:
     if old is None:
         return None
     phrases = mention(first, rng), mention(second, rng)
-    if old in DIRECTIONS:
+    if old in scenes.DIRECTIONS:
         moved = moved_in(scene, first, second) if rng.random() < CONTAINED else None
         moved = moved or moved_round(scene, first, second, old, rng)
     else:
@@ -237,7 +224,7 @@ def _swap_obj(scene: Scene, rng: np.random.Generator) -> Draft | None:
     """Two things change places, or one enters a container and the other leaves it."""
     first, second = _two_of(scene, rng)
     host = holder(first, scene)
-    fits_in = second.size == "small" and second.shape not in CONTAINERS
+    fits_in = second.size == "small" and not second.is_container
     if host is not None and fits_in and rng.random() < CONTAINED:
         one, two, around = mention(first, rng), mention(second, rng), mention(host, rng)
         # The two, and nothing else in their cells, in each other's place.
@@ -247,7 +234,7 @@ def _swap_obj(scene: Scene, rng: np.random.Generator) -> Draft | None:
             return Meaning((one, around, two), "inside"), Meaning((two, around, one), "inside"), changed
         return Meaning((around, one, two), "around"), Meaning((around, two, one), "around"), changed
     relation = relation_between(first, second)
-    if relation not in DIRECTIONS:
+    if relation not in scenes.DIRECTIONS:
         return None
     one, two = mention(first, rng), mention(second, rng)
     changed = carried(scene, {first.cell: (second.x, second.y), second.cell: (first.x, first.y)})
@@ -295,7 +282,7 @@ def _add_att(scene: Scene, rng: np.random.Generator) -> Draft | None:
     Only a texture can be added: every thing has a size and colour already.
     """
     free = scene.free()
-    plain = [t for t in scene.things if t.texture == "plain" and t.shape not in CONTAINERS]
+    plain = [t for t in scene.things if t.texture == "plain" and not t.is_container]
     if len(scene.things) > 3 or not free or len(plain) < 2:
         return None
     target = one_of(plain, rng)
@@ -303,7 +290,7 @@ def _add_att(scene: Scene, rng: np.random.Generator) -> Draft | None:
     group = [thing for thing in scene.things if phrase.fits(thing)]
     if len(group) < 2 or not all(thing in plain for thing in group):
         return None
-    new = one_of(TEXTURES[1:], rng)
+    new = one_of(scenes.TEXTURES[1:], rng)
     phrase = replace(phrase, count=len(group))
     more = replace(sample_thing(rng, one_of(free, rng)), texture="plain")
     more = with_values(more, dict(phrase.said))
@@ -326,13 +313,10 @@ _EDITS: Mapping[str, Callable[[Scene, np.random.Generator], Draft | None]] = {
     "add_obj": _add_obj,
     "add_att": _add_att,
 }
-
-#: The kinds of edit.
 SUBSETS = tuple(_EDITS)
 
 
 def _two_of(scene: Scene, rng: np.random.Generator) -> tuple[Thing, Thing]:
-    """Two different things of the scene, in either order."""
     count = len(scene.things)
     one, two = int(rng.random() * count), int(rng.random() * (count - 1))
     return scene.things[one], scene.things[two + (two >= one)]

@@ -12,25 +12,10 @@ from itertools import pairwise
 import numpy as np
 
 from counterfoil.errors import InputError
+from counterfoil.world import scenes
 from counterfoil.world.captions import Meaning, Phrase, matches
 from counterfoil.world.edits import SUBSETS, Cell, Contrast, has_room, with_values
-from counterfoil.world.scenes import (
-    CELLS,
-    COLOURS,
-    CONTAINERS,
-    CONTAINMENT,
-    DIRECTIONS,
-    PAPERS,
-    SHAPES,
-    TEXTURES,
-    Scene,
-    Thing,
-    hollow,
-    one_of,
-    place,
-    sample_scene,
-    sample_thing,
-)
+from counterfoil.world.scenes import Scene, Thing, hollow, one_of, place, sample_scene, sample_thing
 
 #: Tries at one kind of failure before the original is shown.
 _TRIES = 60
@@ -87,15 +72,15 @@ def spoilt(scene: Scene, rng: np.random.Generator, tried: int) -> Scene:
 
     Never with another size: a thing may lie in a container, which itself keeps shape and texture.
     """
-    things = list(scene.things)
+    things, kinds = list(scene.things), (scenes.SHAPES, scenes.COLOURS, scenes.TEXTURES)
     for at in rng.permutation(len(things))[: 1 + tried // _PER_THING]:
         thing = things[at]
         shape, colour, texture = (
             one_of([value for value in values if value != old], rng)
-            for values, old in ((SHAPES, thing.shape), (COLOURS, thing.colour), (TEXTURES, thing.texture))
+            for values, old in zip(kinds, (thing.shape, thing.colour, thing.texture), strict=True)
         )
         things[at] = replace(thing, colour=colour)
-        if thing.shape in SHAPES:
+        if not thing.is_container:
             changes = replace(thing, shape=shape), things[at], replace(thing, texture=texture)
             things[at] = one_of(changes, rng)
     return replace(scene, things=tuple(things))
@@ -126,10 +111,10 @@ def _laid(
 ) -> tuple[Thing, ...]:
     """The fixed things, and each of the `groups` laid to a free cell or an empty container, if any."""
     things = list(fixed)
-    for group in sorted(groups, key=lambda group: all(thing.shape not in CONTAINERS for thing in group)):
+    for group in sorted(groups, key=lambda group: not any(thing.is_container for thing in group)):
         scene = Scene(tuple(things))
         room: list[Cell | Thing] = list(scene.free())
-        if len(group) == 1 and group[0].size == "small" and group[0].shape not in CONTAINERS:
+        if len(group) == 1 and group[0].size == "small" and not group[0].is_container:
             room += [host for host in things if has_room(host, scene)]
         if room:
             spot = one_of(room, rng)
@@ -224,7 +209,7 @@ def _composed(meaning: Meaning, rng: np.random.Generator) -> Scene | None:
     if cells is None:
         return None
     roles = [""] * len(meaning.phrases)
-    if meaning.relation in CONTAINMENT:
+    if meaning.relation in scenes.CONTAINMENT:
         roles[:2] = ["guest", "host"] if meaning.relation == "inside" else ["host", "guest"]
     things: list[Thing] = []
     for k, phrase in enumerate(meaning.phrases):
@@ -234,10 +219,10 @@ def _composed(meaning: Meaning, rng: np.random.Generator) -> Scene | None:
             if thing is None:
                 return None
             things.append(thing)
-    if meaning.relation in CONTAINMENT:
+    if meaning.relation in scenes.CONTAINMENT:
         host, guest = roles.index("host"), roles.index("guest")
         things[guest] = replace(things[guest], x=things[host].x, y=things[host].y)
-    scene = Scene(tuple(things), paper=one_of(PAPERS, rng))
+    scene = Scene(tuple(things), paper=one_of(scenes.PAPERS, rng))
     if meaning.closed:
         return scene
     wanted = _FEWEST + int(rng.random() * (_MOST + 1 - _FEWEST))
@@ -252,15 +237,15 @@ def _composed(meaning: Meaning, rng: np.random.Generator) -> Scene | None:
 
 def _places(meaning: Meaning, counts: list[int], rng: np.random.Generator) -> list[list[Cell]] | None:
     """The cells of the things of each phrase, so that the relation holds; None where there is no room."""
-    order = [CELLS[i] for i in rng.permutation(len(CELLS))]
+    order = [scenes.CELLS[i] for i in rng.permutation(len(scenes.CELLS))]
     if meaning.relation is None:
         return _taken(order, counts)
-    if meaning.relation in CONTAINMENT:
+    if meaning.relation in scenes.CONTAINMENT:
         cells = _taken(order, [1, *counts[2:]]) if counts[:2] == [1, 1] else None
         return cells and [cells[0], *cells]
-    right, down = DIRECTIONS[meaning.relation]
+    right, down = scenes.DIRECTIONS[meaning.relation]
     # What a cell has more of, the further it lies in the direction from the second to the first.
-    ahead = {cell: right * cell[0] + down * cell[1] for cell in CELLS}
+    ahead = {cell: right * cell[0] + down * cell[1] for cell in scenes.CELLS}
     ways = [cut for cut in (1, 2) if counts[0] <= 3 * (3 - cut) and counts[1] <= 3 * cut]
     if not ways:
         return None
@@ -287,11 +272,11 @@ def _spoken(
         thing = with_values(sample_thing(rng, cell), dict(phrase.said))
         if role == "host" and phrase.shape is None:
             thing = hollow(thing, rng)
-        if thing.shape in CONTAINERS:
+        if thing.is_container:
             thing = replace(thing, size="large", texture="plain")
         elif role == "guest":
             thing = replace(thing, size="small")
-        out_of_place = (role == "host") != (thing.shape in CONTAINERS) and role != ""
+        out_of_place = (role == "host") != thing.is_container and role != ""
         if phrase.fits(thing) and not out_of_place and not any(other.fits(thing) for other in others):
             return thing
         if thing.shape == phrase.shape and not phrase.fits(thing):
@@ -311,12 +296,12 @@ def _more(scene: Scene, meaning: Meaning, rng: np.random.Generator) -> Thing | N
             # As in scenes at random; "two stars" and no "two striped stars" need a third star.
             twin = one_of(scene.things, rng)
             thing = replace(thing, shape=twin.shape, colour=twin.colour)
-            if thing.shape in CONTAINERS:
+            if thing.is_container:
                 thing = replace(thing, size="large", texture="plain")
         elif rng.random() < _HOLLOW:
             thing = hollow(thing, rng)
         hosts = [host for host in scene.things if has_room(host, scene)]
-        if hosts and thing.shape in SHAPES and rng.random() < _HELD:
+        if hosts and thing.shape in scenes.SHAPES and rng.random() < _HELD:
             host = one_of(hosts, rng)
             thing = replace(thing, size="small", x=host.x, y=host.y)
         if not any(phrase.count > 1 and phrase.fits(thing) for phrase in meaning.phrases):

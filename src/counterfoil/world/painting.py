@@ -17,32 +17,24 @@ import PIL.Image
 from numpy.typing import NDArray
 from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
+from counterfoil.benchmarks.records import BytesSource, PixelSource
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.world.scenes import Scene
 
 Colour = tuple[int, int, int]
 
-#: Seven colours that keep their names and stay apart for red-green blind eyes (they differ in lightness).
-PALETTE: Mapping[str, Colour] = {
-    "red": (196, 45, 58),
-    "orange": (240, 134, 40),
-    "yellow": (242, 198, 44),
-    "green": (26, 140, 92),
-    "blue": (48, 116, 206),
-    "purple": (104, 50, 138),
-    "pink": (242, 146, 182),
+#: Seven colours that keep their names and stay apart for red-green blind eyes (they differ in lightness): of
+#: paper, and a little brighter and colder, as of painted plastic.
+_COLOURS: Mapping[str, tuple[Colour, Colour]] = {
+    "red": ((196, 45, 58), (205, 40, 66)),
+    "orange": ((240, 134, 40), (243, 138, 46)),
+    "yellow": ((242, 198, 44), (243, 206, 40)),
+    "green": ((26, 140, 92), (20, 150, 104)),
+    "blue": ((48, 116, 206), (56, 122, 220)),
+    "purple": ((104, 50, 138), (110, 50, 156)),
+    "pink": ((242, 146, 182), (243, 148, 196)),
 }
-
-#: The same, a little brighter and colder, as of painted plastic.
-GLOSSY: Mapping[str, Colour] = {
-    "red": (205, 40, 66),
-    "orange": (243, 138, 46),
-    "yellow": (243, 206, 40),
-    "green": (20, 150, 104),
-    "blue": (56, 122, 220),
-    "purple": (110, 50, 156),
-    "pink": (243, 148, 196),
-}
+PALETTE, GLOSSY = ({name: looks[at] for name, looks in _COLOURS.items()} for at in (0, 1))
 
 #: The sheets under natural light, and what a generator makes of them.
 SHEETS: Mapping[str, Colour] = {"cream": (242, 236, 224), "mist": (232, 236, 239), "sage": (233, 237, 225)}
@@ -104,7 +96,6 @@ LOOKS: Mapping[str, Style] = {
     ),
 }
 
-#: The names of the styles.
 STYLES = tuple(LOOKS)
 
 
@@ -318,7 +309,6 @@ def draw_many(
 
 
 def check_styles(styles: Sequence[str]) -> None:
-    """Raise `UnknownNameError` for an unknown style."""
     for style in styles:
         if style not in STYLES:
             raise UnknownNameError("style", style, STYLES)
@@ -376,14 +366,15 @@ class LazyDrawing:
     style: str
     where: str = "a scene of the world"
 
+    def source(self, pixels: NDArray[np.uint8]) -> PixelSource | BytesSource:
+        """The drawn pixels, as they are where they are few, else as JPEG."""
+        if self.size <= AS_PIXELS:
+            return PixelSource(pixels, self.where)
+        return BytesSource(encode(PIL.Image.fromarray(pixels)), self.where)
+
     def read(self) -> bytes:
         """The picture as PNG where it is small, else as JPEG."""
-        picture = self.picture()
-        if picture is None:
-            return encode(draw(self.scene, self.size, style=self.style))
-        buffer = io.BytesIO()
-        picture.save(buffer, format="PNG")
-        return buffer.getvalue()
+        return self.source(draw_many([self.scene], self.size, style=self.style)[0]).read()
 
     def picture(self) -> PIL.Image.Image | None:
         """The picture as it is drawn, where it is small; a JPEG's pixels are other ones."""

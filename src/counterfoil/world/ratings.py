@@ -83,7 +83,6 @@ def grade(meaning: Meaning, frames: Sequence[Scene]) -> float:
 
 
 def words(sentences: Sequence[str]) -> Float64[ndarray, "captions"]:
-    """How many words sentences have."""
     return np.asarray([len(sentence.split()) for sentence in sentences], dtype=np.float64)
 
 
@@ -187,7 +186,6 @@ PAIRS = tuple((better, worse) for worse, better in combinations(range(1, len(LEV
 _PER_IMAGE = 3
 
 
-@dataclass(frozen=True)
 class GradedDrawing(LazyDrawing):
     """A scene drawn when it is read whose captions are right by degrees."""
 

@@ -5,16 +5,15 @@ from dataclasses import dataclass, field
 from typing import TypedDict, Unpack
 
 import numpy as np
-import PIL.Image
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card, cards_of
 from counterfoil.benchmarks.forms import Choice, Ids, Preference, Quad, Rated, Statement
-from counterfoil.benchmarks.records import BytesSource, Caption, Image, PixelSource, Source
+from counterfoil.benchmarks.records import Caption, Image, Source
 from counterfoil.errors import InputError
 from counterfoil.inputs.limits import check_amount, most
 from counterfoil.world.captions import OPENINGS, Meaning, text
 from counterfoil.world.edits import SUBSETS, Contrast, edit
-from counterfoil.world.painting import AS_PIXELS, LazyDrawing, check_styles, draw_many, encode
+from counterfoil.world.painting import LazyDrawing, check_styles, draw_many
 from counterfoil.world.scenes import Scene, one_of, sample_scene
 
 #: At most this many edits of one scene, so that questions share images as they do in real benchmarks.
@@ -36,7 +35,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def silent(stage: str, done: int, total: int) -> None:
-    """Default progress: none."""
+    """No progress is shown."""
 
 
 class DrawingOptions(TypedDict, total=False):
@@ -69,7 +68,6 @@ class DrawingSettings:
 
     @property
     def source(self) -> str:
-        """Where a benchmark of the world is from, for provenance."""
         styles = " and ".join(dict.fromkeys(self.styles))
         return f"drawn with seed {self.seed}, {self.size} x {self.size} pixels, {styles}"
 
@@ -200,7 +198,7 @@ def statements(n: int, *, style: str = "natural", **options: Unpack[DrawingOptio
 
 @dataclass
 class Items:
-    """Pictures to draw and sentences, each once, in order of first use."""
+    """Pictures to draw and sentences, each once, by their places in order of first use."""
 
     scenes: dict[tuple[Scene, str], int] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
@@ -208,11 +206,9 @@ class Items:
     drawing: type[LazyDrawing] = LazyDrawing
 
     def image(self, scene: Scene, style: str) -> int:
-        """The position of the picture of a scene."""
         return self.scenes.setdefault((scene, style), len(self.scenes))
 
     def caption(self, sentence: str) -> int:
-        """The position of a sentence."""
         return self.texts.setdefault(sentence, len(self.texts))
 
     def spoken(self, contrasts: Sequence[Contrast], rng: np.random.Generator) -> Ids:
@@ -222,7 +218,6 @@ class Items:
         return np.asarray(pairs, dtype=np.int64)
 
     def pictured(self, scenes: Iterable[Scene], style: str) -> Ids:
-        """The position of the picture of each scene."""
         return np.asarray([self.image(scene, style) for scene in scenes], dtype=np.int64)
 
     def images(self, drawing: DrawingSettings) -> tuple[Image, ...]:
@@ -235,20 +230,17 @@ class Items:
         return tuple(Image(f"scene-{i:05d}", source) for i, source in enumerate(sources))
 
     def captions(self) -> tuple[Caption, ...]:
-        """All sentences."""
         return tuple(Caption(f"caption-{i:05d}", sentence) for sentence, i in self.texts.items())
 
     def benchmark(
-        self, name: str, questions: Quad | Choice | Statement | Rated | Preference, drawing: DrawingSettings
+        self,
+        name: str,
+        questions: Quad | Choice | Statement | Rated | Preference,
+        drawing: DrawingSettings,
+        images: tuple[Image, ...] = (),
     ) -> Benchmark:
-        """The benchmark of these questions about the items."""
-        return Benchmark(
-            card=card_of(name, len(questions)),
-            images=self.images(drawing),
-            captions=self.captions(),
-            questions=questions,
-            source=drawing.source,
-        )
+        card, images = card_of(name, len(questions)), images or self.images(drawing)
+        return Benchmark(card, images, self.captions(), questions, drawing.source)
 
 
 def _painted(drawn: Sequence[LazyDrawing], progress: Progress) -> list[Source]:
@@ -258,10 +250,7 @@ def _painted(drawn: Sequence[LazyDrawing], progress: Progress) -> list[Source]:
         pixels = draw_many(
             [drawing.scene for drawing in batch], batch[0].size, style=[drawing.style for drawing in batch]
         )
-        for drawing, picture in zip(batch, pixels, strict=True):
-            small = PixelSource(picture, drawing.where) if drawing.size <= AS_PIXELS else None
-            data = b"" if small else encode(PIL.Image.fromarray(picture))
-            sources.append(small or BytesSource(data, drawing.where))
+        sources += [drawing.source(picture) for drawing, picture in zip(batch, pixels, strict=True)]
         progress("drawing", len(sources), len(drawn))
     return sources
 
@@ -273,7 +262,6 @@ def card_of(name: str, size: int) -> Card:
 
 
 def groupings(contrasts: Sequence[Contrast]) -> dict[str, tuple[str, ...]]:
-    """The labels of contrasts: `type` and `subset`."""
     return {name: tuple(getattr(contrast, name) for contrast in contrasts) for name in ("type", "subset")}
 
 
@@ -289,11 +277,8 @@ def check_size(size: int) -> None:
     if size > most("size"):
         check_amount("size", size, what="pixels to a side")
     if size < SMALLEST:
-        raise InputError(
-            "the pictures would be too small to see anything",
-            given=f"{size} x {size} pixels",
-            allowed=f"{SMALLEST} pixels to a side or more",
-        )
+        given, allowed = f"{size} x {size} pixels", f"{SMALLEST} pixels to a side or more"
+        raise InputError("the pictures would be too small to see anything", given=given, allowed=allowed)
 
 
 def _ids(contrasts: Sequence[Contrast]) -> tuple[str, ...]:

@@ -66,6 +66,10 @@ class Thing:
     y: float
     turn: int = 0
 
+    @property
+    def is_container(self) -> bool:
+        return self.shape in CONTAINERS
+
     @cached_property
     def cell(self) -> tuple[int, int]:
         """The grid cell the thing lies in, (column, row)."""
@@ -125,7 +129,7 @@ def holds(relation: str, first: Thing, second: Thing) -> bool:
     ['to the left of']
     """
     if relation == "inside":
-        return second.shape in CONTAINERS and first.shape not in CONTAINERS and first.cell == second.cell
+        return second.is_container and not first.is_container and first.cell == second.cell
     if relation == "around":
         return holds("inside", second, first)
     right, down = DIRECTIONS[relation]
@@ -164,7 +168,6 @@ def hollow(thing: Thing, rng: np.random.Generator) -> Thing:
 
 
 def sample_thing(rng: np.random.Generator, cell: tuple[int, int]) -> Thing:
-    """A thing that lies in `cell`."""
     texture = "plain" if rng.random() < 0.6 else one_of(TEXTURES[1:], rng)
     x, y = place(rng, cell)
     return Thing(

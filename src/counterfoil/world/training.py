@@ -9,7 +9,6 @@
 At one seed coco, trohn-text and trohn-img have the same rows, and so do loose and pac.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
@@ -20,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from counterfoil.benchmarks.forms import Ids
+from counterfoil.benchmarks.publishing.tables import IMAGE, schema_of
 from counterfoil.benchmarks.training_rows import IMAGE_ROLES, TrainingSet
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.stats.dependence import numbered
@@ -29,11 +29,9 @@ from counterfoil.world.generator import imagine
 from counterfoil.world.sample import DrawingSettings, Items, Progress, contrasts, groupings, silent, stream
 from counterfoil.world.scenes import one_of, sample_scene
 
-#: The kinds of training set.
 KINDS = ("loose", "coco", "trohn-text", "trohn-img", "pac")
 #: Those whose captions are loose: of scenes, not of contrasts.
 _LOOSE = ("loose", "pac")
-
 #: What a machine makes of loose rows.
 _GENERATED = ("generated_image", "generated_caption")
 #: Loose rows between two reports of progress.
@@ -149,24 +147,12 @@ def save_training(
     from_last = np.cumsum(np.bincount(at)[::-1])
     first = int(at.max()) - int(np.searchsorted(from_last, ceil(share * n)))
     if first <= 0:
-        raise InputError(
-            "too few images to keep some for validation",
-            where=training_set.source or training_set.name,
-            given=f"{int(at.max()) + 1} images in {n} rows",
-            hint="ask for more rows",
-        )
+        where, hint = training_set.source or training_set.name, "ask for more rows"
+        given = f"{int(at.max()) + 1} images in {n} rows"
+        raise InputError("too few images to keep some for validation", where=where, given=given, hint=hint)
     halves = {folder / TRAIN: np.flatnonzero(at < first), folder / VALIDATION: np.flatnonzero(at >= first)}
-    # The columns, as images for the package `datasets`.
     names = [*training_set.rows, *training_set.groupings]
-    picture = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-    features = {
-        name: {"_type": "Image"} if name in IMAGE_ROLES else {"dtype": "string", "_type": "Value"}
-        for name in names
-    }
-    schema = pa.schema(
-        [(name, picture if name in IMAGE_ROLES else pa.string()) for name in names],
-        metadata={"huggingface": json.dumps({"info": {"features": features}})},
-    )
+    schema = schema_of({name: IMAGE if name in IMAGE_ROLES else pa.string() for name in names})
     for path in halves:
         path.unlink(missing_ok=True)
     try:

@@ -99,7 +99,7 @@ def read(text: str) -> Meaning:
 
 
 def understood(text: str) -> Meaning | None:
-    """What the sentence claims; None where it cannot be read."""
+    """As `read`; None where it cannot be read."""
     try:
         return read(text)
     except DataError:

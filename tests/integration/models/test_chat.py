@@ -21,8 +21,8 @@ from counterfoil.errors import InputError, ModelError, ScoreError
 from counterfoil.inputs.fields import secret
 from counterfoil.models.base import Options
 from counterfoil.models.chat import http_client
-from counterfoil.models.chat.endpoint import ChatRequest, ChatSettings, Endpoint
-from counterfoil.models.chat.http_client import retry_after
+from counterfoil.models.chat.endpoint import ChatRequest, Endpoint
+from counterfoil.models.chat.http_client import EndpointSettings, retry_after
 from counterfoil.models.chat.protocols import option_orders
 from hostile_server import hostile
 from refusals import refuses
@@ -378,7 +378,7 @@ def test_bad_input_is_refused_before_anything_is_sent(spec, settings, message):
 
 
 def _ask(server, *, key=KEY, timeout=0.3):
-    settings = ChatSettings(f"{server.address}/v1", "m", retries=1, wait=0.01, timeout=timeout)
+    settings = EndpointSettings(url=f"{server.address}/v1", model="m", retries=1, wait=0.01, timeout=timeout)
     words = refuses("", list, Endpoint(settings, key=key).ask([ChatRequest(("hello",), 5)]), error=ModelError)
     assert KEY not in words
     return words
@@ -415,7 +415,7 @@ def test_a_redirect_is_not_followed():
 
 
 def test_a_key_is_nowhere_shown():
-    settings = ChatSettings("http://127.0.0.1:9/v1", "m")
+    settings = EndpointSettings(url="http://127.0.0.1:9/v1", model="m")
     for key in (f"{KEY}\n{KEY}", f"{KEY} {KEY}", f"{KEY}\u00e9", f"{KEY}\x00"):
         assert KEY not in refuses("not a key", Endpoint, settings, key=key, error=InputError)
     found = Endpoint(settings, key=KEY)

@@ -13,7 +13,7 @@ from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.models.base import Options
 from counterfoil.models.images import ImageRoute, Resized, Untouched, inputs_of, prepared
-from counterfoil.models.networks import CompiledTower, DevicePixels
+from counterfoil.models.networks import CompiledTower, PicturePixels
 from counterfoil.models.open_clip import load
 from refusals import refuses
 
@@ -85,7 +85,7 @@ def test_the_device_resizes_as_pillow_does(mode, interpolation, corner):
     resized = Resized(48, mode, interpolation, corner)
     sizes = [(331, 478), (478, 331), (48, 48), (47, 95), (20, 30), (331, 478)]
     pictures = [np.asarray(smooth(*size, seed)) for seed, size in enumerate(sizes)]
-    found = DevicePixels(resized, (0.0,) * 3, (1.0,) * 3, torch.device("cpu"), torch.float32)(pictures)
+    found = PicturePixels(resized, (0.0,) * 3, (1.0,) * 3, list, resizes=True)(pictures)
     assert found.shape == (6, 3, 48, 48)
     for one, picture in zip(found, pictures, strict=True):
         expected = resized(PIL.Image.fromarray(picture)).astype(float)
@@ -99,7 +99,7 @@ def test_pixels_of_a_picture_that_fits_are_normalised_and_no_more():
     picture = np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)
     picture.setflags(write=False)
     mean, std = (0.48, 0.45, 0.40), (0.26, 0.27, 0.28)
-    found = DevicePixels(Resized(32), mean, std, torch.device("cpu"), torch.float32)([picture])
+    found = PicturePixels(Resized(32), mean, std, list, resizes=True)([picture])
     expected = (
         torch.from_numpy(picture.copy()).permute(2, 0, 1).float() / 255 - torch.tensor(mean)[:, None, None]
     )

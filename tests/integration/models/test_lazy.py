@@ -144,7 +144,7 @@ def test_names_on_a_hub_are_not_remembered(weights, tmp_path):
 
     def asked(model):
         options = Options(settings={"lm": model, "alpha": "1"})
-        return lazy("counted", str(weights), options, Counted, tmp_path, named_models=("lm",))
+        return lazy("counted", str(weights), options, Counted, tmp_path, models=("lm",))
 
     asked("gpt2")
     assert isinstance(asked("gpt2"), Counted)

@@ -15,7 +15,7 @@ import httpx2
 
 from counterfoil.annotate.platforms.prolific import ProlificSubmission, Rejection
 from counterfoil.errors import InputError
-from counterfoil.models.chat.http_client import PASSING, retry_after
+from counterfoil.models.chat.http_client import PASSING, error_words, retry_after
 
 ADDRESS = "https://api.prolific.com/api/v1"
 #: The first wait between tries and the longest one, in seconds; where Prolific asks for more than its
@@ -113,7 +113,7 @@ class ProlificClient:
                     except ValueError:
                         return {}
                     return content if isinstance(content, dict) else {"results": content}
-                last = f"status {status}: {_words(response.text)}"
+                last = f"status {status}: {error_words(response.text)[:300]}"
                 if status not in PASSING:
                     raise self._failed("Prolific refuses", given=last, hint=_HINTS.get(status))
                 after = retry_after(response.headers)
@@ -134,21 +134,3 @@ def _id(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", text):
         raise InputError("not an id of Prolific", where="prolific", given=text or "(empty)")
     return text
-
-
-def _words(text: str) -> str:
-    """What an error says: Prolific's detail is a text, or texts by field."""
-    try:
-        error = json.loads(text)
-        error = error.get("error", error)
-        if isinstance(error, str):
-            return error[:300]
-        detail = error.get("detail") or error.get("title") or ""
-    except (ValueError, AttributeError):
-        return text[:200]
-    if isinstance(detail, Mapping):
-        detail = "; ".join(
-            f"{name}: {', '.join(map(str, words)) if isinstance(words, list) else words}"
-            for name, words in detail.items()
-        )
-    return str(detail or text)[:300]

@@ -25,7 +25,8 @@ from counterfoil.store import writing
 MOST_BYTES = 256 << 20
 ROWS_WITH_IMAGES, ROWS = 100, 10_000
 
-_CELL = pa.struct({"bytes": pa.binary(), "path": pa.string()})
+#: The type of a cell with an image.
+IMAGE = pa.struct({"bytes": pa.binary(), "path": pa.string()})
 #: What Arrow's types are called by `datasets` and in Croissant.
 TYPE_NAMES = {
     pa.string(): ("string", "sc:Text"),
@@ -47,17 +48,23 @@ class WrittenFile:
 
 def arrow_type(column: ReleaseColumn) -> pa.DataType:
     """The type of a column's cells."""
-    kinds = {"image": _CELL, "captions": pa.list_(pa.string()), "value": getattr(column.values, "type", None)}
+    kinds = {"image": IMAGE, "captions": pa.list_(pa.string()), "value": getattr(column.values, "type", None)}
     return kinds.get(column.kind, pa.string())
 
 
 def feature_of(kind: pa.DataType) -> dict[str, Any]:
     """What a column of this type is in the features of `datasets`."""
-    if kind == _CELL:
+    if kind == IMAGE:
         return {"_type": "Image"}
     if pa.types.is_list(kind):
         return {"feature": feature_of(kind.value_type), "_type": "List"}
     return {"dtype": TYPE_NAMES[kind][0], "_type": "Value"}
+
+
+def schema_of(types: Mapping[str, pa.DataType]) -> pa.Schema:
+    """The schema of these columns, with their features for the package `datasets`."""
+    features = {name: feature_of(kind) for name, kind in types.items()}
+    return pa.schema(types, metadata={"huggingface": json.dumps({"info": {"features": features}})})
 
 
 def write_tables(
@@ -90,9 +97,7 @@ def write_tables(
 
 
 def _write(benchmark: Benchmark, table: ReleaseTable, rows: NDArray[np.int64], path: Path) -> None:
-    types = {name: arrow_type(column) for name, column in table.columns.items()}
-    features = {name: feature_of(kind) for name, kind in types.items()}
-    schema = pa.schema(types, metadata={"huggingface": json.dumps({"info": {"features": features}})})
+    schema = schema_of({name: arrow_type(column) for name, column in table.columns.items()})
     step = ROWS_WITH_IMAGES if any(c.kind == "image" for c in table.columns.values()) else ROWS
     path.parent.mkdir(parents=True, exist_ok=True)
     with writing(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:

@@ -22,13 +22,18 @@ Negative = Literal["released", "paper"]
 #: 11 bits of embeddings, products and scores, so that many rows tie.
 Arithmetic = Literal["exact", "half"]
 
+#: An embedding of each row, and of each reference; those of row i begin at `starts[i]`.
+Rows = Float[ndarray, "rows width"]
+ReferenceRows = Float[ndarray, "references width"]
+Starts = Int64[ndarray, "rows_and_one"]
+
 CLIP_WEIGHT = 2.5
 PAC_WEIGHT = 2.0
 
 
 def clip_s(
-    candidates: Float[ndarray, "rows width"],
-    images: Float[ndarray, "rows width"],
+    candidates: Rows,
+    images: Rows,
     *,
     weight: float = CLIP_WEIGHT,
     clip: bool = True,
@@ -50,10 +55,10 @@ def clip_s(
 
 
 def ref_clip_s(
-    candidates: Float[ndarray, "rows width"],
-    images: Float[ndarray, "rows width"],
-    references: Float[ndarray, "references width"],
-    starts: Int64[ndarray, "rows_and_one"],
+    candidates: Rows,
+    images: Rows,
+    references: ReferenceRows,
+    starts: Starts,
     *,
     weight: float = CLIP_WEIGHT,
     negative: Negative = "released",
@@ -77,11 +82,7 @@ def ref_clip_s(
 
 
 def best_cosines(
-    candidates: Float[ndarray, "rows width"],
-    references: Float[ndarray, "references width"],
-    starts: Int64[ndarray, "rows_and_one"],
-    *,
-    arithmetic: Arithmetic = "exact",
+    candidates: Rows, references: ReferenceRows, starts: Starts, *, arithmetic: Arithmetic = "exact"
 ) -> Float[ndarray, "rows"]:
     """The largest cosine of each candidate with one of its references, in [-1, 1].
 
@@ -107,7 +108,6 @@ def best_cosines(
 
 
 def without_references(row: int, given: str | None = None) -> DataError:
-    """The error for a row without references."""
     hint = "leave such rows out, or take the metric without references"
     return DataError("a candidate has no references", where=f"row {row}", given=given, hint=hint)
 

@@ -116,7 +116,6 @@ class Load:
 
     @cached_property
     def grams(self) -> Grams:
-        """The n-grams of the texts."""
         return count(self.texts)
 
     @cached_property
@@ -129,7 +128,6 @@ class Load:
         return np.asarray(np.maximum.reduceat(values, self.starts[:-1]))
 
     def blocks(self) -> Iterator[slice]:
-        """Some items at a time."""
         return (slice(i, min(i + BLOCK, len(self))) for i in range(0, len(self), BLOCK))
 
 

@@ -66,6 +66,13 @@ class CaptionTokens:
     vectors: Float[ndarray, "tokens width"]
     whole: Float[ndarray, "width"]
 
+    @classmethod
+    def of(cls, ids: ndarray, states: ndarray, *, used: int, whole: int) -> "CaptionTokens":
+        """From the states of tokens, of which as many mean something as are `used`."""
+        # A copy: a view of three tokens would keep the whole batch in memory.
+        vectors = states[:used].copy()
+        return cls(ids, ids[:used], vectors, vectors[whole])
+
 
 BatchTokens = Iterator[list[CaptionTokens]]
 BatchFrames = Iterator[list[Float[np.ndarray, "frames width"]]]

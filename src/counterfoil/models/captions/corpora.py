@@ -1,19 +1,23 @@
 """Files of captions in which a metric counts documents, and the weights of tokens by their rarity there."""
 
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+from threadpoolctl import threadpool_limits
 
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import digest_file, read_json
 from counterfoil.metrics.captions.token_match import Frequencies, TokenizedCaption
 from counterfoil.models.base import Identity
-from counterfoil.models.captions.base import CaptionTokens, Documents, LocalEmbedder, TokenGroups
+from counterfoil.models.captions.base import CaptionTokens, Documents, Frames, LocalEmbedder, TokenGroups
 from counterfoil.models.captions.registry import Settings
 
 #: Longer sentences of a corpus in ActivityNet's layout are left out, as EMScore's code does it.
@@ -64,6 +68,8 @@ def _text(value: Any, where: str) -> str:
     return value
 
 
+Phrases = Sequence[TokenizedCaption]
+
 #: What the setting `idf` may be beside a file; "benchmark" is the corpus that the benchmark came with.
 SOURCES = ("benchmark", "references", "candidates", "none")
 
@@ -107,10 +113,12 @@ def _read(path: Path, where: str, changed: tuple[int, int] | None) -> Corpus:
 
 
 @dataclass(frozen=True, eq=False)
-class Counting:
+class Counting(ABC):
     """What metrics share that count documents: in which captions, and who they are by that."""
 
     does = ("reads_references",)
+    #: Whether marks of begin and end weigh anything; else they may be found, as in BERTScore.
+    marks: ClassVar[bool]
 
     identity: Identity
     #: References too where only their document frequencies are asked for.
@@ -162,22 +170,29 @@ class Counting:
         counted = groups if documents is None else [groups[row] for row in documents]
         return Frequencies.of([caption.ids for group in counted for caption in group])
 
+    def of_parts(
+        self,
+        candidates: Sequence[CaptionTokens],
+        images: Frames | None,
+        references: TokenGroups | None,
+        documents: Documents | None = None,
+    ) -> Float[ndarray, "rows"]:
+        rare = self.frequencies(candidates, references, documents)
+        rare = rare.with_end() if rare is not None and self.marks else rare
 
-class Phrases:
-    """Captions with their weights, each made once; marks of begin and end may weigh 0."""
-
-    def __init__(self, frequencies: Frequencies | None, *, marks: bool) -> None:
-        self._frequencies = frequencies
-        self._marks = marks
-        self._made: dict[int, tuple[CaptionTokens, TokenizedCaption]] = {}
-
-    def __call__(self, tokens: CaptionTokens) -> TokenizedCaption:
-        cached = self._made.get(id(tokens))
-        if cached is None:
-            # The tokens are kept too, so that no others can get their id.
-            frequencies = self._frequencies
-            weights = np.ones(len(tokens.used)) if frequencies is None else frequencies.weights(tokens.used)
-            if not self._marks:
+        @cache
+        def phrase(tokens: CaptionTokens) -> TokenizedCaption:
+            weights = np.ones(len(tokens.used)) if rare is None else rare.weights(tokens.used)
+            if not self.marks:
                 weights[[0, -1]] = 0
-            cached = self._made[id(tokens)] = tokens, TokenizedCaption(tokens.vectors, weights, tokens.whole)
-        return cached[1]
+            return TokenizedCaption(tokens.vectors, weights, tokens.whole)
+
+        parts = [phrase(tokens) for tokens in candidates]
+        others = [[phrase(tokens) for tokens in group] for group in references or ()]
+        # Each row is a product of its own, so small that threads would only wait for each other.
+        with threadpool_limits(1, user_api="blas"):
+            return self.matched(parts, images, others)
+
+    @abstractmethod
+    def matched(self, parts: Phrases, images: Frames | None, references: Sequence[Phrases]) -> ndarray:
+        """A number for each candidate, of its frames or references."""

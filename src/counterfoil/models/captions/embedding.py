@@ -12,14 +12,13 @@ from typing import Any
 
 from jaxtyping import Float, Int64
 from numpy import ndarray
-from threadpoolctl import threadpool_limits
 
 from counterfoil.errors import InputError
 from counterfoil.metrics.captions.clip_score import clip_s, ref_clip_s
 from counterfoil.metrics.captions.token_match import mean_of, token_match, with_references, with_videos
 from counterfoil.models.base import Identity, Options, reject_unused_options
 from counterfoil.models.captions import registry
-from counterfoil.models.captions.base import CaptionTokens, Documents, Frames, LocalEmbedder, TokenGroups
+from counterfoil.models.captions.base import Frames, LocalEmbedder
 from counterfoil.models.captions.corpora import Corpus, Counting, Phrases
 from counterfoil.models.captions.registry import KINDS, Backbone, Kind, Settings, entry, read
 from counterfoil.models.dual import DualEncoder
@@ -106,51 +105,30 @@ class CosineMetric:
 class FrameMetric(Counting):
     """A `LocalMetric`: EMScore, and PAC-S of videos, with references or without."""
 
+    marks = True
+
     beside_references: bool
     title: str = ""
 
-    def of_parts(
-        self,
-        candidates: Sequence[CaptionTokens],
-        images: Frames | None,
-        references: TokenGroups | None,
-        documents: Documents | None = None,
-    ) -> Float[ndarray, "rows"]:
+    def matched(self, parts: Phrases, images: Frames | None, references: Sequence[Phrases]) -> ndarray:
         assert images is not None
-        rare = self.frequencies(candidates, references, documents)
-        phrase = Phrases(None if rare is None else rare.with_end(), marks=True)
-        parts, padding = [phrase(tokens) for tokens in candidates], self.settings.padding
-        # Each row is a product of its own, so small that threads would only wait for each other.
-        with threadpool_limits(1, user_api="blas"):
-            shown = with_videos(parts, images, padding=padding)
-            if not self.beside_references:
-                return shown.full
-            assert references is not None
-            others = [[phrase(tokens) for tokens in group] for group in references]
-            return mean_of(
-                shown, with_references(parts, others, best=self.settings.max, padding=padding)
-            ).full
+        padding = self.settings.padding
+        shown = with_videos(parts, images, padding=padding)
+        if not self.beside_references:
+            return shown.full
+        return mean_of(
+            shown, with_references(parts, references, best=self.settings.max, padding=padding)
+        ).full
 
 
-@dataclass(frozen=True, eq=False)
 class TokenMetric(Counting):
     """A `LocalMetric` that looks at no images: candidates matched to references token by token."""
 
-    def of_parts(
-        self,
-        candidates: Sequence[CaptionTokens],
-        images: Frames | None,
-        references: TokenGroups | None,
-        documents: Documents | None = None,
-    ) -> Float[ndarray, "rows"]:
-        """F1, or the part that is set; marks may be found and weigh nothing, as in BERTScore."""
-        assert references is not None
-        phrase = Phrases(self.frequencies(candidates, references, documents), marks=False)
-        parts = [phrase(tokens) for tokens in candidates]
-        others = [[phrase(tokens) for tokens in group] for group in references]
-        with threadpool_limits(1, user_api="blas"):
-            matches = token_match(parts, others)
-        return getattr(matches, self.settings.part)
+    marks = False
+
+    def matched(self, parts: Phrases, images: Frames | None, references: Sequence[Phrases]) -> ndarray:
+        """F1, or the part that is set."""
+        return getattr(token_match(parts, references), self.settings.part)
 
 
 def _of_frames(

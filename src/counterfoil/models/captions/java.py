@@ -38,12 +38,7 @@ def died(code: int, complaints: Sequence[str]) -> str:
 
 def run(command: Sequence[str], *, name: str, patience: float) -> str:
     try:
-        how: dict[str, Any] = {
-            "capture_output": True,
-            "encoding": "utf-8",
-            "errors": "replace",
-            "check": False,
-        }
+        how: dict[str, Any] = {"capture_output": True, "encoding": "utf-8", "errors": "replace"}
         done = subprocess.run(command, stdin=subprocess.DEVNULL, timeout=patience, **how)
     except subprocess.TimeoutExpired:
         raise ModelError(f"not done within {patience:g} seconds; it was ended", where=name) from None

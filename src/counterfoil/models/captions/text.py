@@ -25,6 +25,7 @@ Lists = tuple[tuple[str, ...], ...]
 #: Rows whose references are counted, one of each image; None where every row is.
 Documents = Int64[ndarray, "documents"] | None
 Items = Callable[[Texts, Lists, Documents], Float[ndarray, "n"]]
+Whole = Callable[[Texts, Lists], float] | None
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class TextMeasure:
     needs: tuple[str, ...]
     tokens: str
     items: Items
-    whole: Callable[[Texts, Lists], float] | None = None
+    whole: Whole = None
     sums: "Sums | None" = None
 
     def of_texts(
@@ -142,26 +143,16 @@ def load(name: str, options: Options) -> TextMeasure:
         corpus = documents(Path(source), where=f"{where}, df", allowed=["references"])
         words = _cut_all((), tuple(map(tuple, corpus)), settings.tokens)[1]
         frequencies, counted = cider.document_frequencies(words), digest_file(source)
-    return metric_of(
-        lambda candidates, references, documents: cider.cider(
-            _load(candidates, references),
-            frequencies=frequencies,
-            variant=settings.variant,
-            documents=documents,
-        ),
-        variant=settings.variant,
-        df=counted,
-    )
+    score = partial(cider.cider, frequencies=frequencies, variant=settings.variant)
+
+    def items(candidates: Texts, references: Lists, documents: Documents) -> Float[ndarray, "n"]:
+        return score(_load(candidates, references), documents=documents)
+
+    return metric_of(items, variant=settings.variant, df=counted)
 
 
 def _measure(
-    name: str,
-    tokens: str,
-    items: Items,
-    *,
-    whole: Callable[[Texts, Lists], float] | None = None,
-    sums: Sums | None = None,
-    **decided: Any,
+    name: str, tokens: str, items: Items, whole: Whole = None, sums: Sums | None = None, **decided: Any
 ) -> TextMeasure:
     identity = Identity(f"metric:{name}", options={"tokens": tokens, **decided})
     return TextMeasure(identity, entry(name).reads, tokens, items, whole, sums)

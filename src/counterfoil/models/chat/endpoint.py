@@ -1,9 +1,8 @@
 """An OpenAI-compatible chat endpoint; answers are kept in files named by the digest of what was sent."""
 
 import base64
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from counterfoil.benchmarks.records import Image, PixelSource
 from counterfoil.benchmarks.videos import Video
 from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.inputs.files import decoded, digest, digest_value, parse_json
-from counterfoil.models.chat.http_client import Client, ClientSettings
+from counterfoil.models.chat.http_client import Body, Client, EndpointSettings, json_body
 from counterfoil.models.chat.protocols import Parts, after_thinking
 from counterfoil.storage import open_place
 from counterfoil.store import json_bytes
@@ -24,20 +23,6 @@ FOLDER = "chat"
 _TOP = 20
 #: The first bytes of formats that endpoints read; other images are sent as PNG.
 _FORMATS = ((b"\xff\xd8\xff", "jpeg"), (b"\x89PNG\r\n\x1a\n", "png"), (b"GIF8", "gif"))
-
-
-@dataclass(frozen=True)
-class ChatSettings(ClientSettings):
-    """How a chat model is asked; all of it is part of a request."""
-
-    temperature: float = 0.0
-    #: What an image may cost: "low", "high" or "auto"; empty leaves it to the endpoint.
-    detail: str = ""
-    #: The parameter that limits the length of answers; newer models take "max_completion_tokens" alone.
-    tokens_field: str = "max_tokens"
-    #: What the model is told before the question, and fields of the endpoint's own that go into the request.
-    system: str = ""
-    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -74,29 +59,24 @@ class Reply:
 
 class Endpoint(Client[ChatRequest, Reply]):
     kind, path, what = "chat", "chat/completions", "chat completion"
-    settings: ChatSettings
 
-    def __init__(self, settings: ChatSettings, *, key: str = "", folder: Path | None = None) -> None:
+    def __init__(self, settings: EndpointSettings, *, key: str = "", folder: Path | None = None) -> None:
         super().__init__(settings, key=key)
-        self._place = None if folder is None else open_place(folder)
+        self._place, self.keeps = None if folder is None else open_place(folder), folder is not None
         #: Of the images of the requests at hand.
         self._digests: dict[Image, str] = {}
 
     def kept_in(self, folder: Path) -> "Endpoint":
         return Endpoint(self.settings, key=self._key, folder=folder / FOLDER)
 
-    @property
-    def keeps(self) -> bool:
-        return self._place is not None
-
     def ask(self, requests: Sequence[ChatRequest]) -> Iterator[Reply]:
         self._digests = {}
         yield from super().ask(requests)
 
-    def payload(self, request: ChatRequest) -> tuple[Callable[[], bytes], str]:
+    def payload(self, request: ChatRequest) -> tuple[Callable[[], Body], str]:
         settings = self.settings
         facts: dict[str, Any] = {"model": settings.model, settings.tokens_field: request.max_tokens}
-        facts |= {"temperature": settings.temperature, **settings.extra}
+        facts |= {"temperature": settings.temperature, **settings.own_fields}
         if request.logprobs:
             facts |= {"logprobs": True, "top_logprobs": _TOP}
         if request.seed is not None:
@@ -128,7 +108,7 @@ class Endpoint(Client[ChatRequest, Reply]):
             return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
         key = digest_value({"url": settings.url, "body": body(named)})
-        return lambda: json.dumps(body(data_url)).encode(), key
+        return lambda: json_body(body(data_url)), key
 
     def read(self, body: Any) -> Reply:
         choice = body["choices"][0]

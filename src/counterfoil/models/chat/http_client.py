@@ -19,6 +19,7 @@ import httpx2
 
 from counterfoil.errors import ModelError
 from counterfoil.inputs.fields import secret
+from counterfoil.models.settings import ChatModelSettings
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
@@ -41,29 +42,19 @@ _MOST, _PARTS = 64 << 20, 4
 
 
 @dataclass(frozen=True)
-class ClientSettings:
-    """Where requests go, and how they are sent; neither pace nor tries change answers."""
+class EndpointSettings(ChatModelSettings):
+    """Where requests go beside how they are made; neither pace nor tries change answers."""
 
-    url: str
-    model: str
-    concurrency: int = 8
-    rpm: float = 0.0
-    #: Tries after the first one, and the wait before the first of them, in seconds; it doubles every time.
-    retries: int = 6
-    wait: float = 1.0
-    #: Seconds of silence until a request is given up; a whole answer may take four times as long.
-    timeout: float = 120.0
+    url: str = ""
+    model: str = ""
 
 
-@dataclass(frozen=True)
-class FormData:
-    """The body of a request as fields and files of a form; a file is its name, its bytes and its type."""
-
-    fields: Mapping[str, str]
-    files: Mapping[str, tuple[str, bytes, str]]
+#: The body of a request as the library takes it: `content` and `headers`, or `data` and `files` of a form.
+Body = Mapping[str, Any]
 
 
-Body = bytes | FormData
+def json_body(value: Any) -> Body:
+    return {"content": json.dumps(value).encode(), "headers": {"Content-Type": "application/json"}}
 
 
 @dataclass
@@ -84,8 +75,10 @@ class Client(ABC, Generic[Asked, Answer]):
     kind: str
     path: str
     what: str
+    #: Whether answers are kept from one process to the next.
+    keeps: bool = True
 
-    def __init__(self, settings: ClientSettings, *, key: str = "") -> None:
+    def __init__(self, settings: EndpointSettings, *, key: str = "") -> None:
         self.settings, self.spent = settings, Spent()
         self._key = secret(key, where=f"the key of {self.kind}:{settings.url}")
         #: `_stop` is done where a run ends before its time.
@@ -94,17 +87,12 @@ class Client(ABC, Generic[Asked, Answer]):
         # Jitter changes nothing but when a request is sent.
         self._random = Random()
 
-    def turned_into(self, kind: Callable[[ClientSettings, str], Other]) -> Other:
+    def turned_into(self, kind: Callable[[EndpointSettings, str], Other]) -> Other:
         return kind(self.settings, self._key)
 
     @abstractmethod
     def payload(self, request: Asked) -> tuple[Callable[[], Body], str]:
         """What makes the body of a request, and the digest of everything in it and of where it goes."""
-
-    @property
-    @abstractmethod
-    def keeps(self) -> bool:
-        """Whether answers are kept from one process to the next."""
 
     @abstractmethod
     def read(self, body: Any) -> Answer:
@@ -159,10 +147,7 @@ class Client(ABC, Generic[Asked, Answer]):
         stored = self.known(key)
         if stored is not None:
             return stored
-        content, last = payload(), ""
-        body: dict[str, Any] = {"content": content, "headers": {"Content-Type": "application/json"}}
-        if isinstance(content, FormData):
-            body = {"data": dict(content.fields), "files": dict(content.files)}
+        body, last = payload(), ""
         for tries in range(self.settings.retries + 1):
             with self._lock:
                 now = time.monotonic()
@@ -226,13 +211,7 @@ class Client(ABC, Generic[Asked, Answer]):
                 return self.read(json.loads(text)), "", 0.0
             except (ValueError, KeyError, TypeError, IndexError, AttributeError):
                 return None, f"status 200 and no {self.what}: {text[:80]}", 0.0
-        # What an error says, in the layouts of servers; else the beginning of the text.
-        message: Any = ""
-        with suppress(ValueError, AttributeError):
-            content = json.loads(text)
-            error = content.get("error", content)
-            message = error.get("message", error.get("detail", "")) if isinstance(error, dict) else error
-        message = self._shown(str(message or text)[:200])
+        message = self._shown(error_words(text)[:200])
         if status in (400, 413, 500) and _TOO_LONG.search(text):
             problem = "the request is longer than the model's context"
             hint = "start the server with a larger context (llama.cpp: --ctx-size), or send smaller images"
@@ -283,6 +262,20 @@ _REFUSED: Mapping[int, tuple[str, str | None]] = {
     403: ("the endpoint refuses the key", None),
     404: ("no such model or address", "the address ends as in .../v1; the path of requests is added"),
 }
+
+
+def error_words(text: str) -> str:
+    """What an error says, in the layouts of servers: a text, or texts by field; else all of it."""
+    message: Any = ""
+    with suppress(ValueError, AttributeError):
+        content = json.loads(text)
+        message = content.get("error", content)
+        if isinstance(message, dict):
+            message = next(filter(None, map(message.get, ("message", "detail", "title"))), "")
+    if isinstance(message, dict):
+        lists = {name: words if isinstance(words, list) else [words] for name, words in message.items()}
+        message = "; ".join(f"{name}: {', '.join(map(str, words))}" for name, words in lists.items())
+    return str(message or text)
 
 
 def retry_after(headers: httpx2.Headers) -> float:

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, cast
@@ -15,15 +15,13 @@ from counterfoil.benchmarks.records import Image
 from counterfoil.errors import InputError, ModelError
 from counterfoil.models import base
 from counterfoil.models.chat import protocols
-from counterfoil.models.chat.endpoint import ChatRequest, ChatSettings, Endpoint, Reply
+from counterfoil.models.chat.endpoint import ChatRequest, Endpoint, Reply
+from counterfoil.models.chat.http_client import EndpointSettings
 from counterfoil.models.settings import ChatModelSettings, settings_of
 
 _PROBE = "Answer with one word, yes or no: is seven larger than three?"
 #: Raised where prompts or readings of the same settings change.
 _REVISION = "2"
-_OWN_FIELDS = frozenset(
-    ("model", "messages", "max_tokens", "max_completion_tokens", "temperature", "logprobs", "top_logprobs")
-)
 
 
 def load(argument: str, options: base.Options = base.DEFAULT) -> "ChatScorer":
@@ -38,21 +36,10 @@ def load(argument: str, options: base.Options = base.DEFAULT) -> "ChatScorer":
     settings = settings_of(ChatModelSettings, options.settings, where=where)
     words = {"question": settings.question, "image_question": settings.image_question}
     prompts = protocols.Prompts.of(settings.protocol, **words, where=where)
-    try:
-        extra = json.loads(settings.extra or "{}")
-    except ValueError:
-        extra = None
-    if not isinstance(extra, dict) or not _OWN_FIELDS.isdisjoint(extra):
-        allowed = 'a JSON object such as {"reasoning_effort": "low"}, without fields that are settings'
-        raise InputError("no fields of a request", where=where, given=settings.extra, allowed=allowed)
-    alike = {
-        row.name: getattr(settings, row.name) for row in fields(ChatSettings) if hasattr(settings, row.name)
-    }
-    chat = ChatSettings(url, model, **{**alike, "detail": settings.detail or "", "extra": extra})
     reading = settings.read or ("auto" if settings.protocol == "yes-no" else "text")
     unanswered = cast(base.Unanswered, options.unanswered)
-    endpoint = Endpoint(chat, key=options.api_key)
-    return ChatScorer(endpoint, prompts, settings, reading, options.seed, unanswered)
+    endpoint = Endpoint(EndpointSettings(**vars(settings), url=url, model=model), key=options.api_key)
+    return ChatScorer(endpoint, prompts, reading, options.seed, unanswered)
 
 
 def address(url: str, *, where: str) -> str:
@@ -88,7 +75,6 @@ class ChatScorer:
 
     endpoint: Endpoint
     prompts: protocols.Prompts
-    settings: ChatModelSettings
     #: `logprobs` or `text`; `auto` until one small request finds out.
     reading: str
     seed: int
@@ -100,8 +86,12 @@ class ChatScorer:
     truncated: int = field(default=0, init=False)
 
     @property
+    def settings(self) -> EndpointSettings:
+        return self.endpoint.settings
+
+    @property
     def _name(self) -> str:
-        return f"chat:{self.endpoint.settings.url}#{self.endpoint.settings.model}"
+        return f"chat:{self.settings.url}#{self.settings.model}"
 
     @property
     def does(self) -> tuple[base.Ability, ...]:
@@ -114,33 +104,22 @@ class ChatScorer:
     @property
     def identity(self) -> base.Identity:
         """Everything that answers depend on; a reading of `auto` is first found out."""
-        sent, settings = self.endpoint.settings, self.settings
+        settings = self.settings
         by_logprobs = self.found_reading() == "logprobs"
         ordered = self.prompts.protocol in ("choose", "two-images")
-        options = {
-            "protocol": self.prompts.protocol,
-            "read": self.reading,
-            "temperature": sent.temperature,
-            **({"score": self._score_as} if by_logprobs else {"max_tokens": settings.max_tokens}),
-        }
+        options: dict[str, Any] = {"protocol": self.prompts.protocol, "read": self.reading}
+        score, most = {"score": settings.score or "p-yes"}, {"max_tokens": settings.max_tokens}
+        options |= {"temperature": settings.temperature, **(score if by_logprobs else most)}
         unusual = {
-            "detail": sent.detail,
-            "system": sent.system,
-            "extra": json.dumps(sent.extra, sort_keys=True) if sent.extra else "",
+            "detail": settings.detail,
+            "system": settings.system,
+            "extra": json.dumps(settings.own_fields, sort_keys=True) if settings.own_fields else "",
             "images": "no" if settings.images == "no" else "",
             "image_question": self.prompts.image_question,
         }
         options |= {name: value for name, value in unusual.items() if value}
-        options |= {"order": self._order, "seed": self.seed} if ordered else {}
+        options |= {"order": settings.order or "seeded", "seed": self.seed} if ordered else {}
         return base.Identity(self._name, _REVISION, prompt=self.prompts.question, options=options)
-
-    @property
-    def _order(self) -> str:
-        return self.settings.order or "seeded"
-
-    @property
-    def _score_as(self) -> str:
-        return self.settings.score or "p-yes"
 
     @property
     def provenance(self) -> Mapping[str, Any]:
@@ -164,7 +143,8 @@ class ChatScorer:
             yield np.array([self._score(next(replies), by_logprobs) for _ in batch], dtype=np.float64)
 
     def pick(self, questions: Sequence[base.QuestionItems]) -> Iterator[base.Picks]:
-        requests = protocols.turns(questions, self.prompts, order=self._order, seed=self.seed)
+        order = self.settings.order or "seeded"
+        requests = protocols.turns(questions, self.prompts, order=order, seed=self.seed)
         self.requests += len(requests)
         sent = [ChatRequest(self._sent(turn.parts), self.settings.max_tokens) for turn in requests]
         replies = self.endpoint.ask(sent)
@@ -209,7 +189,7 @@ class ChatScorer:
         if sum(isinstance(part, Image) for part in parts) > 1:
             problem = "without images there is nothing to choose among"
             allowed = "yes-no, or choices among captions"
-            raise InputError(problem, where=self.endpoint.settings.model, given="images=no", allowed=allowed)
+            raise InputError(problem, where=self.settings.model, given="images=no", allowed=allowed)
         return tuple(part for part in parts if not isinstance(part, Image))
 
     def _not_read(self, reply: Reply) -> None:
@@ -239,4 +219,4 @@ class ChatScorer:
         self.unread += pair is None
         if pair is None:
             return math.nan
-        return math.exp(pair[0]) if self._score_as == "p-yes" else pair[0] - pair[1]
+        return math.exp(pair[0]) if self.settings.score != "log-odds" else pair[0] - pair[1]

@@ -19,6 +19,7 @@ from counterfoil.models.generative import prefixes
 from counterfoil.models.generative.prefixes import Decoder, Prefix, Seen, TextRow, cache_argument, cache_of
 from counterfoil.models.generative.templates import ChatTemplate, PaliGemmaTemplate, Template
 from counterfoil.models.hf_loading import padded_ids
+from counterfoil.models.registry import REFUSED
 from counterfoil.models.runtime import LoadContext, model_errors, to_device
 
 #: Largest difference of log-probabilities between a shared computation and a whole one, by precision.
@@ -193,14 +194,10 @@ class Opened:
         return ImageTextDecoder(vocabulary=vocabulary, template=template, **computed)
 
 
-#: Generative models of transformers without a chat template whose prompts and marks are of their own kind.
-_NOT_READ = ("blip-2", "instructblip", "instructblipvideo", "florence2")
-
-
 def opened(argument: str, context: LoadContext) -> Opened:
     where = context.where
     library, config = loading.configuration_of(argument, where)
-    if config.model_type in _NOT_READ:
+    if config.model_type in REFUSED:
         problem = "BLIP-2, InstructBLIP and Florence-2 neither answer nor write captions here"
         hint = "let a server do it and ask chat:URL#MODEL; BLIP-2's model of matching is itm:NAME"
         raise ModelError(problem, where=where, given=f"model type {config.model_type}", hint=hint)

@@ -34,7 +34,7 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     where = f"likelihood:{argument}"
     context = LoadContext.of(where, options, "settings")
     chosen = settings_of(LikelihoodSettings, options.settings, where=where)
-    alpha = _alpha(chosen)
+    alpha = 1.0 if chosen.alpha is None else chosen.alpha
     decoder: captioners.Captioner | ImageTextDecoder
     facts, computed = dict[str, Any](), dict[str, str]()
     if argument.startswith("open-clip:"):
@@ -50,7 +50,11 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
         decoder = decoder.checked([words.row(probe) for probe in PROBES[1:3]], words.prompt, where)
         facts, computed = {"template": decoder.template.digest}, {"computed": sharing(decoder)}
     prior, prior_facts = _prior(chosen, decoder, words, options)
-    facts = {**model.identity.options, **facts, **_described(chosen, words), **prior_facts}
+    facts |= {"length": chosen.length, "end": chosen.end, "prompt": list(words.prompt)}
+    # Word after word; caches know it by this name.
+    facts |= {"prediction": "causal", "unconditional": chosen.unconditional}
+    facts |= {} if chosen.unconditional == "none" else {"alpha": alpha}
+    facts = {**model.identity.options, **facts, **prior_facts}
 
     def value(part: ndarray) -> float:
         return float(part[:, 0].sum() if chosen.length == "sum" else part[:, 0].mean())
@@ -60,19 +64,6 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
 
     identity, provenance = replace(model.identity, options=facts), {**model.versions, **computed}
     return GenerativeScorer(identity, decoder, words.row, values, words.too_long, provenance)
-
-
-def _described(settings: LikelihoodSettings, words: "Words") -> dict[str, Any]:
-    facts: dict[str, Any] = {"length": settings.length, "end": settings.end, "prompt": list(words.prompt)}
-    # Word after word; caches know it by this name.
-    facts |= {"prediction": "causal", "unconditional": settings.unconditional}
-    return facts if settings.unconditional == "none" else {**facts, "alpha": _alpha(settings)}
-
-
-def _alpha(settings: LikelihoodSettings) -> float:
-    if settings.unconditional == "none":
-        return 0.0
-    return 1.0 if settings.alpha is None else settings.alpha
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,7 +34,6 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     ask = Question(question, decoder, [*answers["yes"], *answers["no"]])
     read = common([decoder.template.text(question.replace("{}", probe)) for probe in PROBES])
     decoder = decoder.checked([ask.row(probe) for probe in PROBES[1:3]], read, where)
-    ask = Question(question, decoder, ask.answers)
     many = len(answers["yes"])
 
     def value(part: ndarray) -> float:
