@@ -44,6 +44,9 @@ def printed(
 
     `label` says what stands over a column; names of rows that do not fit are shortened to `names` letters.
     """
+    parts: list[Any] = [Text(table.caption.rstrip("."), style="bold")] if table.caption else []
+    if table.caption and not table.rows:
+        return parts
     blocks = [column.block for column in table.columns]
     sides = _SIDES if len(set(blocks)) > 1 else {}
     heads = [
@@ -69,7 +72,6 @@ def printed(
         ]
         if longest + sum(rooms) <= width:
             break
-    parts: list[Any] = [Text(table.caption.rstrip("."), style="bold")] if table.caption else []
     for group in _groups(rooms, blocks, width - longest):
         rich = Rich(box=None, pad_edge=False, header_style="dim")
         rich.add_column(Text(table.corner), no_wrap=True)

@@ -241,7 +241,7 @@ def build_benchmark(
         work = _work(out, options, feedback, shown.enter_context(feedback.progress()), seed=recipe.seed)
         with _under_way(out):
             built = pipeline.run_recipe(
-                recipe, work, begun=lambda label, rows: feedback.note(f"{label}: {rows:,} rows")
+                recipe, work, begun=lambda label, n: feedback.note(f"{label}: {n:,} rows" if n else label)
             )
         if report:
             with feedback.busy("writing the report"):

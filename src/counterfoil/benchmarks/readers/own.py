@@ -93,7 +93,8 @@ def required(table: DataTable, *columns: str) -> None:
     for name in columns:
         if name not in table:
             given, allowed = ", ".join(table.columns), _NAMES.get(name, (name,))
-            raise DataError(f"no column '{name}'", where=table.source, given=given, allowed=allowed)
+            hint = "a TOML file can say what other columns mean (docs/tutorial-own.md)"
+            raise DataError(f"no column '{name}'", where=table.source, given=given, allowed=allowed, hint=hint)
 
 
 #: Columns by which a table is told to be of a kind, each under any of the names; first the likeliest kind.
