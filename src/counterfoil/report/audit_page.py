@@ -182,7 +182,7 @@ def lead(audit: BenchmarkAudit) -> str:
         )
     if audit.blind and not above:
         names = ", ".join(result.scorer for result in audit.blind)
-        parts.append(f"Of the scorers tried ({names}) none is significantly above chance (p ≥ 0.05 after Holm).")
+        parts.append(f"Of the scorers tried none is significantly above chance: {names} (p ≥ 0.05, Holm).")
     if audit.artefacts:
         words = ", ".join(f"“{word.word}”" for word in audit.named[:5])
         tested = f"of {amount(len(audit.artefacts), 'word')} tested"

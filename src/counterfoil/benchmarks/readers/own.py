@@ -94,7 +94,8 @@ def required(table: DataTable, *columns: str) -> None:
         if name not in table:
             given, allowed = ", ".join(table.columns), _NAMES.get(name, (name,))
             hint = "a TOML file can say what other columns mean (docs/tutorial-own.md)"
-            raise DataError(f"no column '{name}'", where=table.source, given=given, allowed=allowed, hint=hint)
+            what = f"no column '{name}'"
+            raise DataError(what, where=table.source, given=given, allowed=allowed, hint=hint)
 
 
 #: Columns by which a table is told to be of a kind, each under any of the names; first the likeliest kind.
