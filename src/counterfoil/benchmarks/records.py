@@ -340,7 +340,6 @@ class Photos:
         folder = self.folder or (self.beside if Path(name).is_absolute() else None)
         if folder is None:
             return None
-        # Text, for galleries ask for every photograph in several folders, and paths take ten times as long.
         parent, file = os.path.split(name)
         if parent not in self._listed:
             self._listed[parent] = image_names(folder / parent)

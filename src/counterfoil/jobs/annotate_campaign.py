@@ -151,9 +151,7 @@ def campaign_links(
     with guarded("annotate links", overwrite=overwrite, reads=[campaign]) as outputs:
         outputs.file(Path(out))
         write_csv(out, pa.table({"number": range(1, n + 1), "link": links}))
-    feedback_of(reporting).note(
-        f"{n:,} links to {root} written to {out}; for another address give --public-url"
-    )
+    feedback_of(reporting).note(f"{n:,} links to {root} (see --public-url) written to {out}")
     return Change(links)
 
 

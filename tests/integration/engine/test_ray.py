@@ -163,11 +163,11 @@ def test_workers_are_one_per_gpu_or_as_many_processors_as_asked(monkeypatch):
     assert ray_executor.count_workers(None) == (10, {"num_cpus": 1})
     assert ray_executor.count_workers(2) == (4, {"num_cpus": 2})
     assert ray_executor.count_workers(0.5) == (20, {"num_cpus": 0.5})
-    refuses("so many processors; given: 8; allowed: at most 7", count_workers, 8, error=InputError)
+    refuses("many processors; given: 8; allowed: at most 7", ray_executor.count_workers, 8, error=InputError)
     nodes({"CPU": 7.0, "GPU": 2.0}, {"CPU": 3.0})
     assert ray_executor.count_workers(None) == (2, {"num_gpus": 1, "num_cpus": 0})
     nodes({"memory": 1e9})
-    refuses("--num-cpus", count_workers, None, error=InputError)
+    refuses("--num-cpus", ray_executor.count_workers, None, error=InputError)
 
 
 @pytest.mark.parametrize("name", ["counterfoil", "python", "torch"])

@@ -92,9 +92,8 @@ def required(table: DataTable, *columns: str) -> None:
     """Raise `DataError` for the first of the columns that `table` lacks, with all names it may have."""
     for name in columns:
         if name not in table:
-            given, allowed = ", ".join(table.columns), _NAMES.get(name, (name,))
+            what, given, allowed = f"no column '{name}'", ", ".join(table.columns), _NAMES.get(name, (name,))
             hint = "a TOML file can say what other columns mean (docs/tutorial-own.md)"
-            what = f"no column '{name}'"
             raise DataError(what, where=table.source, given=given, allowed=allowed, hint=hint)
 
 
