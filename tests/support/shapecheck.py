@@ -28,12 +28,11 @@ _with_shapes = inspect.unwrap(jaxtyping.jaxtyped)
 _scope = _with_shapes("context")
 
 
-#: Of the calls of a function in a test so many are checked: some are called a million times.
-MOST = 100
+#: So many calls of a function in a test are checked, since some are called a million times; and so many of a
+#: function within a function, which is made anew at each call of that one, in a process.
+MOST, MOST_MADE = 100, 5
 _test = 0
-#: A function within a function is made at each call of that one: so many of a process are checked.
-MOST_MADE = 5
-_made: Counter[CodeType] = Counter()
+_made: Counter[CodeType | None] = Counter()
 
 #: Ends the names of the kept bytecode, which is not Python's own; another one for other marks.
 _KEPT = ".checked-1.pyc"
@@ -101,9 +100,8 @@ def checked(thing: Any) -> Any:
     if not inspect.isclass(thing):
         if isinstance(thing, FunctionType) and "<locals>" in thing.__qualname__:
             _made[thing.__code__] += 1
-            if _made[thing.__code__] > MOST_MADE:
-                return thing
-        return _checked_function(thing)
+        often = _made[getattr(thing, "__code__", None)] > MOST_MADE
+        return thing if often else _checked_function(thing)
     made = vars(thing).get("__init__")
     if dataclasses.is_dataclass(thing) and made is not None and not hasattr(made, "__wrapped__"):
         thing.__init__ = _checked_function(made)
@@ -111,11 +109,16 @@ def checked(thing: Any) -> Any:
 
 
 def _checked_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    if not isinstance(function, FunctionType) or inspect.isgeneratorfunction(function):
-        # beartype would check a generator's arguments at its first step, and each value that it yields.
+    if not isinstance(function, FunctionType):
         return _with_shapes(function, typechecker=check)
-    hints = _hints(function)
-    copy, shapes, inner = _annotated(function, hints), any(map(_names_shapes, hints.values())), None
+    if inspect.isgeneratorfunction(function):
+        # beartype would check a generator's arguments at its first step, and each value that it yields.
+        copy, shapes, make = function, False, functools.partial(_with_shapes, function, typechecker=check)
+    else:
+        hints = _hints(function)
+        copy, shapes = _annotated(function, hints), any(map(_names_shapes, hints.values()))
+        make = functools.partial(check, copy)
+    inner: Any = None
     test = calls = 0
 
     @functools.wraps(function if shapes else copy)
@@ -129,7 +132,7 @@ def _checked_function(function: Callable[..., Any]) -> Callable[..., Any]:
         calls += 1
         if inner is None:
             # Most functions are imported and never called, and a check takes a millisecond to make.
-            inner = check(copy)
+            inner = make()
         if not shapes:
             return inner(*args, **kwargs)
         with _scope:

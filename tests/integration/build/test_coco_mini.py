@@ -13,7 +13,6 @@ from made_once import made_once
 
 @pytest.fixture(scope="module")
 def pipelines(tmp_path_factory):
-    # Its library takes seconds to import, which not every process of the tests should.
     tiny_pipelines = pytest.importorskip("tiny_pipelines", exc_type=ImportError)
     return made_once(tmp_path_factory, "pipelines", tiny_pipelines.save_pipelines)
 

@@ -26,7 +26,6 @@ pytest.importorskip("open_clip")
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    # Its library takes seconds to import, which not every process of the tests should.
     tiny_pipelines = pytest.importorskip("tiny_pipelines", exc_type=ImportError)
     return made_once(tmp_path_factory, "pipelines", tiny_pipelines.save_pipelines)
 

@@ -600,12 +600,11 @@ def test_a_lone_table_is_a_gallery_of_what_it_names(tmp_path, read_free):
     rows = [_row(3, 7, 3, "c2i_intrasim"), _row(1, 42, 2.9), _row(0, 7, 5), _row(1, 7, 4, "c2i_intrasim")]
     table.write_text("\n".join([HEADER, *rows]))
     lone = read_free("cxc", tmp_path)
-    assert [caption.id for caption in lone.captions] == ["1", "0", "3"]
-    assert [image.id for image in lone.images] == ["42", "7"]
+    assert [item.id for item in (*lone.captions, *lone.images)] == ["1", "0", "3", "42", "7"]
     assert lone.gallery.owners.tolist() == [0, 1, -1]
     assert lone.gallery.t2i.positives.items.tolist() == [1, 1, 1]
-    assert lone.card.title == "CrissCrossed Captions (sits_val.csv)"
-    assert read_free("cxc", table).digest == lone.digest
+    title = "CrissCrossed Captions (sits_val.csv)"
+    assert (lone.card.title, read_free("cxc", table).digest) == (title, lone.digest)
     table.write_text("\n".join([HEADER, *rows, rows[2]]))
     refuses("a caption has two rows 'c2i_original'", read_free, "cxc", tmp_path)
 
