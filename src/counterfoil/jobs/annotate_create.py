@@ -129,8 +129,7 @@ class CreatedCampaign(Tabular):
             "answers are exported, but score nobody",
             f"hours and cost are at {form.seconds:g} seconds per item, which is usual for {form.name}",
             f"in all {_duration(budget.hours)} and {pay.currency} {budget.cost:,.2f} for {budget.people:,} "
-            f"people or more; reading the pages is {_duration(reading.hours)} of it; without "
-            "fees of platforms",
+            f"people or more, {_duration(reading.hours)} of it to read the pages; without fees of platforms",
             f"created: {self.campaign.folder}; serve it with: counterfoil annotate serve "
             f"{self.campaign.folder}",
         )

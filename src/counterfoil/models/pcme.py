@@ -179,7 +179,7 @@ def pvse(
         raise InputError("heads of PVSE", given=heads, allowed="1 or more")
     if projection not in get_args(Projection):
         raise InputError("projection of PVSE", given=projection, allowed=get_args(Projection))
-    options = {name: value for name, value in locals().items() if name != "backbone"}
+    options = {"heads": heads, "hidden": hidden, "dropout": dropout, "projection": projection, "seed": seed}
     shown, sides = _shown(backbone), []
     with drawn_from(seed):
         for widths, places in shown:
@@ -206,7 +206,8 @@ def pcme(
     """
     if samples < 1:
         raise InputError("samples of PCME", given=samples, allowed="1 or more")
-    options = {name: value for name, value in locals().items() if name != "backbone"}
+    options: dict[str, Any] = {"samples": samples, "scale": scale, "shift": shift, "hidden": hidden}
+    options |= {"dropout": dropout, "log_sigma": log_sigma, "seed": seed}
     shown, sides = _shown(backbone), []
     with drawn_from(seed):
         for widths, _ in shown:
