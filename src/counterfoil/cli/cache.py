@@ -1,7 +1,6 @@
 """`counterfoil cache list | limit | clear`: finished work on disk, and what of it may go."""
 
 import re
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -10,13 +9,14 @@ from rich.console import Console
 
 from counterfoil import terminal
 from counterfoil.cli.listings import Listing, print_words
-from counterfoil.engine.cache import Contents, Shard, beyond, contents, remove
+from counterfoil.engine.cache import Contents, beyond, contents, remove
 from counterfoil.errors import InputError
 from counterfoil.inputs.limits import size
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.evaluation_inputs import cache_of
 from counterfoil.jobs.job import job, option
 from counterfoil.report.tables import amount
+from counterfoil.storage import PlaceEntry
 
 Folder = Annotated[Path | None, Option("Folder of finished work.", None, variable="COUNTERFOIL_CACHE")]
 
@@ -28,10 +28,10 @@ _AGES = {"d": 86400, "h": 3600, "min": 60}
 @job(outputs="json", examples="Example: counterfoil cache list --json -")
 def list_(*, cache: Folder = None) -> Listing:
     """List the cache: a row per scorer and kind, with files, size and last use."""
-    entries, now = _contents(cache), time.time()
+    entries = _contents(cache)
     rows, shelves = [], []
     for shelf in entries.shelves:
-        seconds = max(0.0, now - shelf.used)
+        seconds = max(0.0, shelf.age)
         ago = next((f"{seconds // s:,.0f} {unit} ago" for unit, s in _AGES.items() if seconds >= s), "now")
         numbers = f"{len(shelf.shards):,}", size(shelf.size)
         rows.append((shelf.scorer, shelf.key[:8], shelf.kind, *numbers, ago))
@@ -91,7 +91,7 @@ def _contents(cache: Path | None) -> Contents:
     return contents(folder)
 
 
-def _remove(entries: Contents, shards: Sequence[Shard], cache: Path | None) -> None:
+def _remove(entries: Contents, shards: Sequence[PlaceEntry], cache: Path | None) -> None:
     """Remove files, and say how much that was and what is left."""
     freed = remove(entries, shards)
     terminal.note(f"removed: {amount(len(shards), 'file')}, {size(freed)}")

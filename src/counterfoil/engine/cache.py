@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -387,28 +387,22 @@ _OTHER_NOTES = re.compile(rf"{re.escape(MEMO)}|(?:{'|'.join(NOTES)})/[0-9a-f]{{3
 
 
 @dataclass(frozen=True)
-class Shard:
-    name: str
-    used: float
-    size: int
-
-
-@dataclass(frozen=True)
 class CachedScorer:
     """The finished work of one scorer of one kind (`KEY_BYTES`); `key` is that of its identity."""
 
     scorer: str
     key: str
     kind: str
-    shards: tuple[Shard, ...]
+    shards: tuple[PlaceEntry, ...]
 
     @property
     def size(self) -> int:
         return sum(shard.size for shard in self.shards)
 
     @property
-    def used(self) -> float:
-        return max(shard.used for shard in self.shards)
+    def age(self) -> float:
+        """Seconds since any of it was used."""
+        return min(shard.age for shard in self.shards)
 
 
 @dataclass(frozen=True)
@@ -417,7 +411,7 @@ class Contents:
 
     place: Place
     shelves: tuple[CachedScorer, ...]
-    notes: tuple[Shard, ...]
+    notes: tuple[PlaceEntry, ...]
     others: int
 
     @property
@@ -438,23 +432,22 @@ class Contents:
 
 def contents(folder: Path) -> Contents:
     """What lies in `folder`; nothing where there is none. Raises `StorageError` where it cannot be listed."""
-    place, now = open_place(folder), time.time()
-    shards_of: dict[tuple[str, str], list[Shard]] = {}
-    notes: list[Shard] = []
+    place = open_place(folder)
+    shards_of: dict[tuple[str, str], list[PlaceEntry]] = {}
+    notes: list[PlaceEntry] = []
     entries = [] if folder.is_symlink() else place.entries()
     for entry in entries:
-        shard = Shard(entry.name, now - entry.age, entry.size)
         shelf = _SHELF.fullmatch(entry.name)
         if shelf is not None and shelf[3] is not None:
-            shards_of.setdefault((shelf[1], shelf[3]), []).append(shard)
+            shards_of.setdefault((shelf[1], shelf[3]), []).append(entry)
         elif shelf is not None or _OTHER_NOTES.fullmatch(entry.name):
-            notes.append(shard)
+            notes.append(entry)
     names = {root: _name(place, root) for root in sorted({root for root, _ in shards_of})}
     shelves = [
         CachedScorer(names[root], root.rpartition("/")[2], kind, tuple(shards))
         for (root, kind), shards in shards_of.items()
     ]
-    shelves.sort(key=lambda shelf: (-shelf.used, shelf.scorer, shelf.kind))
+    shelves.sort(key=lambda shelf: (shelf.age, shelf.scorer, shelf.kind))
     listed = len(entries)
     if isinstance(where := location(folder), Path):
         listed = sum(1 for path in where.rglob("*") if not path.is_dir())
@@ -462,19 +455,15 @@ def contents(folder: Path) -> Contents:
     return Contents(place, tuple(shelves), tuple(notes), others)
 
 
-def beyond(contents: Contents, limit: int) -> tuple[Shard, ...]:
-    excess = contents.size - limit
-    gone: list[Shard] = []
+def beyond(contents: Contents, limit: int) -> tuple[PlaceEntry, ...]:
+    """The shards that were used least lately, so many that without them it is no larger than `limit`."""
     shards = [shard for shelf in contents.shelves for shard in shelf.shards]
-    for shard in sorted(shards, key=lambda shard: (shard.used, shard.name)):
-        if excess <= 0:
-            break
-        gone.append(shard)
-        excess -= shard.size
-    return tuple(gone)
+    shards.sort(key=lambda shard: (-shard.age, shard.name))
+    sizes = accumulate((-shard.size for shard in shards), initial=contents.size)
+    return tuple(shard for shard, size in zip(shards, sizes, strict=False) if size > limit)
 
 
-def remove(contents: Contents, shards: Sequence[Shard]) -> int:
+def remove(contents: Contents, shards: Sequence[PlaceEntry]) -> int:
     freed = 0
     place = contents.place
     for shard in shards:

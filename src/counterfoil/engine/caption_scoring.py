@@ -123,14 +123,18 @@ _BLOCK = 1 << 23
 Answer = Callable[[CaptionInputs], ndarray]
 
 
-def _plan(question_sets: Sequence[CaptionInputs], session: Session) -> ScoringPlan:
+def _used(question_sets: Sequence[CaptionInputs]) -> tuple[ndarray, ndarray]:
+    """The captions, and the images, that rows and their references name."""
     first = question_sets[0]
     mentioned = [inputs.references.captions for inputs in question_sets if inputs.references is not None]
     shown = np.empty(0, np.int64) if first.image is None else first_use(first.image)
-    used = first_use(np.concatenate([first.candidate, *mentioned])), shown
-    return items(
-        first.images, first.captions, used, session.keys([first.images[position] for position in shown])
-    )
+    return first_use(np.concatenate([first.candidate, *mentioned])), shown
+
+
+def _plan(question_sets: Sequence[CaptionInputs], session: Session) -> ScoringPlan:
+    first, used = question_sets[0], _used(question_sets)
+    keys = session.keys([first.images[position] for position in used[1]])
+    return items(first.images, first.captions, used, keys)
 
 
 def row_scorer(question_sets: Sequence[CaptionInputs], metric: CaptionMetric, session: Session) -> Answer:
@@ -140,13 +144,10 @@ def row_scorer(question_sets: Sequence[CaptionInputs], metric: CaptionMetric, se
         return _by_parts(question_sets, metric, session)
     embedder = metric.embedder
     if isinstance(embedder, PrecomputedEmbeddings):
-        first = question_sets[0]
-        mentioned = [inputs.references.captions for inputs in question_sets if inputs.references is not None]
-        used = np.unique(np.concatenate([first.candidate, *mentioned]))
+        first, (used, image_of) = question_sets[0], _used(question_sets)
         caption_of = item_rows("caption", first.captions, embedder, first.name, used)
-        image_of = np.empty(0, np.int64)
         if first.image is not None:
-            image_of = item_rows("image", first.images, embedder, first.name, np.unique(first.image))
+            image_of = item_rows("image", first.images, embedder, first.name, image_of)
         return _rows_of(metric, _unit(embedder.captions), caption_of, _unit(embedder.images), image_of)
     plan = _plan(question_sets, session)
     cache = session.cache_for(embedder)

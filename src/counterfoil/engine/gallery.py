@@ -5,10 +5,11 @@ block's in the last bit is counted again.
 """
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float
 from numpy import ndarray
 
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings
@@ -22,6 +23,8 @@ from counterfoil.metrics.class_rules import Plausible, precision_at_r
 from counterfoil.metrics.ranks import Qrels, distinct_pairs, row_counts, tally
 
 _BLOCK = 50_000_000
+#: Scores that are put in order, and pairs that a rule is asked about, at once.
+AT_ONCE = 1 << 22
 #: Images whose right answers are scored together beforehand.
 _BEFOREHAND = 72
 
@@ -44,7 +47,8 @@ def rank(
             raise InputError(problem, given=given, allowed=f"{gallery.n_images} x {gallery.n_captions}")
     work = _Pass(galleries, blocks, top, block or max(1, _BLOCK // (blocks.n_captions * blocks.itemsize)))
     work.run(threads, progress)
-    return [work.rankings(i) for i in range(len(galleries))]
+    placed = [[work.placed(i, side, threads) for side in each.sides] for i, each in enumerate(galleries)]
+    return [Rankings(i2t, t2i) for i2t, t2i in placed]
 
 
 @dataclass(eq=False)
@@ -83,32 +87,36 @@ class _Pass:
         # The distinct pairs that are right in any gallery: by image for i2t, by caption for t2i.
         self.query: dict[str, ndarray] = {}
         self.item: dict[str, ndarray] = {}
-        self.places: dict[str, list[ndarray | None]] = {}
+        self.places: dict[str, Sequence[ndarray]] = {}
         for side, n_items in (("i2t", self.n["t2i"]), ("t2i", self.n["i2t"])):
             spread = [_spread(getattr(gallery, side), self.n[side]) for gallery in galleries]
-            listed = [p for p in spread if p is not None]
-            self.query[side], self.item[side], at = distinct_pairs(listed, n_items)
-            rest = iter(at)
-            self.places[side] = [None if p is None else next(rest) for p in spread]
-        self.scopes: list[_Scope] = []
-        self.scope_of: list[int] = []
-        self._find_scopes()
+            self.query[side], self.item[side], self.places[side] = distinct_pairs(spread, n_items)
+        # Galleries that are seen alike are counted together.
+        keys = [
+            tuple(None if of is None else of.tobytes() for of in (gallery.image_parts, gallery.caption_parts))
+            for gallery in galleries
+        ]
+        self.scopes: dict[tuple[bytes | None, ...], _Scope] = {}
+        for key in dict.fromkeys(keys):
+            alike = [i for i, other in enumerate(keys) if other == key]
+            pairs = {
+                side: np.unique(np.concatenate([places[i] for i in alike]))
+                for side, places in self.places.items()
+            }
+            self.scopes[key] = _Scope(galleries[alike[0]], pairs)
+        self.scope_of = [self.scopes[key] for key in keys]
         self.early = np.empty(0)
         self.exact = np.ones(len(self.query["t2i"]), dtype=bool)
         # The queries whose first items are kept: those of galleries that are seen whole.
-        none = np.empty(0, np.int64)
-        whole = [gallery for gallery in galleries if gallery.image_parts is None]
+        none, whole = np.empty(0, np.int64), [each for each in galleries if each.image_parts is None]
         self.wanted = dict.fromkeys(self.n, none)
         for side in (side for side, top_of_side in self.top.items() if top_of_side):
             of_galleries = [getattr(gallery, side).queries for gallery in whole]
             self.wanted[side] = np.unique(np.concatenate([none, *of_galleries]))
         self.best = {side: (np.empty((0, 0), np.int64), np.empty((0, 0), np.float32)) for side in self.n}
-        self.shares: list[dict[int | str, tuple[ndarray, ndarray]] | None] = [
-            {} if isinstance(gallery.i2t.positives, Plausible) else None for gallery in galleries
-        ]
 
     def run(self, threads: int | None, progress: Progress) -> None:
-        """All blocks, then the captions whose scores were rounded in two ways, then what rules ask for."""
+        """All blocks, then the captions whose scores were rounded in two ways."""
         self._scores_beforehand(threads)
         first_items: list[tuple[ndarray, ndarray]] = []
         running: tuple[ndarray, ndarray] | None = None
@@ -130,35 +138,6 @@ class _Pass:
         if running is not None:
             self.best["t2i"] = running
         self._again()
-        for i, shares in enumerate(self.shares):
-            if shares is not None:
-                shares["t2i"] = self._shares_of_captions(i)
-
-    def rankings(self, i: int) -> Rankings:
-        i2t, t2i = self.galleries[i].sides
-        return Rankings(self._placed(i, i2t), self._placed(i, t2i))
-
-    def _find_scopes(self) -> None:
-        views: list[Gallery] = []
-        for gallery in self.galleries:
-            alike = (
-                number
-                for number, view in enumerate(views)
-                if _equal(view.image_parts, gallery.image_parts)
-                and _equal(view.caption_parts, gallery.caption_parts)
-            )
-            self.scope_of.append(next(alike, len(views)))
-            if self.scope_of[-1] == len(views):
-                views.append(gallery)
-        for number, view in enumerate(views):
-            pairs = {}
-            for side in self.n:
-                mark = np.zeros(len(self.query[side]), dtype=bool)
-                for at, of in zip(self.places[side], self.scope_of, strict=True):
-                    if of == number and at is not None:
-                        mark[at] = True
-                pairs[side] = np.flatnonzero(mark)
-            self.scopes.append(_Scope(view, pairs))
 
     def _scores_beforehand(self, threads: int | None) -> None:
         """The scores of captions' right answers; the smallest products would round in another way."""
@@ -182,16 +161,13 @@ class _Pass:
         hi = min(lo + self.size, self.n["i2t"])
         scores = self.blocks.rows(slice(lo, hi))
         caption, image = self.query["t2i"], self.item["t2i"]
-        for scope in self.scopes:
+        for scope in self.scopes.values():
             for rows, columns in scope.views(lo, hi):
                 seen = scores[rows][:, columns]
                 self._count_captions(scope, scores, seen, rows, lo)
                 self._count_images(scope, seen, columns)
         at = np.flatnonzero((image >= lo) & (image < hi))
         self.exact[at] = self.early[at] == scores[image[at] - lo, caption[at]]
-        for i, shares in enumerate(self.shares):
-            if shares is not None:
-                shares[lo] = self._shares_of_images(i, scores, lo, hi)
         chosen = self.wanted["i2t"]
         rows = chosen[np.searchsorted(chosen, lo) : np.searchsorted(chosen, hi)]
         none = np.empty((0, self.top["i2t"]))
@@ -243,7 +219,7 @@ class _Pass:
         for lo in range(0, len(doubtful), step):
             chosen = doubtful[lo : lo + step]
             scores = self.blocks.part(slice(None), chosen)
-            for scope in self.scopes:
+            for scope in self.scopes.values():
                 at = np.flatnonzero(np.isin(caption[scope.pairs["t2i"]], chosen))
                 pairs = scope.pairs["t2i"][at]
                 column = np.searchsorted(chosen, caption[pairs])
@@ -256,42 +232,8 @@ class _Pass:
                     counts = tally(scores[rows], column[affected], right[affected])
                     scope.above["t2i"][at[affected]], scope.level["t2i"][at[affected]] = counts
 
-    def _shares_of_images(self, i: int, scores: ndarray, lo: int, hi: int) -> tuple[ndarray, ndarray]:
-        """Rows of the search whose images are in the block, and their R-Precision by rule."""
-        gallery, scope = self.galleries[i], self.scopes[self.scope_of[i]]
-        search = gallery.i2t
-        rule: Plausible = search.positives  # type: ignore[assignment]
-        rows_found, values = [], []
-        for rows, columns in scope.views(lo, hi):
-            images = np.arange(lo, hi)[rows]
-            own = np.flatnonzero(np.isin(search.queries, images))
-            near = rule.distances(own, columns)
-            seen = scores[search.queries[own] - lo][:, columns]
-            rows_found.append(own)
-            values.append(
-                np.stack([precision_at_r(seen, near <= limit, cap=rule.cap) for limit in rule.thresholds])
-            )
-        return np.concatenate(rows_found), np.concatenate(values, axis=2)
-
-    def _shares_of_captions(self, i: int) -> tuple[ndarray, ndarray]:
-        """The same of captions: whole columns are needed, so they are multiplied again, some at a time."""
-        _, side = self.galleries[i].sides
-        search = side.search
-        rule: Plausible = search.positives  # type: ignore[assignment]
-        values = np.empty((len(rule.thresholds), 3, len(search)))
-        step = max(1, _BLOCK // (self.n["i2t"] * self.blocks.itemsize))
-        for view, images in side.views():
-            for lo in range(0, len(view), step):
-                rows = view[lo : lo + step]
-                of_captions = lines(self.blocks, "t2i", search.queries[rows], _slice(images))
-                seen = np.ascontiguousarray(of_captions)
-                near = rule.distances(rows, images)
-                for n, limit in enumerate(rule.thresholds):
-                    values[n][:, rows] = precision_at_r(seen, near <= limit, cap=rule.cap)
-        return np.arange(len(search)), values
-
-    def _placed(self, i: int, direction: GallerySide) -> DirectionRanks:
-        scope, side = self.scopes[self.scope_of[i]], direction.name
+    def placed(self, i: int, direction: GallerySide, threads: int | None) -> DirectionRanks:
+        scope, side = self.scope_of[i], direction.name
         search, depth = direction.search, direction.sizes
         top = np.empty((len(search), 0), np.int32)
         top_scores = top.astype(np.float32)
@@ -299,30 +241,50 @@ class _Pass:
             rows = np.searchsorted(self.wanted[side], search.queries)
             top = self.best[side][0][rows].astype(np.int32)
             top_scores = self.best[side][1][rows].astype(np.float32)
-        shares = self.shares[i]
         positives, none = search.positives, np.empty(0, np.int64)
-        if isinstance(positives, Plausible) or shares is not None:
-            assert shares is not None  # both directions follow the rule
-            parts = [shares["t2i"]] if side == "t2i" else [v for k, v in shares.items() if k != "t2i"]
-            order = np.concatenate([rows for rows, _ in parts])
-            values = np.empty((parts[0][1].shape[0], 3, len(search)))
-            values[:, :, order] = np.concatenate([shares_found for _, shares_found in parts], axis=2)
-            return DirectionRanks(none, none, depth, top, top_scores, values)
+        if isinstance(positives, Plausible):
+            return DirectionRanks(none, none, depth, top, top_scores, shares(direction, self.blocks, threads))
         above, level = np.full(len(positives.items), -1), np.zeros(len(positives.items), np.int64)
         pairs = _pairs_by_query(search)
         present = pairs[positives.items[pairs] >= 0]
-        at = self.places[side][i]
-        assert at is not None  # right answers are listed here
-        place = np.searchsorted(scope.pairs[side], at)
+        place = np.searchsorted(scope.pairs[side], self.places[side][i])
         above[present], level[present] = scope.above[side][place], scope.level[side][place]
         return DirectionRanks(above, level, depth, top, top_scores)
 
 
-def _spread(search: RetrievalDirection, n: int) -> Qrels | None:
-    """The right answers of a search as rows of all n items of its queries' kind; None where a rule says."""
+def shares(
+    side: GallerySide,
+    blocks: Blocks,
+    threads: int | None = None,
+    levels: Callable[[ndarray, ndarray, ndarray], ndarray] = lambda scores, rows, items: scores,
+) -> Float[ndarray, "thresholds 3 queries"]:
+    """R-Precision by rule of each query, from the line of its scores, or what `levels` puts in its place."""
+    search, rule = side.search, side.search.positives
+    assert isinstance(rule, Plausible)
+    values = np.full((len(rule.thresholds), 3, len(search)), np.nan)
+    parts = [
+        (rows[lo : lo + step], items)
+        for rows, items in side.views()
+        for step in (max(1, AT_ONCE // max(1, len(items))),)
+        for lo in range(0, len(rows), step)
+    ]
+
+    def of_part(part: tuple[ndarray, ndarray]) -> ndarray:
+        rows, items = part
+        scores = np.ascontiguousarray(lines(blocks, side.name, search.queries[rows], _slice(items)))
+        seen, near = levels(scores, rows, items), rule.distances(rows, items)
+        return np.stack([precision_at_r(seen, near <= limit, cap=rule.cap) for limit in rule.thresholds])
+
+    for (rows, _), found in map_ordered(of_part, parts, threads):
+        values[:, :, rows] = found
+    return values
+
+
+def _spread(search: RetrievalDirection, n: int) -> Qrels:
+    """The right answers of a search as rows of all n items of its queries' kind; none where a rule says."""
     positives = search.positives
     if isinstance(positives, Plausible):
-        return None
+        return Qrels.of([()] * n)
     counts = np.zeros(n, np.int64)
     counts[search.queries] = positives.counts
     at = _pairs_by_query(search)
@@ -340,9 +302,3 @@ def _slice(positions: ndarray) -> ndarray | slice:
     if len(positions) and (np.diff(positions) == 1).all():
         return slice(int(positions[0]), int(positions[-1]) + 1)
     return positions
-
-
-def _equal(first: ndarray | None, second: ndarray | None) -> bool:
-    if first is None or second is None:
-        return first is second
-    return np.array_equal(first, second)

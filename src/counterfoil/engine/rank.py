@@ -10,20 +10,20 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
-from jaxtyping import Float, Float64, Int32, Int64
+from jaxtyping import Float64, Int32, Int64
 from numpy import ndarray
 
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import GallerySide, Ids
-from counterfoil.engine.gallery import rank
+from counterfoil.engine.gallery import AT_ONCE, rank, shares
 from counterfoil.engine.join_scores import item_rows
 from counterfoil.engine.plan import Note, ability_for, few, warn
 from counterfoil.engine.session import Session, with_provenance
 from counterfoil.engine.similarity import Blocks, CustomSimilarity, Matrix, Products, lines, unit
 from counterfoil.engine.topk import top_k_in_blocks
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.metrics.class_rules import Plausible, precision_at_r
+from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import list_places
 from counterfoil.models.base import Classifier, Embedder, PairScorer, Scorer, abilities
 from counterfoil.models.captions.base import CaptionMetric
@@ -161,10 +161,6 @@ def _again(
 _WHOLE = {"embeds", "given_embeddings", "given_similarity"}
 
 
-# Scores that are put in order, and pairs that a rule is asked about, at once.
-_AT_ONCE = 1 << 22
-
-
 def name(scorer: str, first_stage: str, depth: int) -> str:
     """What a scorer that ranks the first items of another is called, so that no result hides it."""
     return f"{scorer} over the first {depth} of {first_stage}"
@@ -214,11 +210,21 @@ def reordered(
     placed = replace(first, top=top, top_scores=top_scores)
     positives = chosen.side.search.positives
     if isinstance(positives, Plausible):
-        return replace(placed, shares=_shares(positives, chosen, scores, blocks))
+
+        def levels(of_queries: ndarray, rows: ndarray, items: ndarray) -> ndarray:
+            # Numbers of levels in place of scores: whatever these are, candidates can stand above them all.
+            found = np.stack([np.unique(line, return_inverse=True)[1].reshape(-1) for line in of_queries])
+            for level, query in zip(found, rows, strict=True):
+                there = chosen.items[query] >= 0
+                mine = np.unique(scores[query, there], return_inverse=True)[1].reshape(-1)
+                level[np.searchsorted(items, chosen.items[query, there])] = len(items) + mine
+            return found
+
+        return replace(placed, shares=shares(chosen.side, blocks, levels=levels))
     above, level = first.above.copy(), first.level.copy()
     number = np.count_nonzero(chosen.items >= 0, axis=1)
     present = np.flatnonzero(positives.items >= 0)
-    step = max(1, _AT_ONCE // max(1, chosen.items.shape[1]))
+    step = max(1, AT_ONCE // max(1, chosen.items.shape[1]))
     for lo in range(0, len(present), step):
         at = present[lo : lo + step]
         query = positives.queries[at]
@@ -250,32 +256,6 @@ def _first_items(
         top[at, : len(valid)], top[at, len(valid) : len(valid) + len(others)] = valid, others
         top_scores[at, : len(valid)] = values[at, : len(valid)]
     return top, top_scores
-
-
-def _shares(
-    rule: Plausible, chosen: Candidates, scores: Float64[ndarray, "queries depth"], blocks: Blocks
-) -> Float[ndarray, "thresholds 3 queries"]:
-    """R-Precision by rule in the new order, from whole lines of scores put in order."""
-    side, search = chosen.side, chosen.side.search
-    values = np.full((len(rule.thresholds), 3, len(search)), np.nan)
-    place = np.empty(side.n_items, dtype=np.int64)
-    for rows, items in side.views():
-        place[items] = np.arange(len(items))
-        step = max(1, _AT_ONCE // max(1, len(items)))
-        for lo in range(0, len(rows), step):
-            part = rows[lo : lo + step]
-            queries = search.queries[part]
-            of_queries = lines(blocks, side.name, queries, items)
-            # Numbers of levels in place of scores: whatever these are, candidates can stand above them all.
-            levels = np.stack([np.unique(line, return_inverse=True)[1].reshape(-1) for line in of_queries])
-            for row, query in enumerate(part):
-                there = chosen.items[query] >= 0
-                mine = np.unique(scores[query, there], return_inverse=True)[1].reshape(-1)
-                levels[row, place[chosen.items[query, there]]] = len(items) + mine
-            near = rule.distances(part, items)
-            for nth, limit in enumerate(rule.thresholds):
-                values[nth][:, part] = precision_at_r(levels, near <= limit, cap=rule.cap)
-    return values
 
 
 _HINT = "give full rankings, or scores"
@@ -407,7 +387,7 @@ class _Direction:
         """R-Precision of each query at each threshold (there are no ties); fills in the best items."""
         n = len(self.search)
         shares = np.full((len(rule.thresholds), 3, n), np.nan)
-        step = max(1, _AT_ONCE // max(len(self.item_ids), 1))
+        step = max(1, AT_ONCE // max(len(self.item_ids), 1))
         for lo in range(0, n, step):
             queries = slice(lo, min(lo + step, n))
             apart = rule.distances(queries)

@@ -54,7 +54,7 @@ class Leases:
     def take(self, name: str) -> bool:
         """Take the lease on a shard; False where another live process holds it."""
         lease, data = self._lease(name), self._data(0)
-        if not self.place.create(lease, data):
+        if not self.place.replace(lease, data, ""):
             held = self.place.read(lease)
             # One that was given back between the two looks is taken at the next one.
             if held is None or not self._abandoned(lease, held):

@@ -140,28 +140,24 @@ class LazyEmbedder(_Lazy):
 
     @property
     def local(self) -> "LazyTokenEncoder | None":
-        return None if self.parts is None else LazyTokenEncoder(self.parts, self)
+        if self.parts is None:
+            return None
+        return LazyTokenEncoder(self.parts, {}, partial(_local_of, self), self._memo, limited=self.limited)
 
 
-@dataclass(frozen=True, eq=False)
-class LazyTokenEncoder:
-    identity: base.Identity
-    _whole: LazyEmbedder
+def _local_of(whole: LazyEmbedder) -> Any:
+    return whole.model().local
 
+
+class LazyTokenEncoder(_Lazy):
     embed_tokens = _delegated("embed_tokens")
     token_ids = _delegated("token_ids", list)
-
-    def model(self) -> Any:
-        return self._whole.model().local
 
     def embed_frames(self, batches: base.ImageBatches, *, workers: int = 0) -> BatchFrames:
         """As the model's; nothing is loaded for no batches, nor where all frames are embedded already."""
         if all(is_given(item) for batch in batches for item in batch):
             return ([given_frames(item) for item in batch] for batch in batches)
         return self.model().embed_frames(batches, workers=workers)
-
-    def over_limit(self, captions: Sequence[Caption]) -> int:
-        return self._whole.over_limit(captions)
 
 
 def _files(argument: str) -> list[Path]:

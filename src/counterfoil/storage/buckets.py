@@ -147,9 +147,6 @@ class S3Place:
     def write(self, name: str, data: bytes) -> None:
         self._call("put_object", name, Body=data)
 
-    def create(self, name: str, data: bytes) -> bool:
-        return self.replace(name, data, "")
-
     def replace(self, name: str, data: bytes, tag: str) -> bool:
         writer = secrets.token_hex(8)
         condition = {"IfMatch": tag} if tag else {"IfNoneMatch": "*"}

@@ -23,7 +23,7 @@ _LOCK = ".lock"
 class FolderPlace:
     """Names are files below `folder`; those that begin with a dot are not seen.
 
-    `create`, `replace` and `remove` hold a lock of the kernel, on a network file system that of the server.
+    `replace` and `remove` hold a lock of the kernel, on a network file system that of the server.
     """
 
     folder: Path
@@ -54,23 +54,17 @@ class FolderPlace:
         with writing(self.folder / name) as file:
             file.write(data)
 
-    def create(self, name: str, data: bytes) -> bool:
-        if (self.folder / name).exists():
-            return False
-        with self._locked():
-            if free := not (self.folder / name).exists():
-                self.write(name, data)
-            return free
-
     def replace(self, name: str, data: bytes, tag: str) -> bool:
-        with self._locked():
-            if fits := self._has(name, tag):
-                self.write(name, data)
-            return fits
+        # Looked at before, too: where another one came first nobody waits for the lock.
+        if fits := self._has(name, tag):
+            with self._locked():
+                if fits := self._has(name, tag):
+                    self.write(name, data)
+        return fits
 
     def _has(self, name: str, tag: str) -> bool:
         current = self.read(name)
-        return current is not None and current.tag == tag
+        return (current.tag if current else "") == tag
 
     def touch(self, name: str) -> bool:
         """Of a file of another user, and of one that is gone, the age stays."""

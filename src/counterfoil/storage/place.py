@@ -53,8 +53,7 @@ class Place(Protocol):
 
     A reader sees what one writer wrote, whole, or nothing. Methods raise `StorageError` where the place
     cannot be used. Contested names (leases) hold bytes that no other writes and that change with every
-    renewal, since a tag may be a digest of the bytes; they change by `create`, `replace` and `remove` with a
-    tag alone.
+    renewal, since a tag may be a digest of the bytes; they change by `replace` and `remove` with a tag alone.
     """
 
     @property
@@ -79,11 +78,11 @@ class Place(Protocol):
     def write(self, name: str, data: bytes) -> None:
         """Let `name` hold `data`, whatever it held."""
 
-    def create(self, name: str, data: bytes) -> bool:
-        """Let `name` hold `data` if there is no such name; whether that was so. Of several, one succeeds."""
-
     def replace(self, name: str, data: bytes, tag: str) -> bool:
-        """Let `name` hold `data` if it still holds what `read` gave `tag` with; whether that was so."""
+        """Let `name` hold `data` if it holds what `read` gave `tag` with ("" for nothing); whether it did.
+
+        Of several that come at once, one succeeds.
+        """
 
     def touch(self, name: str) -> bool:
         """Set the age of `name` to 0; whether there is such a name."""

@@ -260,12 +260,3 @@ def test_training_reaches_every_weight(make, places):
     # belongs to other losses.
     idle = {name for name, _ in network.named_parameters() if ".attention." in name}
     assert untouched == {"below.logit_scale"} | (set() if places else idle)
-
-
-def test_one_head_gives_one_point():
-    network = pcme.pvse(small(), heads=1).network
-    found = network.encode_images(batch()[0])
-    assert found.points.shape == (5, WIDTH)
-    assert found.residuals.shape == (5, 1, WIDTH)
-    assert pcme.rows(found).shape == (5, WIDTH)
-    assert network.comparison() is None

@@ -48,25 +48,6 @@ def test_a_caption_is_the_state_at_its_last_word():
     assert torch.allclose(found, state[0], atol=1e-6)
 
 
-def test_regions_are_related_pair_by_pair_and_read_in_order():
-    tower, pixels = made("vsrn").network.visual, made("vsrn").pixels(pictures(1))
-    with torch.no_grad():
-        cells = tower.body(pixels)[0].flatten(1).T
-        regions = [torch.nn.functional.normalize(tower.projection(cell), dim=0) for cell in cells]
-        for layer in tower.relations:
-            before = list(regions)
-            for i, region in enumerate(before):
-                weights = [layer.queries(region) @ layer.keys(other) / len(before) for other in before]
-                seen = sum(w * layer.values(other) for w, other in zip(weights, before, strict=True))
-                regions[i] = region + layer.norm(layer.out(seen))
-        state = torch.zeros(1, 1, 12)
-        for region in regions:
-            _, state = tower.gru(torch.nn.functional.normalize(region, dim=0)[None, None], state)
-        found = tower(pixels)
-    assert torch.allclose(found.whole, tower.norm(state[0]), atol=1e-5)
-    assert tuple(found.places.shape) == (1, 16, 12)
-
-
 @pytest.mark.parametrize("kind", recurrent.KINDS)
 def test_every_parameter_takes_part(kind):
     backbone = made(kind)
@@ -74,6 +55,9 @@ def test_every_parameter_takes_part(kind):
     image, text = (torch.nn.functional.normalize(side.points, dim=-1) for side in answer[:2])
     torch.nn.functional.cross_entropy(answer.logit_scale.exp() * image @ text.T, torch.arange(2)).backward()
     assert all(one.grad is not None and one.grad.any() for one in backbone.network.parameters())
+    # Of pictures the cells are regions.
+    assert answer.images.points.shape == (2, 12)
+    assert backbone.network.local_images(backbone.pixels(pictures(2))).places.shape[:2] == (2, 16)
 
 
 def write_regions(path, features):
@@ -99,7 +83,7 @@ def on_regions(kind, regions):
 
 
 @pytest.mark.parametrize("kind", recurrent.KINDS)
-def test_padded_regions_change_nothing(kind, regions):
+def test_regions_are_related_pair_by_pair_and_read_in_order_and_padded_ones_change_nothing(kind, regions):
     backbone = on_regions(kind, regions)
     tower = backbone.network.visual.eval()
     if kind == "vsrn":
@@ -113,12 +97,17 @@ def test_padded_regions_change_nothing(kind, regions):
             if kind == "vse":
                 expected = tower.projection(inputs.mean(dim=0))
             else:
-                places = torch.nn.functional.normalize(tower.projection(inputs), dim=-1)
+                places = [torch.nn.functional.normalize(tower.projection(region), dim=0) for region in inputs]
                 for layer in tower.relations:
-                    seen = layer.queries(places) @ layer.keys(places).T / len(places) @ layer.values(places)
-                    places = places + layer.norm(layer.out(seen))
-                states, _ = tower.gru(torch.nn.functional.normalize(places, dim=-1))
-                expected = tower.norm(states[-1])
+                    before = list(places)
+                    for i, place in enumerate(before):
+                        weights = [layer.queries(place) @ layer.keys(other) / len(before) for other in before]
+                        seen = sum(w * layer.values(other) for w, other in zip(weights, before, strict=True))
+                        places[i] = place + layer.norm(layer.out(seen))
+                state = torch.zeros(1, 1, 12)
+                for place in places:
+                    _, state = tower.gru(torch.nn.functional.normalize(place, dim=0)[None, None], state)
+                expected = tower.norm(state[0, 0])
             assert torch.allclose(together.whole[row], expected, atol=1e-5)
             assert (~together.nothing[row]).sum() == len(own)
 
@@ -263,10 +252,3 @@ def test_a_seed_decides_the_weights_and_touches_no_other_randomness():
 @pytest.mark.parametrize(("picture", "channels"), [(30, (4, 8)), (4, (4, 8)), (48, (4,))])
 def test_pictures_that_cannot_be_cut_are_refused(picture, channels):
     refuses("cannot be cut into patches", small.Sizes, picture=picture, channels=channels, error=InputError)
-
-
-def test_heads_stand_on_networks_of_regions(regions):
-    backbone = pcme.pvse(on_regions("vsrn", regions), heads=2)
-    inputs = [backbone.preparation.read(Image(name)) for name in "ab"]
-    found = backbone.network.encode_images(backbone.pixels(inputs))
-    assert tuple(found.points.shape) == (2, 2, 12)
