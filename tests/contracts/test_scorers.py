@@ -23,7 +23,7 @@ from counterfoil.benchmarks.forms import Choice
 from counterfoil.benchmarks.records import Caption
 from counterfoil.engine.plan import ANSWERS
 from counterfoil.engine.session import Session, run
-from counterfoil.models.base import Embedder, Options, Scorer
+from counterfoil.models.base import Embedder, Options
 from counterfoil.models.captions import java
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 
@@ -183,7 +183,6 @@ KINDS = (
     ),
 )
 NAMES = [kind.name for kind in KINDS]
-OF_PAIRS = ("constant", "random", "length", "pixels")
 
 
 @pytest.fixture(params=KINDS, ids=NAMES)
@@ -455,23 +454,6 @@ def test_captions_that_are_cut_off_are_counted(scorer, benchmarks):
     )
     _, cut, longer = next(iter(rows))
     np.testing.assert_allclose(cut, longer, rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", OF_PAIRS)
-def test_a_scorer_of_pairs_never_looks_at_their_order(name, files, benchmarks):
-    scorer = KINDS[NAMES.index(name)].load(files)
-    assert isinstance(scorer, Scorer)
-    captions, images = (part.reshape(-1) for part in benchmarks["quads"].listed.pairs())
-    pairs = [
-        (benchmarks["quads"].images[i], benchmarks["quads"].captions[c])
-        for c, i in zip(captions, images, strict=True)
-    ]
-    every = scorer.score(*zip(*pairs, strict=True))
-    order = np.random.default_rng(0).permutation(len(pairs))
-    np.testing.assert_array_equal(scorer.score(*zip(*[pairs[k] for k in order], strict=True)), every[order])
-    # Nor at the pairs beside it, which come twice here, or not at all.
-    np.testing.assert_array_equal(scorer.score(*zip(*(pairs + pairs), strict=True)), np.tile(every, 2))
-    np.testing.assert_array_equal(scorer.score(*zip(pairs[3], strict=True)), every[3:4])
 
 
 def test_only_models_import_torch(files):

@@ -150,7 +150,10 @@ def _gemma(sizes, folder):
         "boi_token": "<start_of_image>", "eoi_token": "<end_of_image>", "image_token": "<image_soft_token>",
     }  # fmt: skip
     tokenizer = words("<start_of_turn>", "<end_of_turn>", eos="<eos>", pad="<pad>", bos="<bos>")
-    tokenizer = named(tokenizer, marks)
+    # Marks that the library knows by name (`tokenizer.boi_token`).
+    tokenizer.add_special_tokens({"additional_special_tokens": list(marks.values())})
+    tokenizer._set_model_specific_special_tokens(special_tokens=marks)
+    tokenizer.init_kwargs["extra_special_tokens"] = marks
     tokens = (sizes["side"] // sizes["patch"] // 2) ** 2
     config = transformers.Gemma3Config(
         text_config=_text(
@@ -166,40 +169,6 @@ def _gemma(sizes, folder):
     images = transformers.Gemma3ImageProcessor(size={"height": sizes["side"], "width": sizes["side"]})
     processor = transformers.Gemma3Processor(images, tokenizer, chat_template=GEMMA, image_seq_length=tokens)
     return transformers.Gemma3ForConditionalGeneration(config), processor
-
-
-def _internvl(sizes, folder):
-    marks = {
-        "start_image_token": "<img>", "end_image_token": "</img>",
-        "context_image_token": "<IMG_CONTEXT>", "video_token": "<video>",
-    }  # fmt: skip
-    tokenizer = named(words("<|im_start|>", "<|im_end|>", eos="<|im_end|>", pad="<|endoftext|>"), marks)
-    side = sizes["side"]
-    config = transformers.InternVLConfig(
-        text_config=_text(sizes, tokenizer, model_type="qwen2"),
-        vision_config=_vision(sizes) | {"image_size": [side, side], "patch_size": [sizes["patch"]] * 2},
-        image_token_id=tokenizer.context_image_token_id,
-        image_seq_length=(side // sizes["patch"] // 2) ** 2,
-    )
-    images = transformers.GotOcr2ImageProcessor(
-        size={"height": side, "width": side}, crop_to_patches=True, min_patches=1, max_patches=4
-    )
-    processor = transformers.InternVLProcessor(
-        images,
-        tokenizer,
-        transformers.InternVLVideoProcessor(size={"height": side, "width": side}),
-        image_seq_length=config.image_seq_length,
-        chat_template=CHATML.replace("IMAGE", "<IMG_CONTEXT>\n"),
-    )
-    return transformers.InternVLForConditionalGeneration(config), processor
-
-
-def named(tokenizer, marks):
-    """The tokenizer with marks that its library knows by name (`tokenizer.boi_token`)."""
-    tokenizer.add_special_tokens({"additional_special_tokens": list(marks.values())})
-    tokenizer._set_model_specific_special_tokens(special_tokens=marks)
-    tokenizer.init_kwargs["extra_special_tokens"] = marks
-    return tokenizer
 
 
 def _llava(sizes, folder):
@@ -312,6 +281,6 @@ def _mllama(sizes, folder):
 FAMILIES = {
     "qwen2-vl": partial(_qwen, third=False), "qwen3-vl": partial(_qwen, third=True),
     "idefics3": _idefics, "llava-onevision": _llava,
-    "gemma3": _gemma, "internvl": _internvl, "paligemma": _paligemma, "blip": _blip, "git": _git,
+    "gemma3": _gemma, "paligemma": _paligemma, "blip": _blip, "git": _git,
     "mllama": _mllama,
 }  # fmt: skip

@@ -23,7 +23,6 @@ from counterfoil.inputs.files import digest
 from counterfoil.models.base import Ability, PairScorer, Scorer, abilities, stream_pairs
 
 if TYPE_CHECKING:
-    from counterfoil.engine.shard_leases import Leases
     from counterfoil.models.captions.base import LocalEmbedder
 
 #: Called with (stage, done, total) when a stage starts and after every batch. `done` does not start at zero
@@ -247,9 +246,6 @@ class ShardWork:
     def rows(self, shard: int) -> list[int]:
         return [row for batch in self.cut[shard] for row in batch]
 
-    def size(self, shard: int) -> int:
-        return sum(map(len, self.cut[shard]))
-
     @cached_property
     def names(self) -> tuple[str, ...]:
         """What each shard is called in the cache: equal keys in equal order, equal names."""
@@ -260,16 +256,8 @@ class ShardWork:
         names = self.cache.shards(self.values.kind)
         done = {shard for shard in shards if self.names[shard] in names}
         for shard in sorted(done):
-            advance(self.size(shard))
+            advance(len(self.rows(shard)))
         return done
-
-    def leases(self) -> "Leases":
-        from counterfoil.engine.shard_leases import Leases
-        from counterfoil.storage import open_place
-
-        assert self.cache.folder is not None
-        place = open_place(self.cache.folder)
-        return Leases(place, f"{self.cache.identity.key} {self.values.kind}")
 
     def run(self, shards: Sequence[int], advance: Advance) -> Iterator[int]:
         """Compute shards in one stream of batches; each is yielded when its values are taken and kept."""

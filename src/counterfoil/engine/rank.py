@@ -26,8 +26,8 @@ from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import list_places
 from counterfoil.models.base import Classifier, Embedder, PairScorer, Scorer, abilities
+from counterfoil.models.baselines import LearnedScorer
 from counterfoil.models.captions.base import CaptionMetric
-from counterfoil.models.learned import LearnedScorer
 from counterfoil.models.precomputed import PrecomputedTable
 from counterfoil.models.precomputed_galleries import (
     PrecomputedEmbeddings,

@@ -23,9 +23,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from counterfoil.engine.cache import LEASES, Cache
-from counterfoil.engine.executor import AT_ONCE, RankExecutor
+from counterfoil.engine.executor import AT_ONCE, Leases, RankExecutor, alive
 from counterfoil.engine.plan import Advance, ShardWork
-from counterfoil.engine.shard_leases import alive
 from counterfoil.errors import CounterfoilError, InputError, MissingExtraError, StorageError
 from counterfoil.inputs.files import location
 from counterfoil.models.base import Identity, identity_of, source_of, version_of
@@ -345,7 +344,7 @@ class RayExecutor:
         if self._pool is None:
             self._pool = WorkerPool(self.address, self.cpus)
         _Stage(self._pool, work, advance).run()
-        work.leases().sweep(work.names)
+        Leases.of(work).sweep(work.names)
         return False
 
     def close(self) -> None:

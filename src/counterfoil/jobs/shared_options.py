@@ -16,8 +16,8 @@ from counterfoil.jobs.job import Feedback, documented, option
 if TYPE_CHECKING:
     from counterfoil.engine.rank import Given
     from counterfoil.models.base import Classifier, Embedder, Scorer
+    from counterfoil.models.baselines import LearnedScorer
     from counterfoil.models.captions.base import CaptionMetric
-    from counterfoil.models.learned import LearnedScorer
 
     AnyScorer = Scorer | Embedder | Classifier | CaptionMetric | Given | LearnedScorer
 else:

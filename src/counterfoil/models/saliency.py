@@ -24,7 +24,6 @@ from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import DataError, ModelError
 from counterfoil.metrics.heatmaps import WHOLE, Box, rollout
 from counterfoil.models.base import Identity, prompted
-from counterfoil.models.cross_encoder import TokenizedPairs
 from counterfoil.models.hf_loading import HfTokens
 from counterfoil.models.region_files import BOXES
 
@@ -91,23 +90,6 @@ def of_gradient(matcher: Any, inputs: Any, ids: Sequence[int]) -> Maps:
 def inner_layer(layers: Any) -> Any:
     """The layer two thirds up; never the last: there the head reads [CLS] alone, not the words."""
     return layers[max(0, min(2 * len(layers) // 3, len(layers) - 2))]
-
-
-def match_logit(matcher: Any, head: nn.Module, inputs: Any, ids: Sequence[int]) -> Tensor:
-    """The logit of a match that `head` gives of a pair, the mean where it gives several."""
-    with torch.no_grad():
-        (computed,) = matcher.images([inputs])
-    state = tuple(part.requires_grad_() if part.is_floating_point() else part for part in computed)
-    logits: list[Tensor] = []
-    with head.register_forward_hook(lambda _, args, output: logits.append(output)):
-        matcher.score([state], one_pair(matcher, ids))
-    return logits[0][..., getattr(matcher, "match", 1)].mean()
-
-
-def one_pair(matcher: Any, ids: Sequence[int]) -> TokenizedPairs:
-    text = torch.tensor([list(ids)], device=matcher.device)
-    first = torch.zeros(1, dtype=torch.long, device=matcher.device)
-    return TokenizedPairs(text, torch.ones_like(text), first, first)
 
 
 def weighted_attention(logit: Callable[[], Tensor], module: nn.Module) -> Float[ndarray, "rows places"]:

@@ -132,10 +132,7 @@ def test_beams_and_the_beginning_of_a_caption_are_those_of_the_library(captioner
         "git",
         "qwen2-vl",
         "idefics3",
-        *(
-            pytest.param(name, marks=pytest.mark.slow)
-            for name in ("paligemma", "llava-onevision", "gemma3", "internvl")
-        ),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("paligemma", "llava-onevision", "gemma3")),
     ],
 )
 def test_images_together_get_the_captions_that_they_get_alone(name, captioner, pictures):

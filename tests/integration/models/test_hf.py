@@ -59,13 +59,6 @@ def test_equals_the_library_at_full_length(name, request, drawn_images, captions
         assert low.tolist() == high.tolist()
 
 
-def test_lengths_are_tokens_with_both_marks(clip_folder):
-    scorer = hf.load(str(clip_folder), Options(device="cpu", prompt="a photo of {}"))
-    # begin, "a", "photo", "of", "cats", end; 120 words are cut at 77.
-    assert scorer.lengths([Caption("a", "cats"), Caption("b", "dog " * 120)]) == [6, 77]
-    assert scorer.lengths([]) == []
-
-
 def refused(argument, pattern, options=CPU, kind=ModelError):
     refuses(pattern, hf.load, str(argument), options, error=kind)
 

@@ -10,7 +10,6 @@ from hypothesis import given, strategies as st
 from open_clip.transformer import LayerScale
 from safetensors.torch import save_file
 
-from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import ModelError
 from counterfoil.models import clip_fast, open_clip as ours, runtime
 from counterfoil.models.base import Embedder, Options
@@ -109,12 +108,6 @@ def test_other_resize_modes_go_through_the_librarys_transform(
     assert "longest" in scorer.identity.preprocessing
 
 
-def test_lengths_count_both_marks_and_the_prompt(checkpoint):
-    scorer = load("tiny", checkpoint("tiny"), prompt="a photo of {}")
-    assert scorer.lengths([Caption("a", "cats"), Caption("b", "dog " * 120)]) == [6, 77]
-    assert load("tiny-last", checkpoint("tiny-last")).lengths([Caption("a", "cats")]) == [77]
-
-
 @pytest.mark.parametrize("native", [True, False])
 def test_bf16_is_near_fp32(native, checkpoint, drawn_images, monkeypatch):
     monkeypatch.setattr(runtime, "_has_bf16", lambda torch: native)
@@ -183,13 +176,6 @@ def test_the_configuration_beside_open_clips_own_files_tells(quick, tmp_path, ti
     config.write_text("[]")
     other.rename(path)
     refused(f"tiny/{path}", "is no configuration of open_clip")
-
-
-def test_what_a_checkpoint_says_of_its_activation_goes_first(tmp_path, tiny_model):
-    path = tmp_path / "openai.pt"
-    torch.save({"state_dict": tiny_model("tiny").state_dict(), "counterfoil": {"quick_gelu": False}}, path)
-    assert load("tiny", path).identity.options["activation"] == "gelu"
-    refused(f"tiny-quickgelu/{path}", "with GELU .*, tiny-quickgelu builds QuickGELU.*use open-clip:tiny/")
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=6), min_size=1, max_size=12))

@@ -97,8 +97,15 @@ def test_captions_over_the_limit_are_counted(checkpoint, clip_folder):
         found = next(iter(scorer.local.embed_tokens([[over, exact]])))
         np.testing.assert_array_equal(found[0].used, found[1].used)
         assert len(found[0].used) == 77
-    prompted = load("tiny", checkpoint("tiny"), prompt="A photo depicts {}")
-    assert prompted.over_limit([exact, Caption("72", " ".join(["cat"] * 72))]) == 1
+    prompt, almost = "A photo depicts {}", Caption("72", " ".join(["cat"] * 72))
+    for scorer in (
+        load("tiny", checkpoint("tiny"), prompt=prompt),
+        hf.load(str(clip_folder), Options(device="cpu", prompt=prompt)),
+    ):
+        assert scorer.over_limit([exact, almost]) == 1
+        # Both marks and the prompt are tokens.
+        assert scorer.lengths([Caption("1", "cats"), almost, over]) == [6, 77, 77]
+        assert scorer.lengths([]) == []
 
 
 def test_a_picture_is_a_video_of_one_frame(checkpoint, drawn_images, tmp_path):

@@ -42,7 +42,6 @@ FAMILIES = {
     "idefics3": "picture and 5 ids of the prompt once",
     "llava-onevision": "picture and 6 ids of the prompt once",
     "gemma3": "picture and 5 ids of the prompt once",
-    "internvl": "picture and 6 ids of the prompt once",
     # Its question attends to itself both ways.
     "paligemma": "vision tower once",
 }

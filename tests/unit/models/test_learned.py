@@ -14,9 +14,8 @@ from counterfoil.benchmarks.contrasts import FOLDS, Contrasts
 from counterfoil.benchmarks.records import words
 from counterfoil.engine.session import run
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.models import learned
+from counterfoil.models import baselines
 from counterfoil.models.base import Options
-from counterfoil.models.baselines import constant_image
 from refusals import refuses
 
 
@@ -79,7 +78,7 @@ def test_folds_keep_clusters_whole_and_bar_shared_captions():
 
 def test_unigram_counts_the_words_of_the_other_folds():
     contrasts = Contrasts.of(planted(30))
-    found = learned.log_frequencies(contrasts)
+    found = baselines.log_frequencies(contrasts)
     fold = contrasts.folds[contrasts.question]
     for row in range(len(contrasts.texts)):
         others = {contrasts.texts[other] for other in np.flatnonzero(fold != fold[row])}
@@ -97,13 +96,13 @@ def test_the_fit_is_a_ridge_regression_of_right_against_wrong():
         np.tile([1.0, 0.0], 40),
         np.arange(40),
     )
-    found = learned.learned_scores(contrasts, ngrams=1, shape=False)
+    found = baselines.learned_scores(contrasts, ngrams=1, shape=False)
     names = sorted({word for tokens in contrasts.tokens for word in tokens})
     table = np.array([[name in tokens for name in names] for tokens in contrasts.tokens], dtype=float)
     for tested, learned_from in contrasts.splits():
         rows = [q for q in range(40) if learned_from[2 * q]]
         gaps = np.array([table[2 * q] - table[2 * q + 1] for q in rows]).reshape(-1, len(names))
-        kept = (gaps != 0).sum(axis=0) >= learned.LEAST
+        kept = (gaps != 0).sum(axis=0) >= baselines.LEAST
 
         def loss(weights, gaps=gaps):
             return float(np.logaddexp(0, -gaps @ weights).sum() + weights @ weights / 2)
@@ -117,7 +116,7 @@ def test_ratings_are_learned_by_least_squares():
     texts = [" ".join(rng.choice(list("abcde"), 4)) for _ in range(120)]
     truth = np.array([text.count("a") + 0.5 * text.count("b") for text in texts])
     contrasts = Contrasts(texts, np.arange(120), truth, np.arange(120), rated=True)
-    assert np.corrcoef(learned.learned_scores(contrasts, ngrams=1, shape=True), truth)[0, 1] > 0.8
+    assert np.corrcoef(baselines.learned_scores(contrasts, ngrams=1, shape=True), truth)[0, 1] > 0.8
     assert not len(contrasts.pairs)
 
 
@@ -190,7 +189,7 @@ def test_one_image_stands_for_all(tmp_path):
             seen.extend(image.decode().getpixel((5, 5)) for image in images)
             return np.array([len(caption.text or "") for caption in captions], dtype=float)
 
-    scorer = constant_image(Model(), Options(settings={"image": str(tmp_path / "a.png")}))
+    scorer = baselines.constant_image(Model(), Options(settings={"image": str(tmp_path / "a.png")}))
     scores = run(forms.quads(3), scorer).scores
     assert (scores[:, :, 0] == scores[:, :, 1]).all()
     assert np.abs(np.array(seen) - [50, 150, 100]).max() <= 1
