@@ -117,14 +117,14 @@ def captions():
 
 @pytest.fixture(scope="session")
 def clip_folder(tmp_path_factory):
-    """A tiny CLIP of transformers with CLIP's real vocabulary, saved with tokenizer and image processor."""
+    """A tiny CLIP of transformers with a fifth of CLIP's words, saved with tokenizer and image processor."""
     pytest.importorskip("transformers")
-    return made_once(tmp_path_factory, "tiny-clip", save_clip)
+    return made_once(tmp_path_factory, "tiny-clip", lambda folder: save_clip(folder, 10_000))
 
 
 @pytest.fixture(scope="session")
 def text_models(tmp_path_factory):
-    """Models of texts with random weights: GPT-2 and BERT with CLIP's real tokenizer, T5 with a few words."""
+    """Models of texts with random weights: GPT-2 and BERT with some of CLIP's words, T5 with a few."""
     pytest.importorskip("transformers")
     return made_once(tmp_path_factory, "text-models", save_text_models)
 

@@ -64,19 +64,19 @@ def save_words(folder):
     PreTrainedTokenizerFast(tokenizer_object=backend, model_max_length=512, **marks).save_pretrained(folder)
 
 
-def save_clip(folder):
-    """A tiny CLIP of transformers with CLIP's real vocabulary, with tokenizer and image processor."""
+def save_clip(folder, many=48894):
+    """A tiny CLIP of transformers with CLIP's real vocabulary or some of it, and its image processor."""
     import transformers
 
-    save_clip_tokenizer(folder)
+    save_clip_tokenizer(folder, many)
     layers = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 32, "intermediate_size": 64}
     config = transformers.CLIPConfig(
         text_config={
             **layers,
-            "vocab_size": 49408,
+            "vocab_size": many + 514,
             "max_position_embeddings": 77,
-            "eos_token_id": 49407,
-            "bos_token_id": 49406,
+            "eos_token_id": many + 513,
+            "bos_token_id": many + 512,
         },
         vision_config={**layers, "image_size": 32, "patch_size": 8},
         projection_dim=24,
@@ -97,14 +97,14 @@ def save_model(kind, config, folder):
     model.save_pretrained(folder)
 
 
-def save_clip_tokenizer(folder):
-    """CLIP's vocabulary, which open_clip carries, in the files of transformers."""
+def save_clip_tokenizer(folder, many=48894):
+    """CLIP's vocabulary, which open_clip carries, or `many` of its merges, in the files of transformers."""
     import gzip
 
     from open_clip.tokenizer import bytes_to_unicode, default_bpe
 
     with gzip.open(default_bpe()) as file:
-        merges = file.read().decode("utf-8").split("\n")[1 : 49152 - 256 - 2 + 1]
+        merges = file.read().decode("utf-8").split("\n")[1 : many + 1]
     letters = list(bytes_to_unicode().values())
     pieces = letters + [letter + "</w>" for letter in letters] + ["".join(merge.split()) for merge in merges]
     pieces += ["<|startoftext|>", "<|endoftext|>"]
@@ -126,7 +126,7 @@ def save_clip_tokenizer(folder):
 
 
 def save_text_models(place):
-    """GPT-2, BERT and two classifiers (of two and of three classes) with CLIP's real vocabulary, and T5.
+    """GPT-2, BERT and two classifiers (of two and of three classes) with the first of CLIP's words, and T5.
 
     The T5 encoder is laid out as Vera is: its table of embeddings holds a head and a temperature.
     """
@@ -135,10 +135,11 @@ def save_text_models(place):
 
     small = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
     for name in ("gpt2", "bert", "cola", "three"):
-        save_clip_tokenizer(place / name)
-    config = transformers.GPT2Config(vocab_size=49408, n_positions=40, n_embd=24, n_layer=2, n_head=2)
+        # Reading all of them takes a second, and each test reads several models.
+        save_clip_tokenizer(place / name, 2000)
+    config = transformers.GPT2Config(vocab_size=2514, n_positions=40, n_embd=24, n_layer=2, n_head=2)
     save_model(transformers.GPT2LMHeadModel, config, place / "gpt2")
-    bert = {"vocab_size": 49409, "max_position_embeddings": 40, **small}
+    bert = {"vocab_size": 2515, "max_position_embeddings": 40, **small}
     tokenizer = transformers.AutoTokenizer.from_pretrained(place / "bert")
     tokenizer.add_special_tokens({"mask_token": "<mask>"})
     tokenizer.save_pretrained(place / "bert")

@@ -43,9 +43,6 @@ class TokenizedPairs:
     caption_of: Tensor
     image_of: Tensor
 
-    def bias(self, dtype: torch.dtype, rows: Tensor | None = None) -> Tensor:
-        return attention_bias(self.mask if rows is None else self.mask[rows], dtype)
-
 
 @dataclass(frozen=True, eq=False)
 class Matcher(ABC):
@@ -266,7 +263,7 @@ class Blip(PixelFamily):
         """
         patches = torch.stack(list(images))
         hidden = self.model.text_encoder.embeddings(input_ids=ids)[pairs.caption_of]
-        bias = pairs.bias(hidden.dtype, pairs.caption_of)
+        bias = attention_bias(pairs.mask[pairs.caption_of], hidden.dtype)
         length = hidden.shape[1]
         count = torch.bincount(pairs.image_of, minlength=len(images))
         most = int(count.max())
@@ -488,7 +485,7 @@ class Lxmert(RegionFamily):
         return list(zip(states, mask, strict=True))
 
     def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
-        lxmert, bias = self.model.lxmert, pairs.bias(self.dtype)
+        lxmert, bias = self.model.lxmert, attention_bias(pairs.mask, self.dtype)
         words = lxmert.embeddings(pairs.ids, torch.zeros_like(pairs.ids))
         for layer in lxmert.encoder.layer:
             words = layer(words, bias)[0]

@@ -63,13 +63,19 @@ class TextModel:
     #: The tokens before the first word, which are not counted, and the one after the last, of a causal model.
     start: tuple[int, ...] = ()
     end: int | None = None
+    lower: bool = False
 
     def score_pairs(self, batches: base.PairBatches, *, workers: int = 0) -> base.BatchNumbers:
         for batch in batches:
-            texts = base.prompted(self.identity, [caption for _, caption in batch])
+            texts = self.texts([caption for _, caption in batch])
             distinct = list(dict.fromkeys(texts))
             scores = dict(zip(distinct, self.values(distinct), strict=True))
             yield np.asarray([scores[text] for text in texts], dtype=np.float64)
+
+    def texts(self, captions: Sequence[Caption]) -> list[str]:
+        """The captions within the prompt, in lower case where the model reads that."""
+        texts = base.prompted(self.identity, captions)
+        return [text.lower() for text in texts] if self.lower else texts
 
     def values(self, texts: Sequence[str]) -> list[float]:
         """A number for each text; texts of like length go through the model together."""
@@ -96,7 +102,7 @@ class TextModel:
         return self.length - len(self.start) - (self.end is not None)
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
-        texts = base.prompted(self.identity, captions)
+        texts = self.texts(captions)
         if self.start:
             return sum(len(self.words(text)) > self.room for text in texts)
         ids_of_texts = self.tokenizer(texts, truncation=False, verbose=False)["input_ids"] if texts else []
@@ -291,6 +297,12 @@ class OnTextModel:
     def identity(self) -> base.Identity:
         return self.model.identity
 
+    def over_limit(self, captions: Sequence[Caption]) -> int:
+        return self.model.over_limit(captions)
+
+    def read(self, captions: Sequence[Caption]) -> list[Ids]:
+        return [self.model.read(text) for text in self.model.texts(captions)]
+
 
 @dataclass(frozen=True, eq=False)
 class SentenceEncoder(OnTextModel, base.ComparedByCosine):
@@ -299,28 +311,16 @@ class SentenceEncoder(OnTextModel, base.ComparedByCosine):
     does = ("embeds_texts",)
     needs = ("captions",)
 
-    lower: bool = False
-
     def embed_captions(self, batches: base.CaptionBatches) -> base.BatchVectors:
         for batch in batches:
-            rows = self._read(batch)
+            rows = self.read(batch)
             with torch.inference_mode():
                 pooled = self.model.rule(self.model, rows)
                 array: ndarray = torch.nn.functional.normalize(pooled, dim=-1).cpu().numpy()
             yield array
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
-        return [len(row.ids) for row in self._read(captions)]
-
-    def over_limit(self, captions: Sequence[Caption]) -> int:
-        cased = [replace(caption, text=self._cased(base.text_of(caption))) for caption in captions]
-        return self.model.over_limit(cased)
-
-    def _read(self, captions: Sequence[Caption]) -> list[Ids]:
-        return [self.model.read(self._cased(text)) for text in base.prompted(self.identity, captions)]
-
-    def _cased(self, text: str) -> str:
-        return text.lower() if self.lower else text
+        return [len(row.ids) for row in self.read(captions)]
 
 
 def load_encoder(argument: str, options: base.Options = base.DEFAULT) -> SentenceEncoder:
@@ -347,7 +347,7 @@ def load_encoder(argument: str, options: base.Options = base.DEFAULT) -> Sentenc
         output = model.forward([model.read(loading.SAMPLE).ids])[0]
     if getattr(output, "last_hidden_state", None) is None:
         raise ModelError("has no states of tokens to pool", where=where, given=type(model.network).__name__)
-    return SentenceEncoder(model, lower)
+    return SentenceEncoder(replace(model, lower=lower))
 
 
 def _pooled(model: TextModel, texts: Sequence[Ids], *, pooling: str) -> Tensor:
@@ -434,7 +434,7 @@ class TextEncoder(OnTextModel):
     def embed_tokens(self, batches: base.CaptionBatches) -> BatchTokens:
         """For each batch of captions their tokens, marks included; the whole is the mark of the begin."""
         for batch in batches:
-            rows = [self.model.read(text) for text in base.prompted(self.identity, batch)]
+            rows = self.read(batch)
             with torch.inference_mode():
                 states = self.model.rule(self.model, rows).cpu().numpy() if rows else ()
             yield [
@@ -448,9 +448,6 @@ class TextEncoder(OnTextModel):
     def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
         prompt = self.identity.prompt
         return [np.array(self.model.read(base.filled(prompt, text)).ids, dtype=np.int64) for text in texts]
-
-    def over_limit(self, captions: Sequence[Caption]) -> int:
-        return self.model.over_limit(captions)
 
 
 class TextGenerator(OnTextModel):

@@ -97,7 +97,7 @@ def test_captions_over_the_limit_are_counted(checkpoint, clip_folder):
         found = next(iter(scorer.local.embed_tokens([[over, exact]])))
         np.testing.assert_array_equal(found[0].used, found[1].used)
         assert len(found[0].used) == 77
-    prompt, almost = "A photo depicts {}", Caption("72", " ".join(["cat"] * 72))
+    prompt, almost = "a photo of {}", Caption("72", " ".join(["cat"] * 72))
     for scorer in (
         load("tiny", checkpoint("tiny"), prompt=prompt),
         hf.load(str(clip_folder), Options(device="cpu", prompt=prompt)),

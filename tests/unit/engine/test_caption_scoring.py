@@ -207,13 +207,6 @@ def test_what_does_not_fit_is_refused(metric, change, message):
         score_captions(CaptionInputs((Image("i"),), captions, **{**fields, **change}), metric)
 
 
-def test_galleries_are_refused():
-    from small_galleries import benchmark
-
-    with pytest.raises(InputError, match="a caption metric cannot answer questions of form 'gallery'"):
-        run(benchmark(np.random.default_rng(0), 3, 4), Overlap())
-
-
 def embedded(images, folder, local, note=print, batch_size=2):
     keys = [digest(image.id.encode()) for image in images]
     plan = items(images, (), (np.empty(0, int), np.arange(len(images))), keys)
@@ -273,16 +266,11 @@ def test_frames_that_are_given_are_not_kept_again(tmp_path):
     assert [key for key, _ in cache.stream_parts("frames", keys, [])] == keys[1:]
 
 
-@pytest.mark.parametrize("harm", ["cut", "altered"])
-def test_a_damaged_shard_is_passed_over_and_noted(tmp_path, harm):
+def test_a_damaged_shard_is_passed_over_and_noted(tmp_path):
     images = pictures(4)
     expected = embedded(images, tmp_path, Words())
     (path,) = tmp_path.rglob("frames/*.npz")
-    data = path.read_bytes()
-    middle = len(data) // 2
-    path.write_bytes(
-        data[:middle] if harm == "cut" else data[:middle] + bytes([data[middle] ^ 255]) + data[middle + 1 :]
-    )
+    path.write_bytes(path.read_bytes()[:-40])
     notes = []
     local = Words()
     found = embedded(images, tmp_path, local, note=notes.append)
