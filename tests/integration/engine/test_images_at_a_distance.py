@@ -19,6 +19,7 @@ from counterfoil.models.base import Identity
 from counterfoil.models.images import prepared
 from counterfoil.storage import open_place
 from counterfoil.storage.files import read_file
+from counterfoil.world import quads
 from refusals import refuses
 
 
@@ -55,7 +56,7 @@ def _shown(benchmark, folder):
 
 def test_images_and_cache_at_a_distance_give_the_bytes_of_folders(root, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
-    world = catalog.benchmark("world-quads").limited(8)
+    world = quads(8, size=32)
     (tmp_path / "images").mkdir()
     for n, image in enumerate(world.images):
         (tmp_path / "images" / f"{n}.png").write_bytes(image.read())
@@ -95,14 +96,14 @@ def test_what_is_not_there_is_one_line(root):
 
 @pytest.fixture(scope="module")
 def picture():
-    return catalog.benchmark("world-quads").limited(1).images[0].read()
+    return quads(1, size=32).images[0].read()
 
 
 def test_images_of_captions_lie_in_a_bucket(root, tmp_path):
     from counterfoil.benchmarks.caption_files import Written
     from counterfoil.jobs.captions import MediaFolder
 
-    world, near = catalog.benchmark("world-quads").limited(4), tmp_path / "shown"
+    world, near = quads(4, size=32), tmp_path / "shown"
     near.mkdir()
     for n, image in enumerate(world.images[:3]):
         (near / f"{n}.png").write_bytes(image.read())

@@ -69,13 +69,6 @@ def test_killed_runs_lose_at_most_a_shard_and_end_in_the_same_bits(whole, tmp_pa
         assert Cache(tmp_path / "cache", identity).read(kind, ["00" * 16]).broken == ()
 
 
-def test_two_processes_at_once_end_in_the_same_bits(whole, tmp_path):
-    both = [start(tmp_path, 0.002, out=name) for name in ("out", "other")]
-    assert [process.wait(600) for process in both] == [0, 0]
-    expected = (whole / "out").read_bytes()
-    assert (tmp_path / "out").read_bytes() == (tmp_path / "other").read_bytes() == expected
-
-
 @pytest.mark.parametrize("ranks", [3, pytest.param(8, marks=pytest.mark.slow)])
 def test_ranks_in_random_order_one_killed_and_one_started_twice(whole, tmp_path, ranks):
     order = random.Random(0).sample(range(ranks), ranks)

@@ -157,7 +157,7 @@ def test_what_is_not_at_hand_is_named():
 
 def test_the_world_is_read_from_its_pixels():
     """It beats chance (1/6 for group) where colours change, and ties in I2T wherever things change places."""
-    benchmark = quads(210)
+    benchmark = quads(210, size=48)
     captions, images = (part.ravel() for part in benchmark.questions.pairs())
     scores = (
         load_pixels("colours")
