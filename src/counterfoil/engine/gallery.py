@@ -47,7 +47,8 @@ def rank(
             raise InputError(problem, given=given, allowed=f"{gallery.n_images} x {gallery.n_captions}")
     work = _Pass(galleries, blocks, top, block or max(1, _BLOCK // (blocks.n_captions * blocks.itemsize)))
     work.run(threads, progress)
-    placed = [[work.placed(i, side, threads) for side in each.sides] for i, each in enumerate(galleries)]
+    numbered = enumerate(gallery.sides for gallery in galleries)
+    placed = [[work.placed(i, side, threads) for side in sides] for i, sides in numbered]
     return [Rankings(i2t, t2i) for i2t, t2i in placed]
 
 
@@ -108,7 +109,8 @@ class _Pass:
         self.early = np.empty(0)
         self.exact = np.ones(len(self.query["t2i"]), dtype=bool)
         # The queries whose first items are kept: those of galleries that are seen whole.
-        none, whole = np.empty(0, np.int64), [each for each in galleries if each.image_parts is None]
+        none = np.empty(0, np.int64)
+        whole = [gallery for gallery in galleries if gallery.image_parts is None]
         self.wanted = dict.fromkeys(self.n, none)
         for side in (side for side, top_of_side in self.top.items() if top_of_side):
             of_galleries = [getattr(gallery, side).queries for gallery in whole]
@@ -275,8 +277,8 @@ def shares(
         seen, near = levels(scores, rows, items), rule.distances(rows, items)
         return np.stack([precision_at_r(seen, near <= limit, cap=rule.cap) for limit in rule.thresholds])
 
-    for (rows, _), found in map_ordered(of_part, parts, threads):
-        values[:, :, rows] = found
+    for (rows, _), part_values in map_ordered(of_part, parts, threads):
+        values[:, :, rows] = part_values
     return values
 
 

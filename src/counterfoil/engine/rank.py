@@ -213,12 +213,12 @@ def reordered(
 
         def levels(of_queries: ndarray, rows: ndarray, items: ndarray) -> ndarray:
             # Numbers of levels in place of scores: whatever these are, candidates can stand above them all.
-            found = np.stack([np.unique(line, return_inverse=True)[1].reshape(-1) for line in of_queries])
-            for level, query in zip(found, rows, strict=True):
+            of_lines = np.stack([np.unique(line, return_inverse=True)[1].reshape(-1) for line in of_queries])
+            for level, query in zip(of_lines, rows, strict=True):
                 there = chosen.items[query] >= 0
                 mine = np.unique(scores[query, there], return_inverse=True)[1].reshape(-1)
                 level[np.searchsorted(items, chosen.items[query, there])] = len(items) + mine
-            return found
+            return of_lines
 
         return replace(placed, shares=shares(chosen.side, blocks, levels=levels))
     above, level = first.above.copy(), first.level.copy()
