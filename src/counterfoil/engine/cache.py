@@ -208,11 +208,12 @@ class Cache:
 Where = Callable[[int], str]
 
 
+@dataclass(eq=False)
 class Keyed:
     """What is computed of items that have keys."""
 
-    def __init__(self, kind: Kind, keys: Sequence[str]) -> None:
-        self.kind, self.keys = kind, keys
+    kind: Kind
+    keys: Sequence[str]
 
 
 class Vectors(Keyed):
@@ -246,15 +247,14 @@ class Vectors(Keyed):
         cache.write(self.kind, [self.keys[row] for row in rows], np.concatenate(parts))
 
 
+@dataclass(eq=False)
 class StreamedParts(Keyed, ABC):
     """Named arrays per item, each of any number of rows, which are taken one by one as they come."""
 
     #: What is wrong where a batch has another number of items.
     miscounted = "the scorer gave the wrong number of items"
 
-    def __init__(self, kind: Kind, keys: Sequence[str]) -> None:
-        super().__init__(kind, keys)
-        self._taken: dict[int, Parts] = {}
+    _taken: dict[int, Parts] = field(default_factory=dict, init=False)
 
     def read(self, cache: Cache) -> tuple[Sequence[int], Sequence[Path]]:
         rows: dict[str, list[int]] = {}

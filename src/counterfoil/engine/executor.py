@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from counterfoil.engine.cache import LEASES, Cache, Kind, Parts, StreamedParts
+from counterfoil.engine.cache import LEASES, Cache, Parts, StreamedParts
 from counterfoil.engine.plan import Advance, ShardWork, batches
 from counterfoil.errors import InputError, StorageError
 from counterfoil.inputs.files import digest_value
@@ -42,30 +42,28 @@ class BatchGenerator(Protocol):
         """The bytes for the items of each batch, as a stream."""
 
 
+@dataclass(eq=False)
 class GeneratedBytes(StreamedParts):
-    """The bytes of each item, given to `take` and not held; a batch is a shard."""
+    """The bytes of each item, given to `take` and not held; a batch is a shard, which `beside` may keep."""
 
     miscounted = "the maker gave the wrong number of items"
 
-    def __init__(
-        self, kind: Kind, keys: Sequence[str], take: Take | None = None, *, beside: Cache | None = None
-    ) -> None:
-        super().__init__(kind, keys)
-        self._give, self._beside = take, beside
+    take: Take | None = None
+    beside: Cache | None = None
 
     def read(self, cache: Cache) -> tuple[Sequence[int], Sequence[Path]]:
         rows, broken = super().read(cache)
-        if self._beside is not None:
-            rows, more = super().read(self._beside)
+        if self.beside is not None:
+            rows, more = super().read(self.beside)
             broken = [*broken, *more]
         return rows, broken
 
     def write(self, cache: Cache, rows: Sequence[int], parts: Sequence[Sequence[Parts]]) -> None:
-        super().write(self._beside or cache, rows, parts)
+        super().write(self.beside or cache, rows, parts)
 
     def _take(self, row: int, parts: Parts, where: str) -> Parts:
-        if self._give is not None:
-            self._give(row, parts["bytes"].tobytes())
+        if self.take is not None:
+            self.take(row, parts["bytes"].tobytes())
         return {}
 
 

@@ -250,11 +250,12 @@ def item_rows(
     return row_of
 
 
+@dataclass(eq=False)
 class _Columns:
     """Columns that a table and a benchmark both have, as what the rows hold and what the questions do."""
 
-    def __init__(self, given: PrecomputedTable, benchmark: Benchmark) -> None:
-        self.given, self.benchmark = given, benchmark
+    given: PrecomputedTable
+    benchmark: Benchmark
 
     @cached_property
     def captions(self) -> tuple[dict[int, list[str]], dict[int, list[str]]]:
