@@ -16,19 +16,20 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import PIL.Image
 from jaxtyping import Float, Int
 from numpy import ndarray
 
-from counterfoil.benchmarks.caption_files import read_texts
-from counterfoil.benchmarks.contrasts import Contrasts
 from counterfoil.benchmarks.records import Caption, FileSource, Image, PixelSource, words
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.inputs.files import digest, digest_value
 from counterfoil.models import base
+
+if TYPE_CHECKING:
+    from counterfoil.benchmarks.contrasts import Contrasts
 
 _WIDTH = 32
 
@@ -144,7 +145,7 @@ RIDGE = 1.0
 LEAST = 2
 
 
-def log_frequencies(contrasts: Contrasts) -> Float[ndarray, "rows"]:
+def log_frequencies(contrasts: "Contrasts") -> Float[ndarray, "rows"]:
     """The mean log-frequency of each caption's words among the distinct captions of the other folds."""
     scores = np.zeros(len(contrasts.texts))
     for tested, learned in contrasts.splits():
@@ -176,7 +177,7 @@ class WordFrequencies:
 SHAPE = ("words", "letters", "own words", "place of own words")
 
 
-def shapes(contrasts: Contrasts) -> Float[ndarray, "rows 4"]:
+def shapes(contrasts: "Contrasts") -> Float[ndarray, "rows 4"]:
     """`SHAPE` of each row; places are from 0, the first word, to 1, the last, and 1/2 without own words."""
     numbers = np.zeros((len(contrasts.texts), len(SHAPE)))
     of_question: dict[int, list[int]] = {}
@@ -192,7 +193,7 @@ def shapes(contrasts: Contrasts) -> Float[ndarray, "rows 4"]:
     return numbers
 
 
-def learned_scores(contrasts: Contrasts, *, ngrams: int, shape: bool) -> Float[ndarray, "rows"]:
+def learned_scores(contrasts: "Contrasts", *, ngrams: int, shape: bool) -> Float[ndarray, "rows"]:
     """A score of each caption by a linear model that was fitted to the questions of the other folds.
 
     Contrasts are fitted by logistic regression of "the first is right" on the difference of the features of a
@@ -275,7 +276,7 @@ class LearnedScorer:
     identity: base.Identity
     kind: str
 
-    def answer(self, contrasts: Contrasts) -> Float[ndarray, "rows"]:
+    def answer(self, contrasts: "Contrasts") -> Float[ndarray, "rows"]:
         if self.kind == "unigram":
             return log_frequencies(contrasts)
         more = self.kind == "learned"
@@ -309,6 +310,8 @@ def load_blind(argument: str, options: base.Options = base.DEFAULT) -> Any:
         base.reject_unused_options(name, options, "settings")
         if not (path := options.settings.get("captions")):
             return LearnedScorer(base.Identity(name, revision="1"), argument)
+        from counterfoil.benchmarks.caption_files import read_texts
+
         table = WordFrequencies.of(map(words, read_texts(Path(path))))
         return Unigram(base.Identity(name, weights=digest_value(table.counts), revision="1"), table)
     if argument not in _BLIND:
