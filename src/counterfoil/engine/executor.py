@@ -133,8 +133,8 @@ class RankExecutor:
                 # Only now, since another process may have finished a shard until its lease was taken.
                 done = work.finished(waiting, advance)
                 free = [shard for shard in taken if shard not in done]
-                for _ in work.run(free, advance) if free else ():
-                    pass
+                if free:
+                    work.run(free, advance)
                 # At the end: between files that are flushed to the disk each further change takes longer.
                 for shard in taken:
                     leases.release(work.names[shard])

@@ -259,8 +259,8 @@ class ShardWork:
             advance(len(self.rows(shard)))
         return done
 
-    def run(self, shards: Sequence[int], advance: Advance) -> Iterator[int]:
-        """Compute shards in one stream of batches; each is yielded when its values are taken and kept."""
+    def run(self, shards: Sequence[int], advance: Advance) -> None:
+        """Compute shards in one stream of batches, and keep each when its last batch is there."""
         batches = [[self.items[row] for row in batch] for shard in shards for batch in self.cut[shard]]
         stream = self.compute(self.scorer, batches, self.workers)
         try:
@@ -275,7 +275,6 @@ class ShardWork:
                     parts.append(values)
                     advance(len(batch))
                 self.values.write(self.cache, self.rows(shard), parts)
-                yield shard
         finally:
             # A generator that is closed stops the scorer's workers at once where something fails.
             getattr(stream, "close", lambda: None)()

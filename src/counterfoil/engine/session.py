@@ -290,8 +290,7 @@ class Session:
                 self.progress(stage, done, len(items))
 
             if executor is None:
-                for _ in work.run(range(len(work)), advance):
-                    pass
+                work.run(range(len(work)), advance)
                 return values
             if executor.run(work, advance):
                 return values

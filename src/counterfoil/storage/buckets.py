@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from io import BufferedIOBase, BytesIO
-from typing import Any, NamedTuple
+from typing import Any
 
 from counterfoil.errors import CounterfoilError, MissingExtraError, StorageError
 from counterfoil.inputs.files import Location
@@ -92,14 +92,6 @@ def reaching(where: object, scheme: str, error: type[CounterfoilError] = Storage
         raise error(problem, where=where, hint=hint) from caught
 
 
-class _Object(NamedTuple):
-    """What the store says of an object: when it was written, the time now, both by its clock, and by whom."""
-
-    written: float
-    now: float
-    writer: str | None
-
-
 #: The mark by which a writer knows its own object, where the answer to the first try was lost.
 _WRITER = "counterfoil-writer"
 
@@ -116,7 +108,6 @@ class S3Place:
     """A prefix in a bucket; conditions are `If-None-Match` and `If-Match`, and the tag is the ETag."""
 
     where: Location
-    scheme: str = "s3"
     #: `touch` is a request that is paid for.
     patience: float = 86_400.0
 
@@ -154,12 +145,15 @@ class S3Place:
             return True
         # A request whose answer was lost is sent again, and then meets the object that it wrote itself.
         known = self.about(name)
-        return known is not None and known.writer == writer
+        return known is not None and known.get("Metadata", {}).get(_WRITER) == writer
 
     def age(self, name: str) -> float | None:
         """Both times are the server's: of the object, and of its answer."""
         known = self.about(name)
-        return None if known is None else max(0.0, known.now - known.written)
+        if known is None:
+            return None
+        now = parsedate_to_datetime(known["ResponseMetadata"]["HTTPHeaders"]["date"])
+        return max(0.0, (now - known["LastModified"]).total_seconds())
 
     def entries(self, prefix: str = "") -> list[PlaceEntry]:
         root, now, entries = self.key(""), time.time(), []
@@ -184,13 +178,10 @@ class S3Place:
         answer = self._call("copy_object", name, missing=True, CopySource=source, MetadataDirective="REPLACE")
         return answer is not None
 
-    def about(self, name: str) -> _Object | None:
-        answer = self._call("head_object", name, missing=True)
-        if answer is None:
-            return None
-        now = parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
-        writer = answer.get("Metadata", {}).get(_WRITER)
-        return _Object(answer["LastModified"].timestamp(), now.timestamp(), writer)
+    def about(self, name: str) -> dict[str, Any] | None:
+        """What the store says of an object, or None."""
+        about: dict[str, Any] | None = self._call("head_object", name, missing=True)
+        return about
 
     def remove(self, name: str, tag: str | None = None) -> bool:
         if tag is not None:

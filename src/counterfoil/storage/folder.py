@@ -27,7 +27,6 @@ class FolderPlace:
     """
 
     folder: Path
-    scheme: str = "file"
     patience: float = 0.0
 
     def read(self, name: str) -> Tagged | None:

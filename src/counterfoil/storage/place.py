@@ -57,10 +57,6 @@ class Place(Protocol):
     """
 
     @property
-    def scheme(self) -> str:
-        """`file` or `s3`."""
-
-    @property
     def patience(self) -> float:
         """Seconds below which an age is not worth a `touch`: 0 where that is free, a day where it is not."""
 

@@ -137,7 +137,8 @@ def test_workers_of_a_cluster_go_when_the_command_ends(counterfoil, tmp_path, mo
         done.append("computed")
         if fails:
             raise StorageError("no worker of the Ray cluster has started")
-        return list(work.run(range(len(work)), advance)) == list(range(len(work)))
+        work.run(range(len(work)), advance)
+        return True
 
     monkeypatch.setattr(RayExecutor, "run", run)
     monkeypatch.setattr(RayExecutor, "close", lambda self: done.append("closed"))
