@@ -79,6 +79,7 @@ _REMOVED = {
     "merge": "run the command once more without --executor, with the --cache that its ranks filled",
     "build merge": "concatenate the tables of pairs, as with pandas.concat, for 'build assemble'",
     "world sheet": "run examples/draw_a_world.py of the repository",
+    "build author": "let people write in a campaign: counterfoil annotate create quad-authoring",
     "build negate --wordnet": "let a language model write the negatives, with --by",
     "build format --spelling": "replace the words in the table before, as with pandas.Series.str.replace",
     **{
@@ -86,6 +87,10 @@ _REMOVED = {
     },
     "build imagine --price": _COST,
     "build refine --scales": "divide the scores by the number in the table before",
+    **{
+        f"build refine --{name}": "balance the scorer with --balance, or measure it with --held-out"
+        for name in ("against", "share", "least")
+    },
     "build select --minus": "add a column of the difference to the table before, and name it with --by",
     "build select --lowest": "add a column of the negated scores to the table before, and name it with --by",
     **{
