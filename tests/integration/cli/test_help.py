@@ -50,7 +50,8 @@ def test_version(counterfoil):
     assert counterfoil("--version").out == f"counterfoil {__version__}\n"
 
 
-def test_lists(counterfoil):
+def test_lists(counterfoil, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     names = [card["name"] for card in json.loads(counterfoil("list", "benchmarks", "--json", "-").out)]
     assert names == list(BENCHMARKS)
     assert "winoground" in counterfoil("list", "benchmarks").out
