@@ -323,7 +323,7 @@ class JointEvaluation(FormEvaluation):
     ends: ClassVar[Mapping[str, str]] = {}
 
     def refuse(self, interval: IntervalMethod, benchmark: Benchmark) -> None:
-        if interval in (IntervalMethod.WILSON, IntervalMethod.FOLDS):
+        if interval is IntervalMethod.WILSON:
             raise InputError(
                 f"{self.refused} no interval of the kind '{interval}'",
                 where=benchmark.name,

@@ -1,4 +1,4 @@
-"""Audits: a planted word is found and named, and where none is planted none is; agreement of people."""
+"""Audits: a planted word is found and named, and where none is planted none is."""
 
 from dataclasses import replace
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from contracts import forms
 from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, Image
 from counterfoil.benchmarks.contrasts import Contrasts
 from counterfoil.engine.session import run
@@ -195,21 +194,3 @@ def test_a_family_of_tests_that_can_be_significant():
     # Only the first two could be: the family is of two.
     np.testing.assert_allclose(tarone_holm(p, np.array([1e-9, 1e-9, 0.1, 1, 1])), [0.002, 0.01, 1, 1, 1])
     assert tarone_holm(np.empty(0), np.empty(0)).size == 0
-
-
-def test_opinions_of_votes_and_of_ratings():
-    votes = auditing.opinions_of(forms.preferred(np.array([[3.0, 0.0], [2.0, 2.0], [1.0, 0.0], [3.0, 1.0]])))
-    assert votes is not None
-    assert votes.questions == 3
-    # Pairs who agree: 3 of 3, 2 of 6, 3 of 6.
-    assert votes.agreement == pytest.approx((1 + 1 / 3 + 1 / 2) / 3)
-    assert (votes.unanimous, votes.undecided) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
-    assert votes.ceiling == pytest.approx((1 + 0.5 + 0.75) / 3)
-    # Krippendorff's own example of nominal data, of two values, is one of intervals too.
-    nan = np.nan
-    rows = np.array([[0, 1], [1, 1], [0, 1], [0, 0], [0, 0], [0, 1], [0, 0], [0, 0], [1, 0], [0, 0]], float)
-    ratings = auditing.opinions_of(forms.rated(np.concatenate([rows, [[1.0, nan]]])))
-    assert ratings is not None
-    assert ratings.alpha == pytest.approx(0.095, abs=5e-4)
-    assert ratings.agreement == pytest.approx(0.6)
-    assert auditing.opinions_of(forms.rated(np.array([[1.0, nan]]))) is None

@@ -102,7 +102,6 @@ CHOICES, RATED = forms.choices({"add": 6, "swap": 2}), forms.rated(forms.grades(
     ("benchmark", "how", "measure", "signed"),
     [
         (ALONE, {"ties": "half"}, "group", "ties:half|ci:wilson"),
-        (ALONE, {"interval": "folds"}, "i2t", "ties:strict|ci:folds"),
         (MANY, {"seed": 3}, "group", "ties:strict|ci:clusters|clusters:image"),
         (MANY, {"seed": 3}, "", "ties:strict|ci:clusters|clusters:image"),
         # Crossed intervals draw nothing.

@@ -22,13 +22,13 @@ from counterfoil.evaluation.evaluate import (
     refuse_rankings,
     tie_facts,
 )
-from counterfoil.evaluation.intervals import IntervalMethod, dependence
+from counterfoil.evaluation.intervals import dependence
 from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics import contrast
 from counterfoil.metrics.measures import Measure, averaged, find
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats import Reals, Truths
-from counterfoil.stats.intervals import differences, macro_weights, t_over_folds
+from counterfoil.stats.intervals import differences, macro_weights
 from counterfoil.stats.tests import mcnemar
 
 #: The two candidates of a preference, in columns.
@@ -206,8 +206,7 @@ class ContrastEvaluation(FormEvaluation):
         values = np.stack([run.items[name] for run in paired.runs for name in of_items], axis=1)
         pairs = paired.columns
         sharing = paired.sharing
-        folds = paired.interval is IntervalMethod.FOLDS
-        shared = dependence(sharing, IntervalMethod.AUTO if folds else paired.interval)
+        shared = dependence(sharing, paired.interval)
         macro = np.array([name != of for name, of in zip(paired.main, of_items, strict=True)])
         macro = np.tile(macro, len(paired.of_scorers))
         # A column as a table of its own; the difference, its ends and its p-value.
@@ -217,9 +216,6 @@ class ContrastEvaluation(FormEvaluation):
         table[0] = means[pairs[:, 0]] - means[pairs[:, 1]]
         if not macro.all():
             table[1:, ~macro] = differences(of_columns, shared, pairs[~macro])[1:, :, 0]
-        if folds:
-            gaps = (values[:, a] - values[:, b] for a, b in pairs)
-            table[1:3] = np.array([t_over_folds(gap, least=-1.0) for gap in gaps]).T
         if macro.any():
             groups, shares = intervals.macro_groups(benchmark, np.ones(len(values), dtype=bool))
             weighed = macro_weights(groups, shares) @ values
