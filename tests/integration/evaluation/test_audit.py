@@ -115,9 +115,9 @@ def test_the_one_sided_test_is_the_binomial_one(right, above):
 
 def test_a_language_model_is_shown_by_sum_and_by_mean(tmp_path):
     """Wrong captions are right ones with more words: the sum tells them all apart, the mean does not."""
-    from tiny_families import save_text_models
+    from tiny_families import save_gpt2
 
-    save_text_models(tmp_path)
+    save_gpt2(tmp_path / "gpt2")
     benchmark = asked(quads(30, seed=2, size=32, lazy=True), np.random.default_rng(2))
     captions = tuple(
         Caption(each.id, (benchmark.captions[at - 1].text or "") + " and more of it" if at % 2 else each.text)
