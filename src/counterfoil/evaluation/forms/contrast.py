@@ -254,8 +254,8 @@ class QuadEvaluation(ContrastEvaluation):
     def from_outcomes(self, right: Mapping[str, NDArray[Any]]) -> dict[str, Reals]:
         return contrast.from_directions(right)
 
-    def margins(self, benchmark: Benchmark, scores: Reals) -> dict[str, Reals]:
-        return dict(contrast.quad_margins(scores))
+    def margin(self, benchmark: Benchmark, scores: Reals) -> Reals:
+        return contrast.quad_margin(scores)
 
 
 class ChoiceEvaluation(ContrastEvaluation):
@@ -267,8 +267,8 @@ class ChoiceEvaluation(ContrastEvaluation):
     def tied(self, benchmark: Benchmark, scores: Reals) -> NDArray[Any]:
         return contrast.choice_tied(scores, correct=benchmark.listed.correct)
 
-    def margins(self, benchmark: Benchmark, scores: Reals) -> dict[str, Reals]:
-        return {"accuracy": contrast.choice_margin(scores, correct=benchmark.listed.correct)}
+    def margin(self, benchmark: Benchmark, scores: Reals) -> Reals:
+        return contrast.choice_margin(scores, correct=benchmark.listed.correct)
 
 
 class PreferenceEvaluation(ContrastEvaluation):
@@ -309,11 +309,11 @@ class PreferenceEvaluation(ContrastEvaluation):
         votes = contrast.ties_to_second(scores, benchmark.preferences.label)
         return {"second": {"accuracy": float(votes.mean())}}
 
-    def margins(self, benchmark: Benchmark, scores: Reals) -> dict[str, Reals]:
+    def margin(self, benchmark: Benchmark, scores: Reals) -> Reals:
         """The score of the preferred caption less that of the other, the mean over draws."""
         values = scores.reshape(len(benchmark), 2, -1).mean(axis=2)
         rows, label = np.arange(len(benchmark)), benchmark.preferences.label
-        return {"accuracy": values[rows, label] - values[rows, 1 - label]}
+        return values[rows, label] - values[rows, 1 - label]
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
         same = np.array_equal(first.preferences.label, other.preferences.label)

@@ -20,6 +20,7 @@ from counterfoil.report.html import Drawing, Grouping, Section, drawn
 from counterfoil.report.results import Note, ResultTable, intervals, lead
 from counterfoil.report.tables import Column, Table, measure_label, measure_meaning
 from counterfoil.report.thumbnails import Thumbnails, richest
+from counterfoil.stats import Reals
 
 #: A grouping of more groups than this gets a table of its own kind, a row per group.
 MANY_GROUPS = 8
@@ -99,13 +100,9 @@ class FormReport(ResultTable, ABC):
 
     def failures(self, run: Run) -> tuple[list[int], dict[int, str]]:
         """Positions of failed questions, worst first, and how bad the first few are."""
-        if run.answers.has_scores:
-            # The smallest gap between a right and a wrong score per question.
-            margins_of = of(run.benchmark).margins(run.benchmark, run.answers.scores)
-            names = [name for name in ("i2t", "t2i", "accuracy") if name in margins_of]
-            margin = np.min([margins_of[name] for name in names], axis=0)
-            order = [q for q in np.argsort(margin, kind="stable").tolist() if margin[q] <= 0]
-            return order, {q: f"the wrong one is ahead by {-margin[q]:.4g}" for q in order[:WORST]}
+        if (ahead := margin(run)) is not None:
+            order = [q for q in np.argsort(ahead, kind="stable").tolist() if ahead[q] <= 0]
+            return order, {q: f"the wrong one is ahead by {-ahead[q]:.4g}" for q in order[:WORST]}
         wrong = np.stack([run.items[name] < 1 for name in (*SINGLE, "accuracy") if name in run.items])
         order = [q for q in np.argsort(-wrong.sum(axis=0), kind="stable").tolist() if wrong[:, q].any()]
         return order, {q: f"wrong in {wrong[:, q].sum()} of {len(wrong)} choices" for q in order[:WORST]}
@@ -211,6 +208,13 @@ class FormReport(ResultTable, ABC):
             ),
             pictures=pictures,
         )
+
+
+def margin(run: Run) -> Reals | None:
+    """(n,) how far right scores are ahead; None without scores, and of statements without a threshold."""
+    if not run.answers.has_scores:
+        return None
+    return of(run.benchmark).margin(run.benchmark, run.answers.scores)
 
 
 def dots(comparison: Comparison, name: str, title: str, caption: str, measures: Sequence[str]) -> Drawing:

@@ -8,14 +8,12 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.evaluate import of
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.ties import Ties
-from counterfoil.report.forms import SINGLE, WORST, BrowserSource, FormReport, NoteWriters
+from counterfoil.report.forms import SINGLE, WORST, BrowserSource, FormReport, NoteWriters, margin
 from counterfoil.report.results import Note, below_chance, outcomes, threshold_range, tied, undefined
 from counterfoil.report.tables import amount, listed
 from counterfoil.report.thumbnails import grouping, shown_scores, spread
-from counterfoil.stats import Reals
 
 
 class ContrastReport(FormReport):
@@ -164,7 +162,7 @@ class StatementReport(ContrastReport):
         return (np.nan_to_num(column) < 1).astype(np.int64)
 
     def failures(self, run: Run) -> tuple[list[int], dict[int, str]]:
-        questions, away = run.benchmark.statements, self._away(run)
+        questions, away = run.benchmark.statements, margin(run)
         truth = questions.truth.tolist()
         words = ("false", "true")
         if away is None:
@@ -177,16 +175,10 @@ class StatementReport(ContrastReport):
             for q in order[:WORST]
         }
 
-    def _away(self, run: Run) -> Reals | None:
-        """(n,) how far each score is on the right side of its threshold; None where there is none."""
-        if not run.answers.has_scores:
-            return None
-        return of(run.benchmark).margins(run.benchmark, run.answers.scores).get("fitted_accuracy")
-
     def questions_data(self, source: BrowserSource) -> dict[str, Any]:
         return {**super().questions_data(source), "truth": source.benchmark.statements.truth.tolist()}
 
     def _model(self, run: Run) -> dict[str, Any]:
-        away = self._away(run)
+        away = margin(run)
         margins = None if away is None else [float(f"{value:.6g}") for value in away.tolist()]
         return {**super()._model(run), "margins": margins}
