@@ -155,12 +155,6 @@ def test_runs_share_a_line_or_have_one_each():
     assert signature_of([run("a", strict)], "accuracy") == ""
 
 
-def test_what_ties_components():
-    assert np.unique(forms.quads(12, share=3).sharing.components).size == 4
-    assert forms.quads(12, share=3).sharing.clustered == "image"
-    assert forms.quads().sharing.clustered == "question"
-
-
 @dataclass(eq=False)
 class Linear:
     """Weighs the mean colour of a picture."""
