@@ -207,7 +207,7 @@ def report(everything):
 def undrawn(monkeypatch):
     """Pages without their figures, which take most of the time."""
     monkeypatch.setattr(figure_style, "svg", lambda figure, **names: "")
-    for name in ("measures", "heat", "directions", "margins", "significance"):
+    for name in ("measures", "heat", "directions", "significance"):
         monkeypatch.setattr(figures, name, lambda *values, **options: None)
 
 

@@ -125,6 +125,15 @@ def save_clip_tokenizer(folder):
     )
 
 
+def save_gpt2(folder):
+    """GPT-2 with CLIP's real vocabulary."""
+    import transformers
+
+    save_clip_tokenizer(folder)
+    config = transformers.GPT2Config(vocab_size=49408, n_positions=40, n_embd=24, n_layer=2, n_head=2)
+    save_model(transformers.GPT2LMHeadModel, config, folder)
+
+
 def save_text_models(place):
     """GPT-2, BERT and two classifiers (of two and of three classes) with CLIP's real vocabulary, and T5.
 
@@ -134,10 +143,9 @@ def save_text_models(place):
     import transformers
 
     small = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    for name in ("gpt2", "bert", "cola", "three"):
+    save_gpt2(place / "gpt2")
+    for name in ("bert", "cola", "three"):
         save_clip_tokenizer(place / name)
-    config = transformers.GPT2Config(vocab_size=49408, n_positions=40, n_embd=24, n_layer=2, n_head=2)
-    save_model(transformers.GPT2LMHeadModel, config, place / "gpt2")
     bert = {"vocab_size": 49409, "max_position_embeddings": 40, **small}
     tokenizer = transformers.AutoTokenizer.from_pretrained(place / "bert")
     tokenizer.add_special_tokens({"mask_token": "<mask>"})

@@ -12,7 +12,7 @@ from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics.measures import Measure, of_form
 from counterfoil.stats import Reals, Truths, Wholes
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.intervals import Spread, macro_weights, normal_quantile, spread, t_over_folds, wilson
+from counterfoil.stats.intervals import Spread, macro_weights, normal_quantile, spread, wilson
 
 
 class IntervalMethod(StrEnum):
@@ -21,16 +21,13 @@ class IntervalMethod(StrEnum):
     `auto` is Wilson where questions share nothing; where what they share falls into many small clusters,
     `clusters`, from the variance over these; else `crossed`, from the variance over images and captions as
     crossed factors (`stats.two_way_clustering`). `clusters` and `crossed` ask for one of the two whatever is
-    shared, `wilson` takes questions as independent, and `folds` is Student's t over four parts, as in
-    Winoground's appendix A. A gallery has no `folds`, and correlations with ratings have neither `wilson` nor
-    `folds`.
+    shared, and `wilson` takes questions as independent, which measures of all questions together have not.
     """
 
     AUTO = "auto"
     WILSON = "wilson"
     CLUSTERS = "clusters"
     CROSSED = "crossed"
-    FOLDS = "folds"
 
 
 def method(sharing: Sharing, interval: IntervalMethod) -> IntervalMethod:
@@ -43,7 +40,7 @@ def method(sharing: Sharing, interval: IntervalMethod) -> IntervalMethod:
 
 
 def dependence(sharing: Sharing, interval: IntervalMethod) -> Wholes | Sharing:
-    """The sharing that an interval takes into account: under `wilson` and `folds` none."""
+    """The sharing that an interval takes into account: under `wilson` none."""
     if interval is IntervalMethod.AUTO:
         return sharing
     if interval is IntervalMethod.CROSSED:
@@ -135,14 +132,11 @@ def estimates(
     chances = {name: chance(benchmark, declared[name], by_chance[name], mask) for name in names}
     chosen = method(benchmark.sharing, interval)
     shared = dependence(benchmark.sharing.part(mask), interval)
-    effective: list[float | None] = [float(n)] * len(plain)
+    effective = [float(n)] * len(plain)
     if chosen in (IntervalMethod.CLUSTERS, IntervalMethod.CROSSED) and plain:
         clustered = spread(table, shared)
         bounds = list(zip(*(ends.tolist() for ends in clustered.wilson(0.95)), strict=True))
-        effective = list(clustered.effective().tolist())
-    elif chosen is IntervalMethod.FOLDS and n >= 4:
-        bounds = [t_over_folds(column) for column in table.T]
-        effective = [None] * len(plain)
+        effective = clustered.effective().tolist()
     else:
         bounds = [wilson(float(column.sum()), n) for column in table.T]
     by_name = {
@@ -155,7 +149,7 @@ def estimates(
             continue
         groups, shares = macro_groups(benchmark, mask)
         if (groups >= 0).any():
-            # Wilson's interval and folds know no groups: the variance over what they take as shared.
+            # Wilson's interval knows no groups: the variance over what they take as shared.
             of_groups = spread(values[of][mask][:, None], shared, groups=groups, shares=shares)
             # Questions outside every group do not count.
             by_name |= of_spread(of_groups, [name], [int((groups >= 0).sum())], chances)
