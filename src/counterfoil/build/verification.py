@@ -32,7 +32,7 @@ from counterfoil.build.step import SCENE_OF
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.metrics.statements import placements
 from counterfoil.stats.dawid_skene import FEWEST, drawn_so, patterns
-from counterfoil.stats.intervals import normal_quantile, wilson_score
+from counterfoil.stats.intervals import NORMAL, wilson_score
 from counterfoil.world.scenes import Scene
 from counterfoil.world.truth import matches
 
@@ -307,7 +307,7 @@ def share(chosen: Bool[ndarray, "n"], among: Bool[ndarray, "n"], weights: Float[
 
 
 def _with_interval(value: float, size: float) -> Share:
-    low, high = wilson_score(np.array([value]), np.array([size]), np.array([normal_quantile(0.95)]))
+    low, high = wilson_score(np.array([value]), np.array([size]), np.array([NORMAL]))
     return Share(value, float(low[0]), float(high[0]))
 
 
