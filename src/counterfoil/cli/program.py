@@ -72,6 +72,7 @@ _REMOVED = {
     "benchmarks/noise_filter.py of the repository for what wrong negatives cost",
     "benchmarks publish --to": f"use --out FOLDER; {_HUB}",
     **{f"benchmarks publish {name}": _HUB for name in ("--execute", "--private")},
+    "benchmarks publish --split": "name the split of every question in a column 'split' of the table",
     "compare rankings --csv": "write all numbers with --json, or take to_arrow(by='pair') in Python",
     "explain --grade": "hold the cells of --json, or of to_arrow(by='cell'), against masks of your own",
     "work": "run the command itself with '--executor rank:R/N', and one --cache for all ranks",
