@@ -3,7 +3,6 @@
 import os
 import pickle
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -66,29 +65,6 @@ def test_images_of_a_batch_are_read_together(root, near):
     gone = Image("gone", TarSource(Path(f"{root}/shards/none.tar"), 512, 9, "a.png"))
     with pytest.raises(DataError, match=r"shards/none.tar: no such (file|bucket)"):
         list(prepared([[images[0], gone, gone]], Untouched(), workers=0))
-
-
-def test_a_shard_is_streamed_once_where_the_store_says_what_it_holds(root, near, tmp_path):
-    far, shelf = copied(near, f"{root}/shards"), tmp_path / "shelf"
-    with patch("counterfoil.benchmarks.training_shards.open_file", side_effect=open_file) as streams:
-        first = read(far, shelf=shelf)
-        assert streams.call_count == 2
-        again = read(far, shelf=shelf)
-        tagged = root.startswith("s3")
-        assert streams.call_count == (2 if tagged else 4)
-        _same(first, read(near))
-        _same(again, first)
-        kept = sorted((shelf / "shards").glob("*")) if shelf.exists() else []
-        assert len(kept) == (2 if tagged else 0)
-        if tagged:
-            kept[0].write_bytes(b"damaged")
-            _same(read(far, shelf=shelf), first)
-            assert streams.call_count == 3
-            facts = ("other.json", b'{"negative_caption": "no"}')
-            write_tar(near / "train-001.tar", [*pair("other", 7), facts])
-            open_place(far).write("train-001.tar", (near / "train-001.tar").read_bytes())
-            _same(read(far, shelf=shelf), read(near))
-            assert streams.call_count == 4
 
 
 def test_what_is_wrong_names_the_shard(root, near):
