@@ -342,22 +342,24 @@ def _spread(
     every, wide = np.arange(len(groups)), int(groups.max(initial=0)) + 1
     for k, average in enumerate(averages.T):
         # The column that each row is of, its group there, and its weight.
-        inside = (groups >= 0) & (average > 0)
-        if (inside.sum(axis=1) > 1).any():
+        members = np.flatnonzero(average > 0)
+        inside = groups[:, members] >= 0
+        many = inside.sum(axis=1)
+        if (many > 1).any():
             raise InputError("an average of columns that have rows in common")
-        rows, column = inside.any(axis=1), inside.argmax(axis=1)
+        rows, column = many > 0, members[inside.argmax(axis=1)]
         numbers = (column * wide + groups[every, column])[rows]
         strata = np.unique(numbers, return_inverse=True)[1].reshape(-1)
-        weights = (of_columns * average)[every, column][rows]
+        weights = (of_columns[every, column] * average[column])[rows]
         results.append((rows, strata, weights, column[rows]))
         kinds.setdefault(rows.tobytes() + strata.tobytes() + weights.tobytes(), []).append(k)
-    for members in kinds.values():
-        rows, strata, weights, _ = results[members[0]]
-        chosen = [tables[:, rows, results[k][3]].T for k in members]
+    for alike in kinds.values():
+        rows, strata, weights, _ = results[alike[0]]
+        chosen = [tables[:, rows, results[k][3]].T for k in alike]
         part = sharing.part(rows)
         for number, of_kind in enumerate(mean_variance(part, np.hstack(chosen), strata, weights)):
-            table[number][:, members] = of_kind.reshape(len(members), -1).T
-        table[3][:, members] = part.n_independent
+            table[number][:, alike] = of_kind.reshape(len(alike), -1).T
+        table[3][:, alike] = part.n_independent
     return Spread(*table.reshape(4, -1))
 
 

@@ -88,7 +88,7 @@ def test_what_is_wrong_names_the_shard(root, near):
 
 
 def test_a_file_is_read_anywhere(root, monkeypatch):
-    data = np.random.default_rng(0).bytes(100_003)
+    data = np.random.default_rng(0).bytes(20_003)
     open_place(root).write("a/large", data)
     where = location(f"{root}/a/large")
     assert isinstance(where, Location)
@@ -97,7 +97,7 @@ def test_a_file_is_read_anywhere(root, monkeypatch):
         assert file.read() == data
         rng = np.random.default_rng(1)
         for _ in range(10):
-            at, size = int(rng.integers(0, len(data))), int(rng.integers(0, 70_000))
+            at, size = int(rng.integers(0, len(data))), int(rng.integers(0, 14_000))
             assert (file.seek(at), file.read(size)) == (at, data[at : at + size])
         assert (file.seek(-3, os.SEEK_END), file.read()) == (len(data) - 3, data[-3:])
     refuses("no such file", open_file, Location(where.scheme, f"{where.path}.none"))
