@@ -196,19 +196,15 @@ def read_files(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """Every image and caption of a captions file, or of all `captions_*.json` in a folder's `annotations`."""
     if data is None:
         raise no_data(card)
-    coco = captioned(data)
-    card = card.model_copy(update={"title": f"{card.title} ({data.stem})"})
-    return coco.gallery(card, own(coco.owners, len(coco.images)), data, images)
-
-
-def captioned(data: Path) -> Captioned:
-    """What the captions files in `data` hold, captions by image; raises `DataError` where there are none."""
     files = captions_files(data)
     if not files:
         what = "no captions file in this folder"
         raise DataError(what, where=data, allowed="captions_*.json, here or in 'annotations'")
+    # Captions by image.
     coco = read_captions(files)
-    return coco.take(np.arange(len(coco.images)), np.argsort(coco.owners, kind="stable"))
+    coco = coco.take(np.arange(len(coco.images)), np.argsort(coco.owners, kind="stable"))
+    card = card.model_copy(update={"title": f"{card.title} ({data.stem})"})
+    return coco.gallery(card, own(coco.owners, len(coco.images)), data, images)
 
 
 def read_pmrp(
