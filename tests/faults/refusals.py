@@ -29,6 +29,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "world build quads --n x": "see 'counterfoil world build --help'",
         "world build quads more --out x": "unexpected extra argument",
         "benchmarks fetch bivlcc": "did you mean 'bivlc'?",
+        "benchmarks publish x --split 0.2": "given: --split; name the split of every question",
         "demo --dials": "given: --dials; run 'counterfoil train vse0' with --set mining=",
         "annotate simulate x --http": "given: --http; leave it out: simulated people call the functions",
         "train coco --checkpoint-activations": "given: --checkpoint-activations; use --chunk-size N",

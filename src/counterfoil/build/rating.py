@@ -122,7 +122,7 @@ def blind_accuracy(gaps: Float[ndarray, "rows"], clusters: Int[ndarray, "rows"])
     if not len(gaps):
         raise InputError("no rows to measure a blind scorer on")
     estimate = spread(accuracies(gaps)[:, None], clusters)
-    (low,), (high,), (effective,) = (*estimate.wilson(0.95), estimate.effective())
+    (low,), (high,), (effective,) = (*estimate.wilson(), estimate.effective())
     return Estimate(float(estimate.value[0]), float(low), float(high), len(gaps), 0.5, float(effective))
 
 

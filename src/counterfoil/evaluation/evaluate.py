@@ -376,7 +376,7 @@ class JointEvaluation(FormEvaluation):
             if defined.any():
                 variance, freedom = linear_variance(sharing, (moves[a] - moves[b])[:, defined])
                 spread = Spread(value[defined], variance, freedom, np.full(len(variance), units))
-                table[:, k, defined] = spread.value, *spread.student(0.95, widest=self.widest)
+                table[:, k, defined] = spread.value, *spread.student(widest=self.widest)
                 if units == 1 and self.widest == 2:
                     # Of one unit nothing is known of how much a correlation varies.
                     table[1:, k, defined] = np.array([[-2.0], [2.0], [1.0]])

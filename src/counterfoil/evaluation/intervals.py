@@ -12,7 +12,7 @@ from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics.measures import Measure, of_form
 from counterfoil.stats import Reals, Truths, Wholes
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.intervals import Spread, macro_weights, normal_quantile, spread, wilson
+from counterfoil.stats.intervals import NORMAL, Spread, macro_weights, spread, t_over_folds, wilson
 
 
 class IntervalMethod(StrEnum):
@@ -106,7 +106,7 @@ def of_spread(
     spread: Spread, names: Sequence[str], n: Sequence[int], chances: Mapping[str, float | None]
 ) -> dict[str, Estimate]:
     """The values of a spread with Wilson's 95 % intervals, by name; `n` is how many questions each is of."""
-    columns = zip(names, spread.value, *spread.wilson(0.95), n, spread.effective(), strict=True)
+    columns = zip(names, spread.value, *spread.wilson(), n, spread.effective(), strict=True)
     return {
         name: Estimate(float(value), float(low), float(high), many, chances[name], float(effective))
         for name, value, low, high, many, effective in columns
@@ -135,8 +135,11 @@ def estimates(
     effective = [float(n)] * len(plain)
     if chosen in (IntervalMethod.CLUSTERS, IntervalMethod.CROSSED) and plain:
         clustered = spread(table, shared)
-        bounds = list(zip(*(ends.tolist() for ends in clustered.wilson(0.95)), strict=True))
-        effective = clustered.effective().tolist()
+        bounds = list(zip(*(ends.tolist() for ends in clustered.wilson()), strict=True))
+        effective = list(clustered.effective().tolist())
+    elif chosen is IntervalMethod.FOLDS and n >= 4:
+        bounds = [t_over_folds(column) for column in table.T]
+        effective = [None] * len(plain)
     else:
         bounds = [wilson(float(column.sum()), n) for column in table.T]
     by_name = {
@@ -181,11 +184,10 @@ def one_sided(estimate: Estimate, *, above: bool, correlation: bool = False, wid
     # The end of the interval on the side of chance.
     end = estimate.low if above else estimate.high
     reach, distance = abs(end - value), abs(chance - value) / wider
-    normal = normal_quantile(0.95)
     if correlation:
-        return float(stdtr(np.inf, -normal * distance / max(reach, 1e-12)))
+        return float(stdtr(np.inf, -NORMAL * distance / max(reach, 1e-12)))
     width = reach**2 / max(end * (1 - end), 1e-12)
     statistic = distance / np.sqrt(max(width * chance * (1 - chance), 1e-12))
-    quantile = normal if estimate.effective is None else np.sqrt(width * estimate.effective)
-    freedom = stdtridf(0.975, quantile) if quantile > normal + 1e-6 else np.inf
+    quantile = NORMAL if estimate.effective is None else np.sqrt(width * estimate.effective)
+    freedom = stdtridf(0.975, quantile) if quantile > NORMAL + 1e-6 else np.inf
     return float(stdtr(freedom, -quantile * statistic))

@@ -244,7 +244,7 @@ def _estimates(
     else:
         table, groups, averages = _table(benchmark, values, names)
         spreads = intervals.spread(table, shared, groups=groups, averages=averages)
-        low, high = spreads.wilson(0.95)
+        low, high = spreads.wilson()
         bounds = list(zip(low.tolist(), high.tolist(), strict=True))
         effective = list(spreads.effective().tolist())
     return {

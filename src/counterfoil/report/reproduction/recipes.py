@@ -32,7 +32,7 @@ from counterfoil.metrics.annotators import bias
 from counterfoil.metrics.bradley_terry import bradley_terry
 from counterfoil.metrics.correlation import MEASURES, kendall_tau_b, pearson
 from counterfoil.metrics.ranking import map_at_r, recall_at_k
-from counterfoil.metrics.ranks import Qrels, list_ranks
+from counterfoil.metrics.ranks import Qrels, positive_ranks
 from counterfoil.models.base import DEFAULT, Options
 from counterfoil.models.captions.registry import load as load_metric
 from counterfoil.models.precomputed import PrecomputedTable, load
@@ -385,9 +385,10 @@ def left_out(case: Case) -> Recomputed:
 def shown(case: Case) -> Recomputed:
     """The value in per cent of a ranking whose first R items are known (ECCV Caption, section 4.1)."""
     marks = case.need("shown")
-    # Items below R are right, those from R on are wrong.
-    items = np.array([at if mark == "1" else at + len(marks) for at, mark in enumerate(marks)])
-    ranks = list_ranks([items], Qrels.of([list(range(len(marks)))]), gallery=2 * len(marks))
+    # Items below R are right, those from R on are wrong; what is not shown comes behind.
+    scores = np.zeros((1, 2 * len(marks)))
+    scores[0, [at + len(marks) * (mark != "1") for at, mark in enumerate(marks)]] = range(len(marks), 0, -1)
+    ranks = positive_ranks(scores, Qrels.of([list(range(len(marks)))]))
     name, _, k = case.need("measure").rpartition("_at_")
     value = map_at_r(ranks) if k == "r" else recall_at_k(ranks, int(k))
     return Recomputed(100 * float(value[0]), f"{name} of {marks}")
