@@ -28,7 +28,6 @@ import PIL.Image
 
 from counterfoil.annotate import answering, participants
 from counterfoil.annotate.answers import counts, judgement_table
-from counterfoil.annotate.assignment import find_lease
 from counterfoil.annotate.campaign import Campaign, CampaignRecipe, create_folder
 from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.forms.base import WorkItem
@@ -132,8 +131,7 @@ def answer(db: Database, campaign: Campaign, number: int, times: int) -> list[fl
         start = perf_counter()
         with db.writing() as connection:
             person = participants.person_by_id(connection, person.id)
-            issued = find_lease(connection, person.id, lease)
-            state = answering.record_answer(connection, campaign, person, issued, sent, 1e6 + at).work
+            state = answering.record_answer(connection, campaign, person, sent, 1e6 + at).work
         seconds.append(perf_counter() - start)
     return seconds
 

@@ -166,7 +166,7 @@ def measured(setting: Setting, *, repetitions: int, seed: int = 0, designs: int 
         values = answers(sharing, setting, each, rng).reshape(len(sharing), -1)
         pairs = np.stack([np.arange(each), np.arange(each) + each], axis=1)
         one = spread(values[:, :each], sharing, groups=groups)
-        low, high = one.wilson(0.95)
+        low, high = one.wilson()
         least, most, p = differences(values.T[:, :, None], sharing, pairs, groups=groups)[1:, :, 0]
         found.append(
             Found(

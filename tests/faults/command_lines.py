@@ -86,7 +86,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "galleries/g1/album/positives.parquet": ("pool galleries/g1 galleries/g2 --k 3 --out new.parquet",),
     "galleries/g1/album/answers.parquet": ("compare galleries/g1 galleries/g2 --draws 100",),
     "judged.csv": (
-        "pool bias galleries/g1 galleries/g2 --judgements judged.csv --draws 100 --html new.html",
+        "pool bias galleries/g1 galleries/g2 --judgements judged.csv --draws 100 --plot new.svg",
         f"{ROUNDS} --judge judged.csv",
     ),
     "judgements.csv": ("annotate agreement judgements.csv --scale ordinal --draws 100 --json new.json",),

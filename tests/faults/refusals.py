@@ -5,7 +5,7 @@ from faults.command_lines import BIAS, SCORE, SYSTEMS, TEXTS, TRAIN
 
 SUGARCREPE = "evaluate blind:constant sugarcrepe --no-cache"
 DETECTOR = "train detector --model small --data rows.csv --images photos --out new"
-REFINE = "build refine rows.csv --against blind:bag-of-words --held-out blind:length --least 1 --out new.csv"
+REFINE = "build refine rows.csv --balance blind:bag-of-words --held-out blind:length --out new.csv"
 EVALUATED = "evaluate blind:length pairs --data pairs.csv"
 READ = "would replace what this command reads"
 EXISTS = "the file exists; name another file, or replace it with --overwrite"
@@ -29,6 +29,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "world build quads --n x": "see 'counterfoil world build --help'",
         "world build quads more --out x": "unexpected extra argument",
         "benchmarks fetch bivlcc": "did you mean 'bivlc'?",
+        "benchmarks publish x --split 0.2": "given: --split; name the split of every question",
         "demo --dials": "given: --dials; run 'counterfoil train vse0' with --set mining=",
         "annotate simulate x --http": "given: --http; leave it out: simulated people call the functions",
         "train coco --checkpoint-activations": "given: --checkpoint-activations; use --chunk-size N",
@@ -166,8 +167,6 @@ REFUSALS: dict[str, dict[str, str]] = {
         "able": "--mix needs KEY=VALUE",
     },
     "build negate rows.csv --out new.csv": {"--categories add_att,add_att": "no categories, or one twice"},
-    # The sheet that people filled in is not written over.
-    "build author rows.csv --no-same-words": {"--out new.csv --dropped sheet.csv": TWICE},
     "annotate create --images photos --out new --from pairs.csv": {
         "choose": ": --from pairs --data",
         "yes-no --sample 20": "--sample is of ",
@@ -281,10 +280,10 @@ build bivlc --n 7 --no-cache --out new
     --people nowhere.csv
     --out photos pairs.csv
 build nothing.toml --out new | nothing
-build refine rows.csv --against blind:length --least 1 --out new.csv
+build refine rows.csv --balance blind:length --held-out blind:unigram --out new.csv
     --scores nowhere.csv votes.csv photos/p0.png nothing caption
     --within nothing
-    --against pixels:colours nothing:x given:scores.csv
+    --balance pixels:colours nothing:x given:scores.csv
     --held-out pixels:colours blind:x
     --out photos {LONG} x.gif
 build rate rows.csv --out new.csv

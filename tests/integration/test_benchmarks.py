@@ -42,8 +42,8 @@ TINY = {
 MAY_DISAGREE = {"fidelity", "noise_filter"}
 #: Studies, and scripts that make models of the real size or processes of their own: `make slow` runs them.
 LONG = {
-    *("agreement", "chance", "coverage", "engine", "executors", "fidelity", "noise_filter", "pooling"),
-    *("ranking", "routes", "stopping_rule", "training_memory", "training_rows", "training_step"),
+    *("agreement", "chance", "coverage", "engine", "executors", "fidelity", "gpu", "noise_filter", "pairs"),
+    *("pooling", "ranking", "routes", "stopping_rule", "training_memory", "training_rows", "training_step"),
 }
 #: Modules beside the scripts.
 HELPERS = {"processor", "small_trainings"}

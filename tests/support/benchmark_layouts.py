@@ -135,20 +135,6 @@ def _eqben_rows(into):
     return rows
 
 
-def eqben_blind(into):
-    """Every pair of every quad in random order, and the key to it."""
-    pairs = []
-    key = []
-    for q, row in enumerate(_eqben_rows(into)):
-        for c, i in ((0, 0), (0, 1), (1, 0), (1, 1)):
-            pairs.append({"image": row[f"image{i}"], "caption": row[f"caption{c}"]})
-            key.append({"dataset": row["image0"].split("/")[0], "name": f"c{c}i{i}", "sample_cnt": q})
-    order = np.random.default_rng(0).permutation(len(pairs)).tolist()
-    into.json("ann_json_finegrained_random.json", [pairs[k] for k in order])
-    into.json("src_file/private_info.json", key)
-    into.json("src_file/private_random_idx.json", order)
-
-
 def eqben_list(name, into):
     into.json(name, _eqben_rows(into))
     into.counts.clear()
@@ -306,7 +292,7 @@ LAYOUTS = {
     "naturalbench-retrieval": naturalbench,
     "cola": cola,
     "mmvp-vlm": mmvp,
-    "eqben": eqben_blind,
+    "eqben": lambda into: into.json("private_info_global.json", _eqben_rows(into)),
     "eqben-subset": partial(eqben_list, "eqben_subset_10percent_final.json"),
     "eqben-mini": partial(eqben_list, "all_select.json"),
     "countercurate": counterfactuals,

@@ -5,6 +5,19 @@ import pytest
 import unchanged
 from counterfoil import catalog
 from counterfoil.build.step import StepContext
+from counterfoil.engine.session import Session
+from counterfoil.models.base import Options
+
+
+def step_work(folder, step="", *, note=lambda text: None, cache=None, batch_size=32, key="", **settings):
+    """What a step is given: scorers of the catalog on the CPU, with the step's settings and these."""
+
+    def scorer(name, given):
+        asked = Options(device="cpu", settings={**settings, **given}, api_key=key)
+        return catalog.scorer(name, asked, memory=cache)
+
+    session = Session(cache, batch_size=batch_size, note=note)
+    return StepContext(folder, session=session, step=step, scorer=scorer)
 
 
 @pytest.fixture

@@ -35,7 +35,8 @@ def items(folder):
 
 def scores(images, captions, bonus):
     """(images, captions) scores: a jumble of the ids, and more for some pairs."""
-    found = ((images[:, None] * 7919) ^ (captions[None, :] * 104729)) % 1000003
+    found = (images[:, None] * 7919) ^ (captions[None, :] * 104729)
+    found %= 1000003
     column = {int(c): j for j, c in enumerate(captions)}
     for row, image in enumerate(images.tolist()):
         for caption, more in bonus[image]:
@@ -59,4 +60,6 @@ def blocks(folder, side, parts=5):
         else:
             found = np.ascontiguousarray(scores(gallery, queries[rows], bonus).T)
         # Ties go to the smaller id: room for ids below 2 ** 20 under each score.
-        yield rows, found * 2**20 - gallery[None, :]
+        found *= 2**20
+        found -= gallery[None, :]
+        yield rows, found

@@ -3,7 +3,7 @@
 jaxtyping's decorator binds the arguments and checks them twice in every call, and its hook walks the whole
 tree of a module to put it on every function. Here the decorator of this module is put where functions can
 stand; beartype makes the check of a function when it is first called, and only a function whose annotations
-name shapes opens a scope of axis names: in the first calls of a test the same is refused (test_shapecheck.py).
+name shapes opens a scope of axis names: in the first calls of a test the same is refused (test_shapecheck).
 """
 
 import ast

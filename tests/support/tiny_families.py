@@ -125,6 +125,15 @@ def save_clip_tokenizer(folder, many=48894):
     )
 
 
+def save_gpt2(folder, many=2000):
+    """GPT-2 with `many` of CLIP's merges."""
+    import transformers
+
+    save_clip_tokenizer(folder, many)
+    config = transformers.GPT2Config(vocab_size=many + 514, n_positions=40, n_embd=24, n_layer=2, n_head=2)
+    save_model(transformers.GPT2LMHeadModel, config, folder)
+
+
 def save_text_models(place, many=2000):
     """GPT-2, BERT and two classifiers (of two and of three classes) with the first of CLIP's words, and T5.
 
@@ -134,11 +143,10 @@ def save_text_models(place, many=2000):
     import transformers
 
     small = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    for name in ("gpt2", "bert", "cola", "three"):
+    save_gpt2(place / "gpt2", many)
+    for name in ("bert", "cola", "three"):
         # Reading all of them takes a second, and each test reads several models.
         save_clip_tokenizer(place / name, many)
-    config = transformers.GPT2Config(vocab_size=many + 514, n_positions=40, n_embd=24, n_layer=2, n_head=2)
-    save_model(transformers.GPT2LMHeadModel, config, place / "gpt2")
     bert = {"vocab_size": many + 515, "max_position_embeddings": 40, **small}
     tokenizer = transformers.AutoTokenizer.from_pretrained(place / "bert")
     tokenizer.add_special_tokens({"mask_token": "<mask>"})

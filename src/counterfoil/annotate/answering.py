@@ -14,6 +14,7 @@ from counterfoil.annotate import item_order
 from counterfoil.annotate.assignment import (
     COUNT_DONE,
     Lease,
+    find_lease,
     finish_in_block,
     invalidate,
     next_items,
@@ -142,17 +143,13 @@ def work_state(
 
 
 def record_answer(
-    connection: Connection,
-    campaign: Campaign,
-    person: Person,
-    lease: Lease | None,
-    sent: AnswerIn,
-    now: float,
+    connection: Connection, campaign: Campaign, person: Person, sent: AnswerIn, now: float
 ) -> Receipt:
-    """Take an answer to a lease, None where the person has none with the id that was sent.
+    """Take a person's answer; raises `InputError` for a lease that is not theirs, and for what is no answer.
 
     Answers that come twice or too late, or of people who left, are not accepted, with the reason as notice.
     """
+    lease = find_lease(connection, person.id, sent.lease)
     if lease is None:
         if person.state != "withdrawn":
             raise InputError("this item is not yours to answer", hint="load the page once more")

@@ -7,7 +7,7 @@
     choose           outcomes.csv   `evaluate given:`: the share of right answers, by direction
     preference       votes.csv      `annotate preferences`: winner, loser, judge
     rating           ratings.csv    `evaluate SCORER ratings --data`: image, caption, rating_1, rating_2, …
-    quad-authoring   rows.csv       `evaluate SCORER pairs --data`: captions, images, tags, author
+    quad-authoring   rows.csv       `build winoground --from`, `evaluate SCORER pairs --data`
     error-spans      spans.csv      item, start, end, label, text
 
 Beside these every campaign has its judgements and, where its main question is answered by one option, the

@@ -19,7 +19,6 @@ import pyarrow as pa
 from counterfoil.annotate import answering, participants
 from counterfoil.annotate.answering import WorkState
 from counterfoil.annotate.answers import Counts, counts, judgement_table
-from counterfoil.annotate.assignment import find_lease
 from counterfoil.annotate.campaign import DATABASE, IMAGES, ITEMS, RECIPE, SECRETS, SOURCE, TEXTS, Campaign
 from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.forms.base import FormField, WorkForm, WorkItem, WorkPage, check_answer
@@ -185,8 +184,7 @@ class CampaignClient:
         sent = answering.AnswerIn(lease=lease, key=lease, answer=dict(raw), seconds=seconds)
         with self.db.writing() as connection:
             participant = participants.person_by_id(connection, person)
-            issued = find_lease(connection, person, lease)
-            return answering.record_answer(connection, self.campaign, participant, issued, sent, now).work
+            return answering.record_answer(connection, self.campaign, participant, sent, now).work
 
 
 #: The most seconds between two arrivals on average; who found nothing looks again after so many, so often.

@@ -192,8 +192,7 @@ def _save(image: Image, folder: Path) -> tuple[str, str]:
 
 def _save_frames(frames: FrameStack, folder: Path) -> tuple[str, str]:
     if isinstance(frames, FrameFolder):
-        files = frames.files()
-        pictures = [(Image("", source).checked(), source.path.suffix.lower()) for source in files]
+        pictures = [(Image("", file).checked(), file.path.suffix.lower()) for file in frames.files]
     else:
         pictures = []
         for number in range(len(frames)):

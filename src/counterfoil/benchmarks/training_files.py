@@ -230,22 +230,20 @@ def read(
 
     `images` is the folder of the photographs that a layout only names. `split` picks the files whose names
     begin with it ("train", "validation"), or the folder that is called so; None is "train" where there are
-    several splits, else all there is. `shelf` is a folder in which the captions of large tables, and what
-    shards behind a URL hold, are kept for the next process. With `missing` "keep" an image whose file is not
-    there stays, and raises when it is decoded.
+    several splits, else all there is. `shelf` is a folder in which the captions of large tables are
+    kept for the next process. With `missing` "keep" an image whose file is not there stays, and raises when
+    it is decoded.
     """
     path, images = Path(path), None if images is None else Path(images)
+    if is_shards(path):
+        return _of_shards(read_shards(path, split=split), path)
     if isinstance(location(path), Location):
-        if is_shards(path):
-            return _of_shards(read_shards(path, split=split, shelf=shelf), path)
         hint = "training data of other kinds are read from a disk: mount it, or copy them"
         raise DataError("no shards at this URL", where=path, allowed="tar files", hint=hint)
     if is_benchmark_folder(path):
         if split not in (None, "train"):
             raise InputError("a saved benchmark has no splits", where=path, given=split)
         return from_benchmark(load(path, verify=False), missing=missing)
-    if is_shards(path):
-        return _of_shards(read_shards(path, split=split), path)
     coco_file = path.is_file() and path.suffix == ".json" and path.stem.startswith("captions_")
     if coco_file or (path.is_dir() and captions_files(path)):
         return read_coco(path, images=images, split=split, missing=missing)

@@ -10,30 +10,25 @@ the key, what follows says what it is:
     json                an object: "caption" or "captions", "negative_caption", "generated_caption", "subset"
 
 A text of its own counts before the one in the JSON. Only headers and texts are read here: an image is a place
-in its shard. What was found in a shard behind a URL is kept on this machine.
+in its shard.
 """
 
 import os
 import re
 import tarfile
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from itertools import groupby, product
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import pyarrow as pa
 
 from counterfoil.benchmarks.records import TarSource
 from counterfoil.benchmarks.tables import DataTable, TablePart, shown
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES, LABELS, of_split
 from counterfoil.errors import DataError, InputError
-from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
-from counterfoil.inputs.files import Location, decoded, digest_value, located, location, parse_json
+from counterfoil.inputs.files import Location, decoded, located, location, parse_json
 from counterfoil.inputs.limits import check_amount
 from counterfoil.storage.buckets import reaching
-from counterfoil.storage.files import names_in, open_file, stamp_of
-from counterfoil.store import write_parquet
+from counterfoil.storage.files import names_in, open_file
 
 _PICTURES = {"jpg", "jpeg", "png", "webp", "ppm", "bmp", "gif", "tif", "tiff"}
 _SHARDS = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst")
@@ -62,7 +57,7 @@ def is_shards(path: Path) -> bool:
     return path.is_dir() and any(path.glob("*.tar"))
 
 
-def read_shards(path: Path, *, split: str | None = None, shelf: Path | None = None) -> DataTable:
+def read_shards(path: Path, *, split: str | None = None) -> DataTable:
     """A row per sample, shard after shard: its images and captions by role, and its labels."""
     if not path.name.lower().endswith(_SHARDS) or path.is_dir():
         where = location(path)
@@ -76,7 +71,7 @@ def read_shards(path: Path, *, split: str | None = None, shelf: Path | None = No
     parts = []
     for shard in shards:
         keys = []
-        for key, members in _samples(shard, shelf):
+        for key, members in _samples(shard):
             sample = f"{located(shard)}, sample '{key}'"
             cells = _cells(shard, sample, members)
             samples.append(cells)
@@ -121,7 +116,7 @@ def expand(pattern: str) -> list[str]:
     return ["".join(parts) + end for parts in product(*choices)]
 
 
-def _samples(shard: Path, shelf: Path | None) -> Iterator[tuple[str, dict[str, ShardMember]]]:
+def _samples(shard: Path) -> Iterator[tuple[str, dict[str, ShardMember]]]:
     """Key and members of every sample, by the end of their names."""
     where = location(shard)
     if isinstance(where, Path) and not where.is_file():
@@ -129,8 +124,7 @@ def _samples(shard: Path, shelf: Path | None) -> Iterator[tuple[str, dict[str, S
     if shard.suffix.lower() != ".tar":
         what = "a compressed shard"
         raise DataError(what, where=shard, allowed=".tar", hint="unpack it to .tar: images are compressed")
-    members_read = _members_of(shard, where, shelf)
-    for key, group in groupby(members_read, lambda member: _parted(member.name)[0]):
+    for key, group in groupby(_members_of(shard, where), lambda member: _parted(member.name)[0]):
         members: dict[str, ShardMember] = {}
         for member in group:
             if members.setdefault(_parted(member.name)[1], member) is not member:
@@ -138,20 +132,8 @@ def _samples(shard: Path, shelf: Path | None) -> Iterator[tuple[str, dict[str, S
         yield key, members
 
 
-#: Raised when the meaning of the files changes: older ones are then never looked at.
-_VERSION = 1
-_KEPT = Schema(
-    {
-        "name": ColumnSchema("text"),
-        "offset": ColumnSchema("whole", low=0),
-        "size": ColumnSchema("whole", low=0),
-        "text": ColumnSchema("text", null=True),
-    }
-)
-
-
-def _members_of(shard: Path, where: Path | Location, shelf: Path | None) -> Iterator[ShardMember]:
-    """The members of a shard; of one at a distance from what is kept of it, where that is there."""
+def _members_of(shard: Path, where: Path | Location) -> Iterator[ShardMember]:
+    """The members of a shard on a disk, or of one at a distance."""
     if isinstance(where, Path):
         try:
             with open(shard, "rb") as file:
@@ -159,31 +141,10 @@ def _members_of(shard: Path, where: Path | Location, shelf: Path | None) -> Iter
         except OSError as error:
             raise DataError(f"not a readable tar file: {error}", where=shard, hint=_BROKEN) from None
         return
-    stamp = None if shelf is None else stamp_of(where)
-    cache_file = None
-    if shelf is not None and stamp is not None:
-        name = digest_value({"version": _VERSION, "url": str(where), "stamp": list(stamp)})
-        cache_file = shelf / "shards" / f"{name}.parquet"
-        if cache_file.is_file():
-            try:
-                columns = read_columns(cache_file, _KEPT).to_pydict()
-            except DataError:
-                pass  # Damaged: it only saves time.
-            else:
-                yield from map(ShardMember, *(columns[name] for name in ShardMember._fields))
-                return
-    members = []
     with reaching(where, where.scheme, DataError), open_file(where) as stream:
         size = stream.seek(0, os.SEEK_END)
         stream.seek(0)
-        for member in _members(shard, stream, size):
-            if cache_file is not None:
-                members.append(member)
-            yield member
-    if cache_file is not None:
-        rows = [member._asdict() for member in members]
-        with suppress(UnicodeError):  # A name that is no text is one that no column holds.
-            write_parquet(cache_file, pa.Table.from_pylist(rows, schema=_KEPT.arrow))
+        yield from _members(shard, stream, size)
 
 
 def _members(shard: Path, file: Any, size: int) -> Iterator[ShardMember]:

@@ -341,7 +341,7 @@ _PICTURES = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
 
 @runtime_checkable
 class FrameStack(Protocol):
-    """Frames by number that need no decoder: a folder of pictures, a scene that moves. Must be picklable."""
+    """Frames by number that need no decoder, such as a folder of pictures. Must be picklable."""
 
     @property
     def rate(self) -> float | None:
@@ -370,12 +370,9 @@ class FrameFolder:
     path: Path
     rate: float | None = None
 
+    @cached_property
     def files(self) -> tuple[FileSource, ...]:
         """The pictures in order; raises `DataError` where the folder is not there or holds none."""
-        return self._files
-
-    @cached_property
-    def _files(self) -> tuple[FileSource, ...]:
         there = video_folder(self.path)
         names = sorted((name for name in there if name.lower().endswith(_PICTURES)), key=natural)
         if not names and not self.path.is_dir():
@@ -386,16 +383,16 @@ class FrameFolder:
         return tuple(FileSource(image_path(name, self.path)) for name in names)
 
     def __len__(self) -> int:
-        return len(self._files)
+        return len(self.files)
 
     def frame(self, number: int) -> PIL.Image.Image:
         """One frame in RGB; raises `DataError` naming the file where it is broken."""
-        source = self._files[number]
+        source = self.files[number]
         return decode(source.read(), where=str(source))
 
     def read(self) -> bytes:
         """The bytes of all pictures, one after another."""
-        return b"".join(source.read() for source in self.files())
+        return b"".join(source.read() for source in self.files)
 
     def __str__(self) -> str:
         return str(self.path)

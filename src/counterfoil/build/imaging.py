@@ -72,11 +72,11 @@ class ImageSettings(BuiltStep):
         model=(WORLD,),
     )
     column: Literal["caption", "negative_caption"] = setting(
-        "negative_caption", "Column of captions to make images for."
+        "negative_caption", "Column of captions to make images for.", column=True
     )
     k: int = setting(1, "Images per caption.", low=1)
     source: Literal["image", "negative_image", "generated_image"] | None = setting(
-        None, "Column of images to edit; default: make images from captions alone."
+        None, "Column of images to edit; default: make images from captions alone.", column=True
     )
     size: int | None = setting(None, "Side of an image in pixels; default: 96 in the world.", low=1)
     suffix: str = setting("", "Text added to every caption, such as ', highly detailed'; not in the world.")

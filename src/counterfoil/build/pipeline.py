@@ -156,15 +156,10 @@ class Build:
         return tuple(StepFolder(self.folder / STEPS_FOLDER / record.label) for record in self.records)
 
     @property
-    def waits(self) -> str:
-        """What people have to do before the build can go on; empty where it is finished."""
-        return self.records[-1].waits
-
-    @property
     def benchmark(self) -> Path | None:
         """The folder of the benchmark, where the recipe assembles one."""
         folder = self.folder / BUILT
-        return folder if folder.is_dir() and not self.waits else None
+        return folder if folder.is_dir() else None
 
 
 def run_recipe(
@@ -203,8 +198,6 @@ def run_recipe(
         if number == 0:
             first = place.rows()
             recipe.check_order(first.column_names)
-        if record.waits:
-            break
     _tidy(build, recipe)
     return build
 

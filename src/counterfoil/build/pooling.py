@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.judgements import Direction, pool_table, read_judgements
 from counterfoil.engine.topk import ModelLists, top_lists
 from counterfoil.errors import InputError
-from counterfoil.evaluation.pooling import PoolRound, Tasks, found_by, unjudged
+from counterfoil.evaluation.pooling import PoolRound, found_by, unjudged
 from counterfoil.metrics.annotators import Pool
 from counterfoil.stats.capture_recapture import chao
 
@@ -44,10 +44,8 @@ class PoolingState:
         chosen: Mapping[Direction, Sequence[str]],
         k: int,
         total: int | None,
-        tasks: Tasks | None = None,
     ) -> None:
         self.models, self.chosen, self.k, self.total = list(models), chosen, k, total
-        self.tasks = tasks or Tasks()
         self.tables: list[pa.Table] = []
         #: Pairs as image * captions + caption, their gains, and which models found them.
         self.pairs = np.empty(0, np.int64)
@@ -98,7 +96,6 @@ class PoolingState:
             by_model=by_model,
             all_judged=self.answered,
             all_right=int(right.sum()),
-            cost=self.tasks.of(self.answered) * self.tasks.price,
             at_least=chao(self.finds[right]) if len(self.models) > 1 and right.any() else None,
             total=self.total,
         )

@@ -17,7 +17,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks.contrasts import Contrasts
-from counterfoil.benchmarks.records import Caption, Image, caption_key, image_key
+from counterfoil.benchmarks.records import Caption, Image, caption_key, distinct, image_key
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.step import StepContext, codes_of
 from counterfoil.engine.session import score_items
@@ -40,32 +40,23 @@ def clusters_of(rows: pa.Table) -> NDArray[np.int64]:
     column = "image" if "image" in rows.column_names and not rows["image"].null_count else "caption"
     codes, values = codes_of(rows[column])
     key = image_key if column == "image" else caption_key
-    number: dict[str | None, int] = {}
-    names = (None if name is None else key(name) for name in values)
-    same = np.array([number.setdefault(name, len(number)) for name in names], dtype=np.int64)
+    _, same = distinct(None if name is None else key(name) for name in values)
     return same[codes]
 
 
-def caption_scores(scorer: Any, texts: Sequence[str], context: StepContext) -> Float[ndarray, "rows"]:
-    """One score per text by a scorer that opens no images, each distinct text once and through the cache."""
-    captions = tuple(Caption(str(at), text) for at, text in enumerate(texts))
-    everything = np.arange(len(captions)), np.zeros(len(captions), dtype=np.int64)
-    return score_items(scorer, (_NO_IMAGE,), ("none",), captions, everything, session=context.session)
-
-
 def pair_scores(
-    scorer: Any, images: Sequence[str], texts: Sequence[str], context: StepContext
+    scorer: Any, images: Sequence[str] | None, texts: Sequence[str], context: StepContext
 ) -> Float[ndarray, "rows"]:
-    """One score per image (a cell of the rows) and text, each distinct pair once and through the cache."""
-    cells = dict.fromkeys(images)
-    shown = tuple(context.image(cell) for cell in cells)
-    number = dict(zip(cells, range(len(cells)), strict=True))
+    """One score per image (a cell of the rows) and text, each distinct pair once and through the cache.
+
+    Without `images` the scorer opens none.
+    """
+    cells, places = distinct(["none"] * len(texts) if images is None else images)
+    shown = (_NO_IMAGE,) if images is None else tuple(context.image(cell) for cell in cells)
+    keys = ("none",) if images is None else context.session.keys(shown)
     captions = tuple(Caption(str(at), text) for at, text in enumerate(texts))
-    places = np.array([number[cell] for cell in images], dtype=np.int64)
-    keys = context.session.keys(shown)
-    return score_items(
-        scorer, shown, keys, captions, (np.arange(len(captions)), places), session=context.session
-    )
+    pairs = np.arange(len(captions)), places
+    return score_items(scorer, shown, keys, captions, pairs, session=context.session)
 
 
 def learned_scores(
@@ -121,7 +112,7 @@ class BlindGaps:
 
     @cached_property
     def _fixed(self) -> NDArray[np.float64]:
-        scores = caption_scores(self.scorer, [*self.right, *self.wrong], self.context)
+        scores = pair_scores(self.scorer, None, [*self.right, *self.wrong], self.context)
         n = len(self.right)
         return np.asarray(scores[:n] - scores[n:])
 
@@ -131,7 +122,7 @@ def blind_accuracy(gaps: Float[ndarray, "rows"], clusters: Int[ndarray, "rows"])
     if not len(gaps):
         raise InputError("no rows to measure a blind scorer on")
     estimate = spread(accuracies(gaps)[:, None], clusters)
-    (low,), (high,), (effective,) = (*estimate.wilson(0.95), estimate.effective())
+    (low,), (high,), (effective,) = (*estimate.wilson(), estimate.effective())
     return Estimate(float(estimate.value[0]), float(low), float(high), len(gaps), 0.5, float(effective))
 
 
@@ -171,21 +162,3 @@ def numbers_of(rows: pa.Table, column: str, *, where: object) -> NDArray[np.floa
         )
     numbers = pc.cast(rows[column], pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
     return np.where(np.isfinite(numbers), numbers, np.nan)
-
-
-def settings_by_scorer(names: Sequence[str], given: Sequence[str]) -> dict[str, dict[str, str]]:
-    """What is set of each scorer: `KEY=VALUE` of all, `KIND.KEY=VALUE` of those of one kind."""
-    by_scorer: dict[str, dict[str, str]] = {name: {} for name in names}
-    for pair in given:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise InputError(
-                "setting of the scorer", given=pair, allowed="KEY=VALUE, or KIND.KEY=VALUE of one of several"
-            )
-        kind, dot, setting = key.partition(".")
-        chosen = [name for name in names if not dot or name.partition(":")[0] == kind]
-        if not chosen:
-            raise InputError("a setting of a scorer that is not named", given=pair, allowed=names or "none")
-        for name in chosen:
-            by_scorer[name][setting if dot else key] = value
-    return by_scorer

@@ -117,15 +117,13 @@ class Output:
     """What a step kept and made, what it dropped (with a column `reason`), and facts for the report.
 
     Facts are plain JSON values that depend on neither time nor machine. `files` are further files that the
-    step wrote, by their paths in the build's folder. `waits` says what people have to do before the build can
-    go on.
+    step wrote, by their paths in the build's folder.
     """
 
     kept: pa.Table
     dropped: pa.Table | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     files: Sequence[str] = ()
-    waits: str = ""
 
     @property
     def reasons(self) -> dict[str, int]:
@@ -172,11 +170,28 @@ class BuiltStep:
     #: Whether the images of the columns that it reads are opened, and rows without one dropped.
     opens: ClassVar[bool] = True
     drops_blank: ClassVar[bool] = False
-    #: Further files that it may write beside its table.
-    beside: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         check_fields(self)
+        self.scorer_settings()
+
+    def scorer_settings(self) -> dict[str, dict[str, str]]:
+        """What `set` says of each scorer that is named: `KEY=VALUE` of all, `KIND.KEY=VALUE` of one kind."""
+        names = [name for field, name in names_in_settings(self, "model") if field != "set"]
+        by_scorer: dict[str, dict[str, str]] = {name: {} for name in names}
+        for pair in getattr(self, "set", ()):
+            key, equals, value = pair.partition("=")
+            if not equals or not key:
+                allowed = "KEY=VALUE, or KIND.KEY=VALUE of one of several"
+                raise InputError("setting of the scorer", given=pair, allowed=allowed)
+            kind, dot, setting = key.partition(".")
+            chosen = [name for name in names if not dot or name.partition(":")[0] == kind]
+            if not chosen:
+                what, allowed = "a setting of a scorer that is not named", ", ".join(names) or "none"
+                raise InputError(what, given=pair, allowed=allowed)
+            for name in chosen:
+                by_scorer[name][setting if dot else key] = value
+        return by_scorer
 
     @property
     def requires(self) -> Sequence[str]:

@@ -39,7 +39,6 @@ class StepRecord(Stored):
     facts: dict[str, Any] = Field(repr=False)
     tables: dict[str, str] = Field(repr=False)
     others: dict[str, str] = Field(repr=False)
-    waits: str
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,6 @@ class StepFolder:
             "dropped": output.reasons,
             "facts": dict(output.facts),
             "tables": {name: digest_file(self.folder / name) for name in (ROWS, DROPPED)},
-            "waits": output.waits,
             "others": {name: digest_file(self._build / name) for name in output.files},
         }
         write_json(self.folder / MANIFEST, manifest)

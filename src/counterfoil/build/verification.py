@@ -32,7 +32,7 @@ from counterfoil.build.step import SCENE_OF
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.metrics.statements import placements
 from counterfoil.stats.dawid_skene import FEWEST, drawn_so, patterns
-from counterfoil.stats.intervals import normal_quantile, wilson_score
+from counterfoil.stats.intervals import NORMAL, wilson_score
 from counterfoil.world.scenes import Scene
 from counterfoil.world.truth import matches
 
@@ -299,7 +299,7 @@ def share(chosen: Bool[ndarray, "n"], among: Bool[ndarray, "n"], weights: Float[
         return Share(float("nan"), 0.0, 1.0)
     inside = chosen[among]
     total, square = weights.sum(), weights**2
-    value = float(weights[inside].sum() / total)
+    value = min(1.0, float(weights[inside].sum() / total))
     kish = total**2 / square.sum()
     spread = ((1 - value) ** 2 * square[inside].sum() + value**2 * square[~inside].sum()) / total**2
     size = min(kish, value * (1 - value) / spread) if spread > 0 else kish
@@ -307,7 +307,7 @@ def share(chosen: Bool[ndarray, "n"], among: Bool[ndarray, "n"], weights: Float[
 
 
 def _with_interval(value: float, size: float) -> Share:
-    low, high = wilson_score(np.array([value]), np.array([size]), np.array([normal_quantile(0.95)]))
+    low, high = wilson_score(np.array([value]), np.array([size]), np.array([NORMAL]))
     return Share(value, float(low[0]), float(high[0]))
 
 
@@ -333,15 +333,8 @@ def auroc(sample: Verified) -> Share:
     """The area under the ROC curve, ties one half, its interval by DeLong's variance; NaN for one class."""
     if sample.right.all() or not sample.right.any():
         return Share(float("nan"), 0.0, 1.0)
-    _, codes = np.unique(-sample.scores, return_inverse=True)
-    codes = codes.reshape(-1)
-    sides = []
-    for side in (~sample.right, sample.right):
-        mass = np.bincount(codes, weights=np.where(side, sample.weight, 0.0))
-        sides.append(np.append(0.0, np.cumsum(mass) / mass.sum()))
-    wrong, right = sides
-    area = float((np.diff(wrong) * (right[1:] + right[:-1]) / 2).sum())
     places, variance = placements(sample.scores, sample.right, sample.weight), 0.0
+    area = float(np.average(places[sample.right], weights=sample.weight[sample.right]))
     for side in (sample.right, ~sample.right):
         weights = sample.weight[side]
         n = len(weights)
@@ -349,7 +342,7 @@ def auroc(sample: Verified) -> Share:
         variance += spread * n / max(n - 1, 1)
     fewest = float(min(sample.right.sum(), (~sample.right).sum()))
     size = area * (1 - area) / variance if variance > 0 else fewest
-    return _with_interval(area, size)
+    return Share(area, *wilson(area * size, size))
 
 
 def certified(sample: Verified, precision: float, *, confidence: float = 0.95) -> float | None:

@@ -108,8 +108,6 @@ app = CommandGroup(
             ("version", "Print the version and leave."),
             # `program.run` takes it from wherever it stands.
             ("debug", "Print the traceback of an error; also after the command."),
-            ("install-completion", "Install completion for the current shell."),
-            ("show-completion", "Show completion for the current shell, to copy it."),
         )
     ],
 )

@@ -36,6 +36,10 @@ _ON_PROLIFIC = "on the study's page at app.prolific.com"
 _RETRAIN = "train on positives.csv with 'counterfoil train', evaluate the models, and pool the new runs"
 _MIXTURES = "write mixtures with --alpha and evaluate each"
 _COST = "multiply the numbers of rows and answers, which are reported, by the price"
+_COMPLETION = (
+    'put eval "$(_COUNTERFOIL_COMPLETE=bash_source counterfoil)" into ~/.bashrc, or zsh_source into ~/.zshrc'
+)
+_TASKS = "divide the number of pairs, which is printed, by those of a task, and multiply by answers and price"
 _HUB = "'hf upload OWNER/NAME FOLDER --repo-type dataset' puts a published folder on the hub"
 #: Commands and options that were removed, and what to do instead.
 _REMOVED = {
@@ -67,11 +71,13 @@ _REMOVED = {
     "annotate adjudicate --question": "leave it out: the form's main question is decided, which has labels",
     "annotate preferences --self-votes": "leave it out: such votes are left out, with a warning",
     "annotate simulate --http": "leave it out: simulated people call the functions that the server calls",
+    **dict.fromkeys(("--install-completion", "--show-completion"), _COMPLETION),
     "demo --full": "train and compare with the commands that the page of 'counterfoil demo' prints",
     "demo --dials": "run 'counterfoil train vse0' with --set mining= for the choice of negatives, and "
     "benchmarks/noise_filter.py of the repository for what wrong negatives cost",
     "benchmarks publish --to": f"use --out FOLDER; {_HUB}",
     **{f"benchmarks publish {name}": _HUB for name in ("--execute", "--private")},
+    "benchmarks publish --split": "name the split of every question in a column 'split' of the table",
     "compare rankings --csv": "write all numbers with --json, or take to_arrow(by='pair') in Python",
     "explain --grade": "hold the cells of --json, or of to_arrow(by='cell'), against masks of your own",
     "work": "run the command itself with '--executor rank:R/N', and one --cache for all ranks",
@@ -79,6 +85,7 @@ _REMOVED = {
     "merge": "run the command once more without --executor, with the --cache that its ranks filled",
     "build merge": "concatenate the tables of pairs, as with pandas.concat, for 'build assemble'",
     "world sheet": "run examples/draw_a_world.py of the repository",
+    "build author": "let people write in a campaign: counterfoil annotate create quad-authoring",
     "build negate --wordnet": "let a language model write the negatives, with --by",
     "build format --spelling": "replace the words in the table before, as with pandas.Series.str.replace",
     **{
@@ -86,6 +93,10 @@ _REMOVED = {
     },
     "build imagine --price": _COST,
     "build refine --scales": "divide the scores by the number in the table before",
+    **{
+        f"build refine --{name}": "balance the scorer with --balance, or measure it with --held-out"
+        for name in ("against", "share", "least")
+    },
     "build select --minus": "add a column of the difference to the table before, and name it with --by",
     "build select --lowest": "add a column of the negated scores to the table before, and name it with --by",
     **{
@@ -104,7 +115,6 @@ _RENAMED = {
     "evaluate --scorer": "--backbone",
     "captions score --scorer": "--backbone",
     "captions systems --scorer": "--backbone",
-    "pool --golden": "--golden-per-task",
     "reproduce --files": "--list-files",
     "annotate status --people": "--by-person",
     "annotate export --people": "--person-ids",
@@ -348,15 +358,15 @@ class CommandGroup(Documented, click.Group):
         return self.commands[cmd_name]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As Click does it; without arguments the help is shown."""
+        """As Click does it; without arguments the help is shown, and former names say the present ones."""
+        check_former(ctx, args[:1])
         if not args and not ctx.resilient_parsing:
             click.echo(ctx.get_help())
             ctx.exit(2)
         return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """The command that is asked for; of one that was removed or moved what to use instead."""
-        check_former(ctx, args[:1])
+        """The command that is asked for, whose name may have two words."""
         words = " ".join(args[:2])
         name, rest = (words, args[2:]) if words in self.rows else (args[0], args[1:])
         command = self.get_command(ctx, name)
@@ -401,15 +411,9 @@ _COMPLETE = "_COUNTERFOIL_COMPLETE"
 
 def print_and_leave(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
     """What an option prints in place of running a command."""
-    if not wanted or param.name == "debug":
-        return
-    if param.name == "version":
+    if wanted and param.name == "version":
         print(f"counterfoil {__version__}")
-    else:
-        from counterfoil.cli.completion import shell_script
-
-        print(shell_script(ctx.command, _COMPLETE, install=param.name == "install_completion"))
-    ctx.exit()
+        ctx.exit()
 
 
 def run(app: click.Command) -> NoReturn:

@@ -101,7 +101,7 @@ def _parts(source: Source | FrameFeatures | None) -> Sequence[Source]:
         return ()
     if isinstance(source, FrameFeatures):
         return (FileSource(source.path),)
-    return source.files() if isinstance(source, FrameFolder) else (source,)
+    return source.files if isinstance(source, FrameFolder) else (source,)
 
 
 def _key(image: Image, digests: Mapping[Hashable, str]) -> str:

@@ -187,7 +187,7 @@ def _estimates(
     least = np.where([expected is None for expected in chance], 0.0, -1 / (np.bincount(data.item).min() - 1))
     share = np.clip(1 - (1 - value) * room, 0.0, 1.0)
     with np.errstate(invalid="ignore"):
-        ends = Spread(share, total * room**2, freedom, units).wilson(0.95)
+        ends = Spread(share, total * room**2, freedom, units).wilson()
         low, high = (np.maximum(1 - (1 - end) / room, least) for end in ends)
     return [
         Estimate(float(v), float(min(a, v)), float(max(b, v)), data.n_items, by_chance)

@@ -178,7 +178,7 @@ def study(
         if some.any():
             groups = np.where(there, 0, -1)[:, some]
             inside = np.clip(np.nan_to_num(values[:, some]), 0.0, 1.0)
-            low[some], high[some] = spread(inside, verified.sharing, groups=groups).wilson(0.95)
+            low[some], high[some] = spread(inside, verified.sharing, groups=groups).wilson()
         ends = Bounds(low.reshape(n + 1, n), high.reshape(n + 1, n))
         named = verified.direction, measure, verified.models
         one = AnnotatorBias(*named, annotators, performance, queries, biases, single, ends, {})

@@ -89,20 +89,6 @@ def artefacts(contrasts: Contrasts) -> tuple[Artefact, ...]:
     return tuple(sorted(rows, key=lambda artefact: (artefact.p_adjusted, artefact.p, artefact.word)))
 
 
-@dataclass(frozen=True)
-class Opinions:
-    """How far people agree who judged the same thing; `ceiling` is the share of votes with the majority."""
-
-    kind: str
-    questions: int
-    people: float
-    agreement: float
-    unanimous: float
-    undecided: float | None = None
-    ceiling: float | None = None
-    alpha: float | None = None
-
-
 @dataclass(frozen=True, eq=False)
 class BenchmarkAudit:
     """What an audit found; `apart` says how often blind scorers put the right caption first."""
@@ -114,7 +100,6 @@ class BenchmarkAudit:
     same_words: int
     repeated: tuple[Repeated, ...]
     leakage: tuple[Leakage, ...]
-    opinions: Opinions | None
     notes: tuple[str, ...]
     level: float = LEVEL
 
@@ -146,7 +131,6 @@ class BenchmarkAudit:
             "same_words": self.same_words,
             "duplicates": [asdict(repeated) for repeated in self.repeated],
             "leakage": [{name.rstrip("_"): value for name, value in leak.items()} for leak in leakage],
-            "opinions": None if self.opinions is None else asdict(self.opinions),
             "notes": list(self.notes),
         }
 
@@ -170,41 +154,6 @@ def told_apart(contrasts: Contrasts, scores: Reals, benchmark: Benchmark) -> Est
     sharing = benchmark.sharing.take(questions)
     low, high = cluster_interval(values[:, None], sharing)
     return Estimate(float(values.mean()), float(low[0]), float(high[0]), len(values), 0.5)
-
-
-def opinions_of(benchmark: Benchmark) -> Opinions | None:
-    """How far people agree; None where no question was judged by several."""
-    opinions = benchmark.questions.opinions()
-    if opinions is None:
-        return None
-    kind, values = opinions
-    of_votes = kind == "votes"
-    given = ~np.isnan(values)
-    n = values.sum(axis=1) if of_votes else given.sum(axis=1)
-    several = n > 1
-    if not several.any():
-        return None
-    values, given, n = values[several], given[several], n[several]
-    people = kind, int(several.sum()), float(n.mean())
-    if of_votes:
-        most = values.max(axis=1)
-        same = (values * (values - 1)).sum(axis=1) / (n * (n - 1))
-        columns = same, most == n, 2 * most == n, most / n
-        return Opinions(*people, *(float(column.mean()) for column in columns))
-    same, apart = np.zeros((2, len(n)))
-    for i in range(values.shape[1]):
-        for j in range(i):
-            both = given[:, i] & given[:, j]
-            gap = np.where(both, values[:, i] - values[:, j], 0.0)
-            same += both & (gap == 0)
-            apart += gap**2
-    pairs = n * (n - 1) / 2
-    every = values[given]
-    # Krippendorff 2011: each question's squared differences in pairs of people, over those of all ratings.
-    within = (2 * apart / (n - 1)).sum() / n.sum()
-    overall = 2 * (len(every) * (every**2).sum() - every.sum() ** 2) / (len(every) * (len(every) - 1))
-    alpha = float(1 - within / overall) if overall > 0 else None
-    return Opinions(*people, float((same / pairs).mean()), float((same == pairs).mean()), alpha=alpha)
 
 
 #: Scorers that learn from the answers to other questions.

@@ -7,10 +7,11 @@ from itertools import combinations
 import numpy as np
 
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.evaluation.evaluate import PairedRuns, evaluate, main_measures, of
+from counterfoil.evaluation.evaluate import PairedRuns, evaluate, main_measures, measured_run, of
 from counterfoil.evaluation.intervals import LEVEL, IntervalMethod
 from counterfoil.evaluation.result import Plain, Run, difference_signature
 from counterfoil.metrics.measures import averaged
+from counterfoil.metrics.ties import Ties
 from counterfoil.stats.tests import holm
 
 
@@ -134,20 +135,32 @@ def by_benchmark(runs: Sequence[Run]) -> dict[str, list[Run]]:
     return groups
 
 
-def remeasured(run: Run, interval: IntervalMethod | str, *, draws: int = 10_000, seed: int = 0) -> Run:
-    """The run with intervals of another kind; all else, and what else its result says, stays."""
+def remeasured(
+    run: Run,
+    *,
+    ties: Ties | str | None = None,
+    interval: IntervalMethod | str | None = None,
+    draws: int = 10_000,
+    seed: int = 0,
+) -> Run:
+    """The run measured anew with other ties or intervals; all else, and what else its result says, stays."""
+    old = run.result
+    if interval is None:
+        # Of joint measures a result says how variances were made, which is the same for them all.
+        method = old.provenance.get("interval", {}).get("method")
+        interval = method if method in list(IntervalMethod) else IntervalMethod.AUTO
     result = evaluate(
         run.benchmark,
         run.answers,
-        scorer=run.result.scorer,
-        ties=run.result.ties["policy"],
+        scorer=old.scorer,
+        ties=old.ties["policy"] if ties is None else ties,
         interval=interval,
         draws=draws,
         seed=seed,
-        measures=tuple(run.result.measures) or None,
-        provenance=run.result.provenance,
+        measures=tuple(old.measures) or None,
+        provenance=old.provenance,
     )
-    return replace(run, result=result)
+    return replace(measured_run(run.benchmark, run.answers, result, run.manifest), name=run.name)
 
 
 def check_common(runs: Sequence[Run], *, note: Callable[[str], None]) -> None:
@@ -197,9 +210,8 @@ def over_shared(
             raise InputError("these answers cannot be cut to some questions", where=f"{run.name} on {name}")
         note(f"{name}: '{run.name}' is measured on the {len(rows):,} of its questions that all runs answer")
         title = f"{run.benchmark.title} ({len(rows):,} of its {len(run.benchmark):,})"
-        items = {measure: values[rows] for measure, values in run.items.items()}
-        part = replace(run, benchmark=run.benchmark.part(rows, title), answers=take(rows), items=items)
-        measured.append(remeasured(part, interval, draws=draws, seed=seed))
+        part = replace(run, benchmark=run.benchmark.part(rows, title), answers=take(rows))
+        measured.append(remeasured(part, interval=interval, draws=draws, seed=seed))
     return tuple(measured)
 
 

@@ -271,9 +271,9 @@ class FormEvaluation(ABC):
         ]
         return mean_draws([run.name for run in runs], measures, np.stack(columns, axis=1), drawn)
 
-    def margins(self, benchmark: Benchmark, scores: Reals) -> dict[str, Reals]:
-        """(n,) margins by measure, in the unit of the scores, positive where right; of contrasts alone."""
-        return {}
+    def margin(self, benchmark: Benchmark, scores: Reals) -> Reals | None:
+        """(n,) how far right scores are ahead, in the unit of the scores; of contrasts alone."""
+        return None
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
         """Why runs on two benchmarks of the same questions cannot be paired: the facts that differ, or ""."""
@@ -323,7 +323,7 @@ class JointEvaluation(FormEvaluation):
     ends: ClassVar[Mapping[str, str]] = {}
 
     def refuse(self, interval: IntervalMethod, benchmark: Benchmark) -> None:
-        if interval in (IntervalMethod.WILSON, IntervalMethod.FOLDS):
+        if interval is IntervalMethod.WILSON:
             raise InputError(
                 f"{self.refused} no interval of the kind '{interval}'",
                 where=benchmark.name,
@@ -376,7 +376,7 @@ class JointEvaluation(FormEvaluation):
             if defined.any():
                 variance, freedom = linear_variance(sharing, (moves[a] - moves[b])[:, defined])
                 spread = Spread(value[defined], variance, freedom, np.full(len(variance), units))
-                table[:, k, defined] = spread.value, *spread.student(0.95, widest=self.widest)
+                table[:, k, defined] = spread.value, *spread.student(widest=self.widest)
                 if units == 1 and self.widest == 2:
                     # Of one unit nothing is known of how much a correlation varies.
                     table[1:, k, defined] = np.array([[-2.0], [2.0], [1.0]])

@@ -12,7 +12,7 @@ from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics.measures import Measure, of_form
 from counterfoil.stats import Reals, Truths, Wholes
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.intervals import Spread, macro_weights, normal_quantile, spread, t_over_folds, wilson
+from counterfoil.stats.intervals import NORMAL, Spread, macro_weights, spread, t_over_folds, wilson
 
 
 class IntervalMethod(StrEnum):
@@ -21,16 +21,13 @@ class IntervalMethod(StrEnum):
     `auto` is Wilson where questions share nothing; where what they share falls into many small clusters,
     `clusters`, from the variance over these; else `crossed`, from the variance over images and captions as
     crossed factors (`stats.two_way_clustering`). `clusters` and `crossed` ask for one of the two whatever is
-    shared, `wilson` takes questions as independent, and `folds` is Student's t over four parts, as in
-    Winoground's appendix A. A gallery has no `folds`, and correlations with ratings have neither `wilson` nor
-    `folds`.
+    shared, and `wilson` takes questions as independent, which measures of all questions together have not.
     """
 
     AUTO = "auto"
     WILSON = "wilson"
     CLUSTERS = "clusters"
     CROSSED = "crossed"
-    FOLDS = "folds"
 
 
 def method(sharing: Sharing, interval: IntervalMethod) -> IntervalMethod:
@@ -43,7 +40,7 @@ def method(sharing: Sharing, interval: IntervalMethod) -> IntervalMethod:
 
 
 def dependence(sharing: Sharing, interval: IntervalMethod) -> Wholes | Sharing:
-    """The sharing that an interval takes into account: under `wilson` and `folds` none."""
+    """The sharing that an interval takes into account: under `wilson` none."""
     if interval is IntervalMethod.AUTO:
         return sharing
     if interval is IntervalMethod.CROSSED:
@@ -109,7 +106,7 @@ def of_spread(
     spread: Spread, names: Sequence[str], n: Sequence[int], chances: Mapping[str, float | None]
 ) -> dict[str, Estimate]:
     """The values of a spread with Wilson's 95 % intervals, by name; `n` is how many questions each is of."""
-    columns = zip(names, spread.value, *spread.wilson(0.95), n, spread.effective(), strict=True)
+    columns = zip(names, spread.value, *spread.wilson(), n, spread.effective(), strict=True)
     return {
         name: Estimate(float(value), float(low), float(high), many, chances[name], float(effective))
         for name, value, low, high, many, effective in columns
@@ -135,10 +132,10 @@ def estimates(
     chances = {name: chance(benchmark, declared[name], by_chance[name], mask) for name in names}
     chosen = method(benchmark.sharing, interval)
     shared = dependence(benchmark.sharing.part(mask), interval)
-    effective: list[float | None] = [float(n)] * len(plain)
+    effective = [float(n)] * len(plain)
     if chosen in (IntervalMethod.CLUSTERS, IntervalMethod.CROSSED) and plain:
         clustered = spread(table, shared)
-        bounds = list(zip(*(ends.tolist() for ends in clustered.wilson(0.95)), strict=True))
+        bounds = list(zip(*(ends.tolist() for ends in clustered.wilson()), strict=True))
         effective = list(clustered.effective().tolist())
     elif chosen is IntervalMethod.FOLDS and n >= 4:
         bounds = [t_over_folds(column) for column in table.T]
@@ -155,7 +152,7 @@ def estimates(
             continue
         groups, shares = macro_groups(benchmark, mask)
         if (groups >= 0).any():
-            # Wilson's interval and folds know no groups: the variance over what they take as shared.
+            # Wilson's interval knows no groups: the variance over what they take as shared.
             of_groups = spread(values[of][mask][:, None], shared, groups=groups, shares=shares)
             # Questions outside every group do not count.
             by_name |= of_spread(of_groups, [name], [int((groups >= 0).sum())], chances)
@@ -187,11 +184,10 @@ def one_sided(estimate: Estimate, *, above: bool, correlation: bool = False, wid
     # The end of the interval on the side of chance.
     end = estimate.low if above else estimate.high
     reach, distance = abs(end - value), abs(chance - value) / wider
-    normal = normal_quantile(0.95)
     if correlation:
-        return float(stdtr(np.inf, -normal * distance / max(reach, 1e-12)))
+        return float(stdtr(np.inf, -NORMAL * distance / max(reach, 1e-12)))
     width = reach**2 / max(end * (1 - end), 1e-12)
     statistic = distance / np.sqrt(max(width * chance * (1 - chance), 1e-12))
-    quantile = normal if estimate.effective is None else np.sqrt(width * estimate.effective)
-    freedom = stdtridf(0.975, quantile) if quantile > normal + 1e-6 else np.inf
+    quantile = NORMAL if estimate.effective is None else np.sqrt(width * estimate.effective)
+    freedom = stdtridf(0.975, quantile) if quantile > NORMAL + 1e-6 else np.inf
     return float(stdtr(freedom, -quantile * statistic))

@@ -1,4 +1,4 @@
-"""Pools of candidate pairs: their size, tasks and cost, and pooling in rounds (ECCV Caption 3.2, 6).
+"""Pools of candidate pairs: their size, and pooling in rounds (ECCV Caption 3.2, 6).
 
 In a round each model proposes, for every query, its first k items that were not judged before. A model has
 found a right pair where its list has it no lower than it has proposed so far, whoever proposed it before: so
@@ -18,20 +18,6 @@ from counterfoil.stats import Reals, Truths, Wholes
 from counterfoil.stats.capture_recapture import Population
 
 
-@dataclass(frozen=True)
-class Tasks:
-    """How pairs are divided into tasks (ECCV Caption section 3.2 and appendix B.2)."""
-
-    per_task: int = 18
-    golden: int = 2
-    answers: int = 1
-    price: float = 1.4
-
-    def of(self, pairs: int) -> int:
-        """How many tasks so many pairs make."""
-        return -(-pairs // self.per_task) * self.answers
-
-
 @dataclass(frozen=True, eq=False)
 class Summary:
     """A pool in numbers; `rows` are pairs by direction, `pairs` those of image and caption.
@@ -49,18 +35,7 @@ class Summary:
     alone: tuple[int, ...]
     new: tuple[int, ...]
     curve: Reals
-    tasks: Tasks
     excluded: int
-
-    @property
-    def n_tasks(self) -> int:
-        """How many tasks all pairs make."""
-        return self.tasks.of(self.pairs)
-
-    @property
-    def cost(self) -> float:
-        """What all tasks cost, in the unit of the price."""
-        return self.n_tasks * self.tasks.price
 
     @property
     def heading(self) -> str:
@@ -71,7 +46,7 @@ class Summary:
         return f"{self.pairs:,} pairs to verify: the first {self.k} of {models} for {queries}"
 
     def lines(self) -> list[str]:
-        """What was pooled and what it costs, in words."""
+        """What was pooled, in words."""
         together = sum(self.proposed)
         share = f" ({100 * (1 - self.rows / together):.1f} % were doubled)" if together else ""
         lines = [f"{together:,} proposals are {self.rows:,} different ones{share}"]
@@ -79,15 +54,6 @@ class Summary:
             lines[0] += f", {self.pairs:,} pairs of an image and a caption, whichever asked"
         if self.excluded:
             lines.append(f"{self.excluded:,} more were left out, known to be right")
-        content = f"{self.tasks.per_task} pairs"
-        if self.tasks.golden:
-            content += f" and {self.tasks.golden} of known answer"
-        people = f", {self.tasks.answers} people each" if self.tasks.answers > 1 else ""
-        questions = self.n_tasks * (self.tasks.per_task + self.tasks.golden)
-        lines.append(
-            f"{self.n_tasks:,} tasks of {content}{people}: {questions:,} questions, {self.cost:,.2f} "
-            f"at {self.tasks.price:,.2f} a task"
-        )
         return lines
 
     def to_json(self) -> dict[str, Any]:
@@ -105,14 +71,6 @@ class Summary:
                 for name, *counts in zip(self.models, self.proposed, self.alone, self.new, strict=True)
             },
             "yield": {str(m + 1): row.tolist() for m, row in enumerate(self.curve)},
-            "tasks": {
-                "number": self.n_tasks,
-                "pairs_per_task": self.tasks.per_task,
-                "golden_per_task": self.tasks.golden,
-                "answers": self.tasks.answers,
-                "price": self.tasks.price,
-                "cost": self.cost,
-            },
         }
 
 
@@ -131,7 +89,6 @@ def summary(
     models: Sequence[str],
     queries: Mapping[Direction, int],
     pair_of: Mapping[Direction, Wholes],
-    tasks: Tasks,
     excluded: int = 0,
 ) -> Summary:
     """A pool of one or both directions in numbers; `pair_of` has a number per row, equal for equal pairs."""
@@ -149,7 +106,6 @@ def summary(
         alone=tuple(alone.sum(axis=0).tolist()),
         new=tuple(np.bincount(first, minlength=n).tolist()),
         curve=np.sum([pool_yield(pooled, k) for pooled in pools.values()], axis=0),
-        tasks=tasks,
         excluded=excluded,
     )
 
@@ -197,7 +153,6 @@ class PoolRound:
     by_model: Mapping[str, tuple[int, int, int]]
     all_judged: int
     all_right: int
-    cost: float
     at_least: Population | None
     total: int | None = None
 

@@ -104,7 +104,7 @@ class Audit(Tabular):
 
     @property
     def tables(self) -> list[Table]:
-        """Blind scorers, groups, words, duplicates, what is shared and how far people agree."""
+        """Blind scorers, groups, words, duplicates, and what is shared."""
         return [table for audited in self.audits for table in audit_page.tables(audited)]
 
     @property
@@ -280,7 +280,6 @@ def _audited(
         int(contrasts.same_words.sum()) if contrasts is not None else 0,
         tuple(repeated),
         tuple(shared),
-        found.opinions_of(benchmark),
         tuple(notes),
         rows["level"],
     )

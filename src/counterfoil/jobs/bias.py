@@ -20,7 +20,7 @@ from counterfoil.evaluation.run import Run
 from counterfoil.inputs.limits import most
 from counterfoil.jobs.job import documented, feedback_of, job, option, path_of
 from counterfoil.jobs.pool import check_asked, load
-from counterfoil.jobs.results import Tabular, declared, lines, write
+from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.jobs.shared_options import DRAWS, IDS, SCORES, SEED, Reporting
 from counterfoil.report import annotators
 from counterfoil.report.annotators import WAYS
@@ -85,14 +85,6 @@ class AnnotatorStudy(Tabular):
             "notes": list(self.notes),
         }
 
-    def to_html(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write one self-contained page with figures. Needs matplotlib."""
-        from counterfoil.report.figure_style import check
-
-        check()
-        html = annotators.bias_page(self.studies, self.coverages, self.multiplicities, self.notes)
-        write(path, html, command="pool bias", overwrite=overwrite)
-
     def plot(self) -> Any:
         """A matplotlib figure: bias by the number of annotators, a panel per direction and measure."""
         return annotators.curves(self.studies)
@@ -119,10 +111,10 @@ class BiasRows(Reporting, total=False):
 
 
 @job(
-    outputs="html plot json",
+    outputs="plot json",
     examples="""Examples:
   counterfoil pool bias runs/*/eccv --judgements judged.csv
-  counterfoil pool bias pvse.npz vsrn.npz clip.npz --judgements judged.parquet --k 5 --html bias.html
+  counterfoil pool bias pvse.npz vsrn.npz clip.npz --judgements judged.parquet --k 5 --plot bias.svg
   counterfoil pool bias runs/*/coco-5k --judgements judged.csv --positives coco-5k --positives cxc --data COCO
 
 judged.csv is a table of `counterfoil pool` with a column `answer` (100% YES, Partially YES, Mostly NO,

@@ -38,7 +38,7 @@ from counterfoil.store import begin, check_table_kind, check_writable, end, writ
 
 #: What lies in the folder of a build; other files in it are not counterfoil's.
 REPORT = "report.html"
-FILES = ("steps", "images", "benchmark", "unfinished", "sheet.csv", REPORT)
+FILES = ("steps", "images", "benchmark", "unfinished", REPORT)
 _FORMAT = "counterfoil build"
 
 
@@ -129,9 +129,7 @@ class BuildResult(Tabular):
 
     @property
     def notes(self) -> list[str]:
-        """What the build waits for, else where it is."""
-        if self.build.waits:
-            return [self.build.waits]
+        """Where what was built is."""
         return [] if self.benchmark is None else [f"built: {self.benchmark}"]
 
     def to_json(self) -> dict[str, Any]:
@@ -295,8 +293,7 @@ def apply_step(
     check_files(the_step, where=f"step {step}")
     feedback = feedback_of(options)
     with guarded("build", overwrite=overwrite) as outputs, ExitStack() as held:
-        beside = [] if out is None else [out.parent / name for name in getattr(the_step, "beside", ())]
-        for path in (out, dropped, *beside):
+        for path in (out, dropped):
             if path is not None:
                 check_table_kind(path)
                 check_writable(path)

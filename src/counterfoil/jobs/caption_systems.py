@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.answers import versions
 from counterfoil.benchmarks.tables import first_double, floats, read_table
 from counterfoil.engine.caption_scoring import CaptionInputs
-from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.systems import (
     NumberOf,
@@ -134,60 +133,39 @@ class SystemRatings:
         return People({score: together(votes) for score, votes in judges.items()}, judges)
 
 
-@dataclass(frozen=True, eq=False)
-class SystemValues:
-    """A system: the value of each metric, and what it is made of, image by image."""
-
-    values: Mapping[str, Value]
-    scores: Mapping[str, NDArray[np.float64]]
-    sums: Mapping[str, tuple[NDArray[np.float64], NumberOf] | None]
-
-    @classmethod
-    def of(
-        cls, inputs: CaptionInputs, metrics: Mapping[str, CaptionMetric], images: Sequence[str], work: Session
-    ) -> "SystemValues":
-        """What metrics say of a system's captions, in the order of `images`."""
-        values, scores = captions.values(inputs, metrics, session=work)
-        row = {name: number for number, name in enumerate(images_of(inputs))}
-        order = [row[name] for name in images]
-        sums = {}
-        for name, metric in metrics.items():
-            summands = captions.summed(inputs, metric, values[name], scores[name])
-            sums[name] = None if summands is None else (summands[0][order], summands[1])
-        return cls(values, {name: column[order] for name, column in scores.items()}, sums)
-
-
 def images_of(inputs: CaptionInputs) -> list[str]:
     """What each row's image is called."""
     return [inputs.captions[position].id for position in inputs.candidate]
 
 
-def agreement(systems: Mapping[str, SystemValues], people: People, **how: Any) -> SystemCorrelations:
-    """How far each metric puts systems in the order in which people do."""
+#: The value of each metric, by system.
+SystemValues = Mapping[str, Mapping[str, Value]]
+#: Of a system and a metric the scores of images, and what adds up to the value, where something does.
+Parts = tuple[NDArray[np.float64], tuple[NDArray[np.float64], NumberOf] | None]
+
+
+def agreement(
+    values: SystemValues, parts: Mapping[str, Sequence[Parts]], people: People, **how: Any
+) -> SystemCorrelations:
+    """How far each metric puts systems in the order in which people do; `parts` are of all by metric."""
     by_metric = {}
-    for metric in _columns(values_of(systems)):
-        # A metric of all systems, with what adds up to it where something does.
-        fixed = SystemScores.of({system: own.values[metric].value for system, own in systems.items()})
-        known = [parts for system in systems.values() if (parts := system.sums[metric]) is not None]
-        if len(known) < len(systems):
+    for metric, of_systems in parts.items():
+        fixed = SystemScores.of({system: own[metric].value for system, own in values.items()})
+        known = [sums for _, sums in of_systems if sums is not None]
+        if len(known) < len(values):
             by_metric[metric] = fixed
             continue
-        sums, value = np.stack([parts[0] for parts in known]), known[0][1]
-        is_mean = all(system.values[metric].is_mean for system in systems.values())
-        scores = np.stack([system.scores[metric] for system in systems.values()]) if is_mean else None
+        sums, value = np.stack([summands for summands, _ in known]), known[0][1]
+        is_mean = all(own[metric].is_mean for own in values.values())
+        scores = np.stack([own for own, _ in of_systems]) if is_mean else None
         by_metric[metric] = SystemScores(fixed.systems, fixed.fixed, sums, value, scores)
     return system_correlations(by_metric, people.scores, judges=people.judges, **how)
-
-
-def values_of(systems: Mapping[str, SystemValues]) -> dict[str, Mapping[str, Value]]:
-    """{system: {metric: value}}."""
-    return {system: own.values for system, own in systems.items()}
 
 
 class SystemComparison(TextTables, SavedTable):
     """A row per system, a column per metric, and how metrics order systems as people do."""
 
-    by_system: Mapping[str, SystemValues]
+    values: SystemValues
     people: People | None
     #: How far metrics order systems as people do, None without their ratings.
     agreement: SystemCorrelations | None
@@ -204,32 +182,31 @@ class SystemComparison(TextTables, SavedTable):
 
     def _rows(self, by: str) -> pa.Table | list[Any]:
         if by == "system":
-            values = values_of(self.by_system)
-            table: dict[str, list[Any]] = {"system": list(values)}
-            table |= {name: [one[name].value for one in values.values()] for name in _columns(values)}
+            table: dict[str, list[Any]] = {"system": list(self.values)}
+            table |= {name: [one[name].value for one in self.values.values()] for name in self.metrics}
             if self.people is not None:
                 given = self.people.table()
-                table |= {name: [given[system][name] for system in values] for name in self.people.scores}
+                table |= {name: [given[system][name] for system in given] for name in self.people.scores}
             return pa.table(table)
-        own = ((system, *item) for system, one in self.by_system.items() for item in one.values.items())
+        own = ((system, *item) for system, one in self.values.items() for item in one.items())
         return [({"system": system, "metric": name}, value) for system, name, value in own]
 
     @property
     def systems(self) -> Table:
         """A row per system, a column per metric and per score of people; the best in bold."""
-        values, people = values_of(self.by_system), None if self.people is None else self.people.table()
-        best = {name: max(one[name].value for one in values.values()) for name in _columns(values)}
+        people = None if self.people is None else self.people.table()
+        best = {name: max(one[name].value for one in self.values.values()) for name in self.metrics}
         rows = []
-        for system, one in values.items():
+        for system, one in self.values.items():
             cells = [
                 Cell(value.value, value.low, value.high, value.n, rank=int(value.value == best[name]))
                 for name, value in one.items()
             ]
             given = [] if people is None else [Cell(f"{score:g}") for score in people[system].values()]
             rows.append(Row(system, (*cells, *given)))
-        scores = () if people is None else _columns(people)
+        scores = () if self.people is None else self.people.scores
         heads = (*(Column(name, style="score") for name in best), *(Column(name) for name in scores))
-        title = f"{amount(len(self.by_system), 'system')} on {amount(self.captions, 'image')}"
+        title = f"{amount(len(self.values), 'system')} on {amount(self.captions, 'image')}"
         return Table(title, heads, tuple(rows), "system")
 
     @property
@@ -243,7 +220,7 @@ class SystemComparison(TextTables, SavedTable):
     def notes(self) -> list[str]:
         """Why there are no intervals, limits of the agreement, and what metrics are."""
         return [
-            *captions.no_intervals(values_of(self.by_system)),
+            *captions.no_intervals(self.values),
             *(() if self.agreement is None else self.agreement.notes),
             *(f"{name}: {title}" for name, title in captions.titles(self.metrics).items()),
         ]
@@ -251,7 +228,7 @@ class SystemComparison(TextTables, SavedTable):
     def to_json(self) -> dict[str, Any]:
         return {
             "captions": self.captions,
-            "systems": {name: captions.to_json(one.values) for name, one in self.by_system.items()},
+            "systems": {name: captions.to_json(one) for name, one in self.values.items()},
             **({} if self.people is None else {"humans": self.people.table()}),
             **({} if self.agreement is None else {"agreement": self.agreement.to_json()}),
             "scorers": {name: metric.identity.to_json() for name, metric in self.metrics.items()},
@@ -332,7 +309,8 @@ def compare_systems(
     same_items(inputs)
     pictures = images_of(inputs[0])
     people = None if judged is None else judged.people(called, pictures)
-    systems = {}
+    values: dict[str, Mapping[str, Value]] = {}
+    parts: dict[str, list[Parts]] = {}
     folder = request.session.folder
     # A passing folder where no work is kept, so that images are embedded once.
     with nullcontext(folder) if folder else tempfile.TemporaryDirectory(prefix="counterfoil-") as cache:
@@ -340,13 +318,15 @@ def compare_systems(
         for name, inputs_of in zip(called, inputs, strict=True):
             with feedback.progress() as report:
                 session = replace(request.session, cache=cache, progress=report)
-                systems[name] = SystemValues.of(inputs_of, metrics_by_name, pictures, session)
+                values[name], scores = captions.values(inputs_of, metrics_by_name, session=session)
+            row = {image: number for number, image in enumerate(images_of(inputs_of))}
+            order = [row[image] for image in pictures]
+            for metric, of in metrics_by_name.items():
+                summed = captions.summed(inputs_of, of, values[name][metric], scores[metric])
+                sums = None if summed is None else (summed[0][order], summed[1])
+                parts.setdefault(metric, []).append((scores[metric][order], sums))
     agreed = None
     if people is not None:
         with feedback.busy("drawing images and systems anew"):
-            agreed = agreement(systems, people, over=over, draws=draws, seed=seed)
-    return SystemComparison(systems, people, agreed, metrics_by_name, len(inputs[0]))
-
-
-def _columns(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    return list(next(iter(rows.values())))
+            agreed = agreement(values, parts, people, over=over, draws=draws, seed=seed)
+    return SystemComparison(values, people, agreed, metrics_by_name, len(inputs[0]))

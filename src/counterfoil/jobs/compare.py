@@ -15,18 +15,14 @@ from counterfoil.evaluation.compare import (
     over_shared,
     remeasured,
 )
-from counterfoil.evaluation.evaluate import evaluate, measured_run
-from counterfoil.evaluation.list_overlap import Diversity, diversity
 from counterfoil.evaluation.rank_correlation import RankCorrelation, rank_correlation
 from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.run import find_runs
-from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
 from counterfoil.jobs import shared_options as arguments
-from counterfoil.jobs.evaluation_inputs import Places, whole_benchmark
+from counterfoil.jobs.evaluation_inputs import data_of, whole_benchmark
 from counterfoil.jobs.job import SILENT, Feedback, feedback_of, job, option, path_of, terminal_feedback
 from counterfoil.jobs.results import Pictures, Tabular, TextTables, declared, measure_rows, write, write_page
-from counterfoil.metrics.ties import Ties
 from counterfoil.outputs import active_outputs
 from counterfoil.report import figures
 from counterfoil.report.comparison_tables import by_group, differences, headline, overview
@@ -139,14 +135,13 @@ class RunComparison(TextTables):
 
         Where they are not in `data`, that is a note, or with `required` an error.
         """
-        places = Places(data)
         comparisons = []
         for comparison in self.comparisons:
             # Where the data and the images of the benchmark lie, as far as anything says so.
             run = comparison.runs[0]
             place = run.benchmark.path
             if data is not None:
-                place = places.of(comparison.benchmark, many=len(self) > 1)
+                place = data_of({"": data}, comparison.benchmark, many=len(self) > 1)
             folder = images or path_of(run.manifest.get("benchmark", {}).get("images") or None)
             if (outputs := active_outputs()) is not None:
                 outputs.read(*(path for path in (place, folder) if path is not None))
@@ -216,7 +211,7 @@ def compare(
     runs: Annotated[Sequence[Run | str | Path], arguments.RUNS],
     *,
     baseline: Run | str | None = None,
-    interval: Literal["auto", "wilson", "clusters", "crossed", "folds"] | None = None,
+    interval: Literal["auto", "wilson", "clusters", "crossed"] | None = None,
     ties: Literal["strict", "half", "optimistic"] | None = None,
     shared: bool = False,
     draws: Annotated[int, arguments.DRAWS] = 10_000,
@@ -248,33 +243,17 @@ def compare(
     feedback = feedback_of(reporting)
     loaded = _load_runs(runs, feedback)
     check_common(loaded, note=feedback.note)
+    drawn: dict[str, Any] = {"draws": draws, "seed": seed}
     if ties is not None:
-        loaded = [_with_ties(run, Ties(ties)) for run in loaded]
+        counted = [run.result.ties["policy"] == ties for run in loaded]
+        both = zip(loaded, counted, strict=True)
+        loaded = [run if same else remeasured(run, ties=ties, **drawn) for run, same in both]
     if shared:
-        loaded = [
-            *over_shared(loaded, note=feedback.note, interval=interval or "auto", draws=draws, seed=seed)
-        ]
+        loaded = [*over_shared(loaded, note=feedback.note, interval=interval or "auto", **drawn)]
     if interval is not None:
-        loaded = [remeasured(run, interval, draws=draws, seed=seed) for run in loaded]
+        loaded = [remeasured(run, interval=interval, **drawn) for run in loaded]
     name = baseline.name if isinstance(baseline, Run) else baseline
     return RunComparison(tested(loaded, baseline=name, interval=interval or "auto"))
-
-
-def _with_ties(run: Run, ties: Ties) -> Run:
-    """The run with its ties counted otherwise; all else, and what else its result says, stays."""
-    old = run.result
-    if Ties(old.ties["policy"]) == ties:
-        return run
-    result = evaluate(
-        run.benchmark,
-        run.answers,
-        scorer=old.scorer,
-        ties=ties,
-        interval=old.provenance.get("interval", {}).get("method", "auto"),
-        measures=tuple(old.measures) or None,
-        provenance=old.provenance,
-    )
-    return replace(measured_run(run.benchmark, run.answers, result, run.manifest), name=run.name)
 
 
 def _with_images(comparison: Comparison, place: Path | None, folder: Path | None) -> Comparison:
@@ -295,11 +274,9 @@ def _with_images(comparison: Comparison, place: Path | None, folder: Path | None
 
 
 class ModelRankings(Tabular):
-    """Rank correlations between measures, the rank of every model, and how far models' lists differ."""
+    """Rank correlations between measures, and the rank of every model."""
 
     correlation: RankCorrelation
-    #: How far the first items of the models differ, per direction of each gallery.
-    lists: tuple[Diversity, ...]
     runs: tuple[Run, ...]
 
     rows_by = declared(
@@ -323,11 +300,10 @@ class ModelRankings(Tabular):
 
     @property
     def tables(self) -> list[Table]:
-        """The agreement of measures, the ranks of the models, and how far their first items agree."""
-        from counterfoil.report.rankings_page import agreements_table, list_tables, ranks_table
+        """The agreement of measures, and the ranks of the models."""
+        from counterfoil.report.rankings_page import agreements_table, ranks_table
 
-        of_lists = (table for lists in self.lists for table in list_tables(lists))
-        return [agreements_table(self.correlation), ranks_table(self.correlation), *of_lists]
+        return [agreements_table(self.correlation), ranks_table(self.correlation)]
 
     @property
     def notes(self) -> list[str]:
@@ -336,7 +312,7 @@ class ModelRankings(Tabular):
         return [f"left out, since fewer than three models have them: {', '.join(few)}"] if few else []
 
     def to_json(self) -> dict[str, Any]:
-        return {**self.correlation.to_json(), "lists": [of_lists.to_json() for of_lists in self.lists]}
+        return self.correlation.to_json()
 
     def to_html(
         self,
@@ -351,7 +327,7 @@ class ModelRankings(Tabular):
         from counterfoil.report.rankings_page import page
 
         check()
-        html = page(self.correlation, self.lists, runs=self.runs, title=title, private=private)
+        html = page(self.correlation, runs=self.runs, title=title, private=private)
         write(path, html, command="compare rankings", overwrite=overwrite)
 
     def plot(self) -> Any:
@@ -375,16 +351,14 @@ def rank(
     runs: Sequence[Run | str | Path],
     *,
     measures: Annotated[Sequence[str], option(flag="--measure", complete="measures")] = (),
-    k: Annotated[int, option(low=2, high=most("k"))] = 25,
     draws: Annotated[int, arguments.DRAWS] = 1000,
     seed: Annotated[int, arguments.SEED] = 0,
     **reporting: Unpack[arguments.Reporting],
 ) -> ModelRankings:
-    """Compare how measures and benchmarks rank models, and how far the models' lists agree.
+    """Compare how measures and benchmarks rank models.
 
     Prints Kendall's tau-b and Spearman's correlation between measures, with intervals from resampled models
-    and queries, the rank of every model, and for galleries the overlap of the models' first items. Equal
-    seeds give equal numbers.
+    and queries, and the rank of every model. Equal seeds give equal numbers.
 
     `runs` are runs, run folders, and folders of them. Raises `InputError` for fewer than three models, and
     what `counterfoil.evaluation.rank_correlation` raises.
@@ -392,7 +366,6 @@ def rank(
     Arguments:
         runs: Run folders, or folders of them; three models or more.
         measures: Measure, or a pattern of names; may be repeated.
-        k: Compare the first K items of each query.
 
     >>> from counterfoil import evaluate
     >>> runs = [
@@ -404,7 +377,7 @@ def rank(
     """
     loaded = _load_runs(runs, feedback_of(reporting))
     correlation = rank_correlation(loaded, measures=measures, draws=draws, seed=seed)
-    return ModelRankings(correlation, diversity(loaded, k=k), tuple(loaded))
+    return ModelRankings(correlation, tuple(loaded))
 
 
 def _load_runs(runs: Sequence[Run | str | Path], feedback: Feedback = SILENT) -> list[Run]:

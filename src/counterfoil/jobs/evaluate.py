@@ -150,7 +150,7 @@ class EvaluateRows(shared.Sources, shared.Device, shared.Work, total=False):
     name: Annotated[str | None, option(None)]
     measures: Annotated[Sequence[str], option((), flag="--measure", complete="measures")]
     ties: Annotated[Literal["strict", "half", "optimistic"], option("strict")]
-    interval: Annotated[Literal["auto", "wilson", "clusters", "crossed", "folds"], option("auto")]
+    interval: Annotated[Literal["auto", "wilson", "clusters", "crossed"], option("auto")]
     draws: Annotated[int, shared.DRAWS]
     seed: Annotated[int, shared.SEED]
     prompt: Annotated[str, shared.PROMPT]
@@ -209,7 +209,7 @@ class _Evaluation:
     def load(self) -> None:
         self.scorer = self.named
         if isinstance(self.named, str):
-            path = reading.beside_data(self.named, self.inputs.sources.data.plain)
+            path = reading.beside_data(self.named, self.inputs.sources.data.get(""))
             self.scorer = self.inputs.load(path, name=self.named)
             if (described := getattr(self.scorer, "described", None)) is not None:
                 self.inputs.feedback.note(f"{self.named}: {described}")
@@ -239,7 +239,7 @@ class _Evaluation:
             self.load()
         if isinstance(self.first_stage, str):
             bare = replace(inputs.options, ids=None, column=None, whole_rows=False, backbone="", settings={})
-            path = reading.beside_data(self.first_stage, inputs.sources.data.plain)
+            path = reading.beside_data(self.first_stage, inputs.sources.data.get(""))
             self.first_stage = inputs.load(path, bare, self.first_stage)
         for part in self.parts:
             # Raises where a caption metric lacks something, before any benchmark is measured.
@@ -304,7 +304,7 @@ class _Evaluation:
 
     def measured(self, part: _Part, answers: Answers) -> EvaluationRun:
         rows = self.inputs.rows
-        facts: dict[str, Any] = about(part.benchmark, images=self.inputs.sources.images.images_of(part.key))
+        facts: dict[str, Any] = about(part.benchmark, images=self.inputs.sources.images_of(part.key))
         if rows["limit"] is not None:
             facts["limit"] = rows["limit"]
         if part.unanswered:
@@ -450,7 +450,7 @@ def _named(
     for spec in (scorer, backbone, first_stage):
         if isinstance(spec, str) and spec:
             catalog.scorer_name(spec)
-    options, plain = inputs.options, sources.data.plain
+    options, plain = inputs.options, sources.data.get("")
     if isinstance(scorer, str):
         catalog.check_metric(scorer, backbone)
         options = replace(

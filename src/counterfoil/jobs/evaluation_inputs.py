@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -19,89 +19,75 @@ from counterfoil.jobs.job import Feedback, at_end, feedback_of, job, option, pat
 from counterfoil.models.base import Options, abilities, identity_of, stated_identity
 from counterfoil.storage.place import user_cache
 
+#: Paths given with one option: under "" that for all benchmarks, and those of single ones.
+Places = Mapping[str, Path]
 
-@dataclass(frozen=True)
-class Places:
-    """Paths given with one option: one for all benchmarks, and paths for single ones."""
 
-    plain: Path | None = None
-    named: Mapping[str, Path] = field(default_factory=dict)
-    option: str = "--data"
+def read_places(paths: shared.Data, benchmarks: Sequence[str], *, option: str = "--data") -> Places:
+    """A path for all benchmarks, one per name, or texts as in a shell: PATH once, and NAME=PATH of some.
 
-    @classmethod
-    def read(cls, paths: shared.Data, benchmarks: Sequence[str], *, option: str = "--data") -> "Places":
-        """A path for all benchmarks, one per name, or texts as in a shell: PATH once, and NAME=PATH of some.
+    Raises `DataError` where a path does not exist. A URL is looked at when it is read.
 
-        >>> found = Places.read(["sugarcrepe=/", "."], ["sugarcrepe", "bivlc"])
-        >>> str(found.plain), {name: str(path) for name, path in found.named.items()}
-        ('.', {'sugarcrepe': '/'})
-        """
-        plain: Path | None = None
-        named: dict[str, Path] = {}
-        if isinstance(paths, Mapping):
-            for name, path in paths.items():
-                if not isinstance(path, str | Path):
-                    raise InputError("not a path", where=f"{option}, {name}", given=path)
-                named[name] = Path(path)
-        elif not isinstance(paths, list | tuple):
-            plain = path_of(cast(Any, paths))
-        benchmarks = [BENCHMARKS.spelt(benchmark) for benchmark in benchmarks]
-        for value in paths if isinstance(paths, list | tuple) else ():
-            name, equals, path = value.partition("=")
-            name = BENCHMARKS.spelt(name)
-            problem, allowed = "", None
-            if equals and (name in benchmarks or name in BENCHMARKS):
-                if name not in benchmarks:
-                    problem, allowed = "names a benchmark that is not asked about", benchmarks
-                elif not path:
-                    problem, allowed = "lacks a path", [f"{name}=PATH"]
-                elif name in named:
-                    problem = "names one benchmark twice"
-                named[name] = Path(path)
-            elif not value:
-                problem, allowed = "lacks a path", ["PATH, or NAME=PATH"]
-            elif plain is not None:
-                problem, allowed = "is given twice", [f"{option} NAME=PATH for each benchmark"]
-            else:
-                plain = Path(value)
-            if problem:
-                raise InputError(f"{option} {problem}", given=value or None, allowed=allowed)
-        return cls(plain, named, option).check()
+    >>> found = read_places(["sugarcrepe=/", "."], ["sugarcrepe", "bivlc"])
+    >>> {name: str(path) for name, path in found.items()}
+    {'sugarcrepe': '/', '': '.'}
+    """
+    places: dict[str, Path] = {}
+    if isinstance(paths, Mapping):
+        for name, path in paths.items():
+            if not isinstance(path, str | Path):
+                raise InputError("not a path", where=f"{option}, {name}", given=path)
+            places[name] = Path(path)
+    elif isinstance(paths, str | Path):
+        places[""] = Path(paths)
+    benchmarks = [BENCHMARKS.spelt(benchmark) for benchmark in benchmarks]
+    for value in paths if isinstance(paths, list | tuple) else ():
+        name, equals, path = value.partition("=")
+        name = BENCHMARKS.spelt(name)
+        problem, allowed = "", None
+        if equals and (name in benchmarks or name in BENCHMARKS):
+            if name not in benchmarks:
+                problem, allowed = "names a benchmark that is not asked about", benchmarks
+            elif not path:
+                problem, allowed = "lacks a path", [f"{name}=PATH"]
+            elif name in places:
+                problem = "names one benchmark twice"
+        elif not value:
+            problem, allowed = "lacks a path", ["PATH, or NAME=PATH"]
+        elif "" in places:
+            problem, allowed = "is given twice", [f"{option} NAME=PATH for each benchmark"]
+        else:
+            name, path = "", value
+        if problem:
+            raise InputError(f"{option} {problem}", given=value or None, allowed=allowed)
+        places[name] = Path(path)
+    for place in places.values():
+        if not is_distant(place) and not place.exists():
+            raise DataError("no such file or folder", where=place, hint=f"check {option}")
+    return places
 
-    def check(self) -> "Places":
-        """This value; raises `DataError` where a path does not exist. A URL is looked at when it is read."""
-        for given in (self.plain, *self.named.values()):
-            if given is None or is_distant(given):
-                continue
-            if not given.exists():
-                raise DataError("no such file or folder", where=given, hint=f"check {self.option}")
-        return self
 
-    def of(self, benchmark: str, *, many: bool) -> Path | None:
-        """Where the data of a benchmark lie: its own path, of `many` PATH/NAME, or what was fetched.
+def data_of(places: Places, benchmark: str, *, many: bool) -> Path | None:
+    """Where the data of a benchmark lie: its own path, of `many` PATH/NAME, or what was fetched.
 
-        Sets of judged captions share folders called as the first words of the name: flickr8k for
-        flickr8k-expert.
-        """
-        if benchmark in self.named:
-            return self.named[benchmark]
-        if self.plain is None or not many:
-            return self.plain if self.plain is not None else catalog.fetched_data(benchmark)
-        card = BENCHMARKS.get(benchmark)
-        names = [benchmark]
-        if card is not None and FORMS[card.form].judged:
-            words = benchmark.split("-")
-            names += ["-".join(words[:count]) for count in range(len(words) - 1, 0, -1)]
-        for name in names:
-            if (self.plain / name).exists():
-                return self.plain / name
-        if (folder := catalog.fetched_data(benchmark)) is not None:
-            return folder
-        return None if card is not None and card.hub else self.plain
-
-    def images_of(self, benchmark: str) -> Path | None:
-        """The folder of pictures for a benchmark: its own, else the plain one."""
-        return self.named.get(benchmark, self.plain)
+    Sets of judged captions share folders called as the first words of the name: flickr8k for flickr8k-expert.
+    """
+    if benchmark in places:
+        return places[benchmark]
+    plain = places.get("")
+    if plain is None or not many:
+        return catalog.fetched_data(benchmark) if plain is None else plain
+    card = BENCHMARKS.get(benchmark)
+    names = [benchmark]
+    if card is not None and FORMS[card.form].judged:
+        words = benchmark.split("-")
+        names += ["-".join(words[:count]) for count in range(len(words) - 1, 0, -1)]
+    for name in names:
+        if (plain / name).exists():
+            return plain / name
+    if (folder := catalog.fetched_data(benchmark)) is not None:
+        return folder
+    return None if card is not None and card.hub else plain
 
 
 @dataclass(frozen=True)
@@ -132,8 +118,7 @@ class BenchmarkSources:
             benchmarks, data, images = tables, None, None
         named = [one if isinstance(one, Benchmark) else str(one) for one in benchmarks]
         names = [one.name if isinstance(one, Benchmark) else one for one in named]
-        places = (Places.read(data, names), Places.read(images, names, option="--images"))
-        return cls(named, *places)
+        return cls(named, read_places(data, names), read_places(images, names, option="--images"))
 
     @property
     def names(self) -> list[str]:
@@ -141,8 +126,11 @@ class BenchmarkSources:
 
     @property
     def paths(self) -> list[Path]:
-        paths = [path for of in (self.data, self.images) for path in (of.plain, *of.named.values())]
-        return [path for path in paths if path is not None]
+        return [*self.data.values(), *self.images.values()]
+
+    def images_of(self, benchmark: str) -> Path | None:
+        """The folder of pictures for a benchmark: its own, else the plain one."""
+        return self.images.get(benchmark, self.images.get(""))
 
     def check_names(self) -> None:
         """Raise `UnknownNameError` for a name that is neither a benchmark's nor a folder's."""
@@ -163,14 +151,15 @@ class BenchmarkSources:
         if isinstance(benchmark, Benchmark):
             return benchmark
         with feedback.busy(f"reading {benchmark}"):
-            data = self.data.of(benchmark, many=len(self.benchmarks) > 1 if many is None else many)
+            several = len(self.benchmarks) > 1 if many is None else many
+            data = data_of(self.data, benchmark, many=several)
             if data is None and "given_scores" in abilities(scorer) and benchmark in catalog.BENCHMARKS:
                 from counterfoil.benchmarks.readers.specs import from_table
 
                 carried = from_table(catalog.benchmark_card(benchmark), scorer.table)
                 if carried is not None:
                     return carried
-            images = self.images.images_of(benchmark)
+            images = self.images_of(benchmark)
             return catalog.benchmark(benchmark, data=data, images=images, counts=counts)
 
 

@@ -14,7 +14,7 @@ from counterfoil.benchmarks.tables import first_double
 from counterfoil.engine import topk as topk
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.judged_pairs import right_pairs
-from counterfoil.evaluation.pooling import Summary, Tasks, summary, without
+from counterfoil.evaluation.pooling import Summary, summary, without
 from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.run import find_runs
 from counterfoil.inputs.arrays import read_npz
@@ -244,7 +244,7 @@ class CandidatePool(SavedTable):
 
     @property
     def notes(self) -> list[str]:
-        """What was pooled and what it costs."""
+        """What was pooled."""
         return self.summary.lines()
 
     def to_json(self) -> dict[str, Any]:
@@ -275,15 +275,9 @@ def pool(
     direction: Annotated[Literal["t2i", "i2t", "both"], DIRECTION] = "both",
     ids: Annotated[str | Path | None, IDS] = None,
     exclude_known: bool = False,
-    per_task: Annotated[int, option(low=1, high=most("people"))] = 18,
-    golden: Annotated[int, option(flag="--golden-per-task", low=0, high=most("people"))] = 2,
-    answers: Annotated[int, option(low=1, high=most("people"))] = 1,
-    price: Annotated[float, option(low=0, high=most("price"))] = 1.4,
     **reporting: Unpack[Reporting],
 ) -> CandidatePool:
     """Pool the first items of several models, each pair once, with who proposed it at which rank.
-
-    Tasks and prices default to ECCV Caption's: 18 pairs to judge and 2 with a known answer for 1.40.
 
     `scores` may hold runs that are loaded; `queries` may be the ids themselves, and are by default all that
     every model answers. Raises `DataError` where the items differ and `InputError` for two models of one
@@ -292,10 +286,6 @@ def pool(
     Arguments:
         k: Items that each model proposes per query.
         exclude_known: Leave out pairs that the runs' benchmark has as right.
-        per_task: Pairs to judge per task.
-        golden: Additional pairs with a known answer per task.
-        answers: People who judge each pair.
-        price: Price of a task.
 
     >>> from counterfoil import evaluate
     >>> runs = [evaluate(f"blind:{name}", "world-gallery", draws=100, cache=None, quiet=True)
@@ -331,6 +321,5 @@ def pool(
         image, caption = (query_of, pooled.item) if way == "i2t" else (pooled.item, query_of)
         pair_numbers[way] = image * len(models[0].caption_ids) + caption
     counts = {way: len(names) for way, names in chosen.items()}
-    tasks, names_of = Tasks(per_task, golden, answers, price), [m.name for m in models]
-    numbers = summary(pools, k, names_of, counts, pair_numbers, tasks, excluded)
+    numbers = summary(pools, k, [m.name for m in models], counts, pair_numbers, excluded)
     return CandidatePool(numbers, pools, chosen, models)

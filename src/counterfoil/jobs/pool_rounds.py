@@ -1,4 +1,4 @@
-"""Pooling in rounds: propose, judge, merge, and again, with what each round cost, found and left behind.
+"""Pooling in rounds: propose, judge, merge, and again, with what each round found and left behind.
 
 The drawn world, a benchmark or a table of people's answers judges proposed pairs.
 """
@@ -19,7 +19,7 @@ from counterfoil.build.pooling import Judge, PoolingState, table_judge
 from counterfoil.engine.topk import ModelLists
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.judged_pairs import right_pairs
-from counterfoil.evaluation.pooling import PoolRound, Tasks
+from counterfoil.evaluation.pooling import PoolRound
 from counterfoil.evaluation.result import Run
 from counterfoil.inputs.limits import most
 from counterfoil.jobs import shared_options as shared
@@ -40,13 +40,12 @@ WORLD = "world"
 
 @documented
 class RoundRows(shared.Reporting, total=False):
-    """What judges know, and what judging costs.
+    """What judges know.
 
     Arguments:
         people: Simulated people who judge with errors.
         accuracy: Simulated people: accuracy.
         bias: Simulated people: bias towards yes.
-        tasks: How pairs are handed out and what they cost.
         draws: Behind the intervals of bias, which is not measured at 0.
     """
 
@@ -54,7 +53,6 @@ class RoundRows(shared.Reporting, total=False):
     accuracy: Annotated[float, option(0.95)]
     bias: Annotated[float, option(0.0, hidden=True)]
     seed: Annotated[int, shared.SEED]
-    tasks: Annotated[Tasks | None, option(None, hidden=True)]
     draws: Annotated[int, option(500, low=0, hidden=True)]
 
 
@@ -122,7 +120,7 @@ def _of_benchmark(
 
 
 class PoolRounds(Tabular):
-    """Rounds of pooling with what each cost and found, how much is still missing, whom the models favour."""
+    """Rounds of pooling with what each found, how much is still missing, whom the models favour."""
 
     models: tuple[str, ...]
     k: int
@@ -174,7 +172,6 @@ class PoolRounds(Tabular):
             "right": lambda one: f"{one.right:,}",
             "right of judged": lambda one: f"{100 * one.yielded:.1f} %" if one.judged else "–",
             "all right": lambda one: f"{one.all_right:,}",
-            "cost": lambda one: f"{one.cost:,.2f}",
             "at least": lambda one: (
                 "–" if (of := one.at_least) is None else f"{of.total:,.0f} [{of.low:,.0f}, {of.high:,.0f}]"
             ),
@@ -240,7 +237,7 @@ def pool_rounds(
     overwrite: bool = False,
     **options: Unpack[RoundRows],
 ) -> PoolRounds:
-    """Pool and judge in rounds: what each round costs, finds and misses.
+    """Pool and judge in rounds: what each round finds and misses.
 
     Judged pairs are written to judgements.csv, which 'counterfoil pool bias --judgements' reads, right ones
     to positives.csv. Each round reads the lists further down; rounds end early if nothing is left.
@@ -267,7 +264,7 @@ def pool_rounds(
             models = load(scores, ids=ids, widest=True)
         chosen = chosen_queries(models, queries, direction)
         judging, total = judge_of(judge, models, chosen, options)
-        state = PoolingState(models, chosen, k, total, options["tasks"])
+        state = PoolingState(models, chosen, k, total)
         remarks = []
         names = tuple(lists.name for lists in models)
         done: list[PoolRound] = []

@@ -104,7 +104,7 @@ class Published(Tabular):
 @job(
     outputs="json",
     examples="""Examples:
-  counterfoil benchmarks publish sets/mine --out release --licence CC-BY-4.0 --split 0.2
+  counterfoil benchmarks publish sets/mine --out release --licence CC-BY-4.0
   counterfoil benchmarks publish pairs --data my.csv --images photos/ --out release --licence CC-BY-4.0""",
 )
 def publish(
@@ -113,8 +113,6 @@ def publish(
     *,
     licence: Annotated[str, option(metavar="SPDX|ADDRESS")] = "",
     anyway: bool = False,
-    split: Annotated[float | None, option(low=0, high=1, metavar="SHARE")] = None,
-    seed: Annotated[int, shared.SEED] = 0,
     overwrite: Annotated[bool, shared.OVERWRITE] = False,
     **options: Unpack[PublishRows],
 ) -> Published:
@@ -131,9 +129,6 @@ def publish(
         out: Folder to write.
         licence: Licence, such as CC-BY-4.0. Default: the card's.
         anyway: Publish although a licence forbids it; the card states so.
-
-    Data:
-        split: Share of questions in the test split, such as 0.2; no image is in both splits.
 
     >>> import tempfile
     >>> published = publish("world-choices", f"{tempfile.mkdtemp()}/shapes", quiet=True)
@@ -190,7 +185,7 @@ def publish(
         stated_facts = about(licence=named, overridden=tuple(against))
         remarks = _remarks(source, stated_facts, against)
         with feedback.progress() as progress:
-            written = publish_folder(source, out, stated_facts, split=split, seed=seed, progress=progress)
+            written = publish_folder(source, out, stated_facts, progress=progress)
         return Published(out, written, named, remarks)
 
 

@@ -39,10 +39,9 @@ _KINDS = {
     "gallery": _Kind(300, benchmarks.gallery, "query", captions_each=2),
     "rated": _Kind(400, ratings.rated, "caption", " rated", "metric:cider"),
     "preferences": _Kind(400, ratings.preferences, scorer="metric:cider"),
-    "clips": _Kind(399, benchmarks.clips, "caption", " rated", "metric:cider"),
     "training": _Kind(2000),
 }
-_What = Literal["quads", "choices", "statements", "gallery", "rated", "preferences", "clips", "training"]
+_What = Literal["quads", "choices", "statements", "gallery", "rated", "preferences", "training"]
 #: Default pixels to a side: for people to look at, and for small models to learn from.
 _SIZE, _TRAINING_SIZE = 192, 48
 _SAME = with_default(SEED, 0, help="Same seed, same bytes.", panel="")
@@ -75,7 +74,6 @@ class TrainingRows(Reporting, total=False):
     examples="""Examples:
   counterfoil world build quads --n 2000 --out world
   counterfoil world build gallery --n 300 --captions-each 5 --out world-gallery
-  counterfoil world build clips --n 90 --size 96 --out world-clips
   counterfoil world build training --kind trohn-img --n 20000 --failure 0.61 --out noisy"""
 )
 def build_world(
@@ -97,17 +95,16 @@ def build_world(
     quads: two captions and two images that differ in one thing. choices: an image, its caption and a changed
     one. statements: the same captions, each true or false of its image. gallery: images and captions with
     every right pair known. For caption metrics: rated, captions that are right by degrees; preferences, two
-    of them per image; clips, captions true of all, a part or none of a moving scene. training: Parquet files
-    in TROHN's layout, a fifth of the rows for validation. Training sets and benchmarks share no scene,
-    whatever the seeds.
+    of them per image. training: Parquet files in TROHN's layout, a fifth of the rows for validation. Training
+    sets and benchmarks share no scene, whatever the seeds.
 
     Raises `InputError` for an argument that is of something else to build, and where `out` holds other files.
 
     Arguments:
-        what: quads, choices, statements, gallery, rated, preferences, clips or training.
+        what: quads, choices, statements, gallery, rated, preferences or training.
         out: The folder to write; one built before is replaced.
-        n: Number of questions (500; rated and preferences 400, clips 399), images of a gallery (300) or
-            training rows (2000).
+        n: Number of questions (500; rated and preferences 400), images of a gallery (300) or training
+            rows (2000).
 
     Benchmarks:
         style: Style of the images; mixed (quads only) makes the second image of a question synthetic.
@@ -150,8 +147,7 @@ def build_world(
                 drawing["captions_each"] = captions_each or kind_of.captions_each
             benchmark = kind_of.draw(number, style=style, **drawing)
         benchmark_folders.save(benchmark, out, progress=progress)
-    images = amount(len(benchmark.images), "clip" if what == "clips" else "picture")
-    counts = [amount(len(benchmark), kind_of.noun) + kind_of.rated, images]
+    counts = [amount(len(benchmark), kind_of.noun) + kind_of.rated, amount(len(benchmark.images), "picture")]
     counts.append(amount(len(benchmark.captions), "caption"))
     if benchmark.questions.directed:
         counts.append(amount(int(right_answers(benchmark.gallery.t2i).sum()), "true pair"))

@@ -194,25 +194,13 @@ def from_directions(
     return {**both_ways, **group, **values}
 
 
-def quad_margins(scores: Float[ndarray, "n 2 2"]) -> dict[str, Float[ndarray, "n"]]:
-    """How far each question is from flipping: the smallest gap between a right and a wrong score.
+def quad_margin(scores: Float[ndarray, "n 2 2"]) -> Float[ndarray, "n"]:
+    """The smallest gap between a right and a wrong score, in the unit of the scores.
 
-    Positive where the strict measure of that name is 1, zero at a tie, else negative; in the unit of the
-    scores.
-
-    >>> quad_margins(np.array([[[3.0, 1.0], [2.0, 5.0]]]))["group"]
+    >>> quad_margin(np.array([[[3.0, 1.0], [2.0, 5.0]]]))
     array([1.])
     """
-    s00, s01, s10, s11 = scores[:, 0, 0], scores[:, 0, 1], scores[:, 1, 0], scores[:, 1, 1]
-    gaps = {name: scores[:, *right] - scores[:, *wrong] for name, (right, wrong) in _DIRECTIONS.items()}
-    return {
-        "i2t": np.minimum(gaps["ipos2t"], gaps["ineg2t"]),
-        "t2i": np.minimum(gaps["tpos2i"], gaps["tneg2i"]),
-        "group": _diagonal(scores).min(axis=1) - _off_diagonal(scores).max(axis=1),
-        **gaps,
-        # The same two sums that the measure compares: only then do the signs agree whatever the rounding.
-        "group_match": (s00 + s11) - (s01 + s10),
-    }
+    return _diagonal(scores).min(axis=1) - _off_diagonal(scores).max(axis=1)
 
 
 def quad_tied(scores: Float[ndarray, "n 2 2"]) -> Bool[ndarray, "n"]:

@@ -45,19 +45,17 @@ def recall_at_k(ranks: Ranks, k: int, *, ties: Ties = Ties.STRICT) -> Float[ndar
     return _per_query(ranks, 1 - chance, tie.query)
 
 
-def r_precision(
-    ranks: Ranks, *, cap: int | None = None, ties: Ties = Ties.STRICT
-) -> Float[ndarray, "queries"]:
+def r_precision(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queries"]:
     """The share of positives among the first R items, R being the number of the query's positives, in [0, 1].
 
-    With `cap`, R is at most that (modified PMRP: 50). Absent positives count in R. A list must reach down to
-    R, or hold all positives. Source: ECCV Caption equation E.3 and section 5.1.
+    Absent positives count in R. A list must reach down to R, or hold all positives. Source: ECCV Caption
+    equation E.3.
 
     >>> from counterfoil.metrics.ranks import Qrels, positive_ranks
     >>> r_precision(positive_ranks(np.array([[4.0, 3.0, 2.0, 1.0]]), Qrels.of([[0, 3]])))
     array([0.5])
     """
-    return _hits(ranks, "R-Precision", cap=cap, ties=ties, weights=np.ones(len(ranks.query)))
+    return _hits(ranks, "R-Precision", ties, graded=False)
 
 
 def graded_r_precision(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queries"]:
@@ -66,7 +64,7 @@ def graded_r_precision(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarr
     R counts full and partial matches alike, so a perfect ranking with partial matches gets less than 1.
     Source: ECCV Caption equations E.3 and E.4 (gains 1 for "100% YES", 0.5 for "Partially YES").
     """
-    return _hits(ranks, "graded R-Precision", cap=None, ties=ties, weights=None)
+    return _hits(ranks, "graded R-Precision", ties, graded=True)
 
 
 def graded_recall_at_1(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queries"]:
@@ -151,25 +149,21 @@ def reciprocal_rank(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray,
     return _per_query(ranks, _cases(_mean_inverse_place, tie.above, tie.wrong, tie.right), tie.query)
 
 
-def ndcg(ranks: Ranks, *, k: int | None = None, ties: Ties = Ties.STRICT) -> Float[ndarray, "queries"]:
-    """Discounted cumulative gain over the best that the query's positives allow, of the first k or all items.
+def ndcg(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queries"]:
+    """Discounted cumulative gain over the best that the query's positives allow, of the whole ranking.
 
     The gain of an item at place r is divided by log2(1 + r); gains are as given. In [0, 1]; absent positives
-    count in the best. A list must reach down to k, or hold all positives. Source: K. Järvelin, J. Kekäläinen,
-    Cumulated gain-based evaluation of IR techniques, 2002.
+    count in the best. A list must hold all positives. Source: K. Järvelin, J. Kekäläinen, Cumulated
+    gain-based evaluation of IR techniques, 2002.
 
     >>> from counterfoil.metrics.ranks import Qrels, positive_ranks
     >>> round(ndcg(positive_ranks(np.array([[1.0, 2.0, 0.0]]), Qrels.of([[0]]))).item(), 4)
     0.6309
     """
-    if k is not None and k < 1:
-        raise InputError("nDCG needs places to look at", given=k, allowed="k of 1 or more")
     wanted = ranks.positives
-    need = np.full(len(ranks.depth), k or _EVERYWHERE)
-    _known(ranks, "nDCG", need)
+    _known(ranks, "nDCG", np.full(len(ranks.depth), _EVERYWHERE))
     longest = max(ranks.gallery, int(wanted.counts.max(initial=0)), 1)
-    places = np.arange(1, longest + 1)
-    discount = np.where(places <= (k or _EVERYWHERE), 1 / np.log2(1 + places), 0.0)
+    discount = 1 / np.log2(1 + np.arange(1, longest + 1))
     if ties == Ties.HALF:
         tie = tied_items(ranks)
         total = np.concatenate([[0.0], np.cumsum(discount)])
@@ -225,18 +219,12 @@ MEASURES: Mapping[str, Measure | MeasureAtK] = by_name(
 )
 
 
-def _hits(
-    ranks: Ranks, measure: str, *, cap: int | None, ties: Ties, weights: ndarray | None
-) -> Float[ndarray, "queries"]:
-    """The expected sum of weights (or gains) among the first R, divided by R."""
-    if cap is not None and cap < 1:
-        raise InputError(f"{measure} needs places to look at", given=cap, allowed="a cap of 1 or more")
-    wanted = np.minimum(ranks.positives.counts, cap) if cap is not None else ranks.positives.counts
+def _hits(ranks: Ranks, measure: str, ties: Ties, *, graded: bool) -> Float[ndarray, "queries"]:
+    """The expected number of positives, or sum of their gains, among the first R, divided by R."""
+    wanted = ranks.positives.counts
     _known(ranks, measure, wanted)
     chance, gains = chance_within(ranks, wanted[ranks.query], ties)
-    hits = np.bincount(
-        ranks.query, weights=chance * (gains if weights is None else weights), minlength=len(wanted)
-    )
+    hits = np.bincount(ranks.query, weights=chance * gains if graded else chance, minlength=len(wanted))
     return np.divide(hits, wanted, out=np.full(len(wanted), np.nan), where=wanted > 0)
 
 

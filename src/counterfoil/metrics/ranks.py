@@ -2,7 +2,7 @@
 
 Measures of retrieval need a few whole numbers per positive: how many wrong items score strictly above it, how
 many the same, how many positives above. `positive_ranks` counts them in a block of scores (some queries x the
-whole gallery), `list_ranks` reads them from lists that another program ranked and perhaps truncated.
+whole gallery), `list_places` finds them in lists that another program ranked and perhaps truncated.
 
 `tally` counts the gallery part by part: a block of some images x all captions ranks the captions for those
 images, but holds for each caption only a part of its gallery. Counts add up: where the scores of a caption's
@@ -242,36 +242,6 @@ def row_counts(
             above[at] = np.count_nonzero(line > score[at])
             level[at] = np.count_nonzero(line == score[at])
     return above, level
-
-
-def list_ranks(
-    lists: Sequence[Int[ndarray, "_"]], positives: Qrels, *, gallery: int, truncated_as_miss: bool = False
-) -> Ranks:
-    """The ranks of all positives in lists of columns, best first, which may end before the gallery does.
-
-    A measure that depends on what stands behind the end raises `InputError`. With `truncated_as_miss` a
-    positive behind the end counts as never found, as published numbers from cut lists have it. Raises
-    `InputError` for lists that do not fit the positives, doubled items and items outside the gallery.
-
-    >>> ranks = list_ranks([np.array([4, 2, 7])], Qrels.of([[2, 9]]), gallery=10)
-    >>> ranks.wrong, ranks.depth, ranks.cut
-    (array([1]), array([3]), array([ True]))
-    """
-    n = len(positives.starts) - 1
-    if len(lists) != n:
-        raise InputError("rankings do not fit the positives", given=f"{len(lists)} rankings", allowed=str(n))
-    last = int(positives.items.max(initial=-1))
-    if last >= gallery:
-        raise InputError("a positive is not in the gallery", given=last, allowed=f"-1 to {gallery - 1}")
-    for q, ranking in enumerate(lists):
-        if len(ranking) and not 0 <= ranking.min() <= ranking.max() < gallery:
-            problem = "a ranking leaves the gallery"
-            raise InputError(problem, where=f"query {q}", allowed=f"0 to {gallery - 1}")
-        if len(np.unique(ranking)) != len(ranking):
-            raise InputError("a ranking lists an item twice", where=f"query {q}")
-    above = list_places(lists, positives, gallery=gallery)
-    depth = np.array([gallery if truncated_as_miss else len(ranking) for ranking in lists], dtype=np.int64)
-    return from_places(positives, above, (above >= 0).astype(np.int64), depth=depth, gallery=gallery)
 
 
 def list_places(

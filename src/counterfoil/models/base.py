@@ -124,14 +124,19 @@ def _digests(value: Any, name: str, seen: set[int], depth: int) -> Iterator[tupl
             yield from _digests(inner, f"{name}.{part}", seen, depth - 1)
 
 
+#: What holds nothing.
+_LEAVES = (str, bytes, int, float, complex, type, ModuleType, Identity, type(None))
+
+
 def _inside(value: Any) -> list[tuple[str, Any]]:
     """What `value` holds, with a name for each that is the same in every process."""
-    if isinstance(value, str | bytes | int | float | complex | type | ModuleType | Identity | None):
+    if isinstance(value, _LEAVES):
         return []
+    # A tokenizer holds 150,000 numbers: what is a leaf is left out at once.
     if isinstance(value, Mapping):
-        return [(str(key), inner) for key, inner in value.items()]
+        return [(str(key), inner) for key, inner in value.items() if not isinstance(inner, _LEAVES)]
     if isinstance(value, list | tuple):
-        return [(str(i), inner) for i, inner in enumerate(value)]
+        return [(str(i), inner) for i, inner in enumerate(value) if not isinstance(inner, _LEAVES)]
     if isinstance(value, partial):
         return [("func", value.func), ("args", value.args), ("keywords", value.keywords)]
     if isinstance(value, MethodType):

@@ -1,4 +1,4 @@
-"""Machine annotators and their bias: tables, figures, and a page."""
+"""Machine annotators and their bias: tables and figures."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,9 +8,7 @@ import numpy as np
 from counterfoil.evaluation.annotators import KINDS, AnnotatorBias
 from counterfoil.evaluation.judged_pairs import JUDGED, Coverage, Multiplicity
 from counterfoil.evaluation.preferences import Preferences
-from counterfoil.report import figures, html
 from counterfoil.report.figure_style import INK, RIGHT, WRONG, aside, extent, name_ends, panels, plain
-from counterfoil.report.html import drawn
 from counterfoil.report.tables import Cell, Column, Table, measure_label, short
 from counterfoil.stats import Reals
 
@@ -170,54 +168,3 @@ def yield_curves(curve: Reals) -> Any:
         plain(axes, grid="both")
         axes.set_axisbelow(True)
     return figure
-
-
-def bias_page(
-    studies: Sequence[AnnotatorBias],
-    covered: Sequence[Coverage],
-    counts: Sequence[Multiplicity],
-    notes: Sequence[str],
-) -> str:
-    """The page as HTML, the same for the same studies."""
-    models = studies[0].models
-    caption = "The mean over all sets of so many annotators. With all of them there is none by definition."
-    parts: list[dict[str, Any]] = []
-    for study in studies:
-        name, words = study.name.replace("_", "-"), heading(study)
-        figure = drawn(f"Bias by number of annotators, {words}", caption, name, curves([study]))
-        tables = {"performance": performance(study), "alone": alone(study), "by_number": by_number(study)}
-        named = {"key": name, "title": words[0].upper() + words[1:], "lead": lead(study), "curves": figure}
-        parts.append({**named, **tables})
-    by_direction = []
-    for count in (count for count in counts if count.name == JUDGED):
-        first = next((c.mean for c in counts if c.direction == count.direction and c.name != JUDGED), None)
-        by_direction.append((WAYS[count.direction], count.histogram, first))
-    caption = "How many queries have how many right answers according to the judgements."
-    if any(first is not None for _, _, first in by_direction):
-        caption += " Dashed: the mean number in the first benchmark named."
-    bars = drawn("Right answers per query", caption, "multiplicity", figures.multiplicity(by_direction))
-    return html.render(
-        "bias.html",
-        title="Machine annotators and their bias",
-        contents=[*((part["key"], part["title"]) for part in parts), ("answers", "Right answers")],
-        standfirst=f"{len(models)} models: {', '.join(models)}.",
-        parts_=parts,
-        coverage=coverages(covered) if covered else None,
-        multiplicity=multiplicities(counts),
-        histograms=bars,
-        notes=tuple(notes),
-    )
-
-
-def lead(study: AnnotatorBias) -> str:
-    """The study in a sentence: which model a single annotator favours, and the bias of all others."""
-    curves = study.curves()
-    of_annotators, rest = curves["self-bias"][1], curves["non-self-bias"][1]
-    last = max(curves["bias"])
-    text = (
-        f"A benchmark that one model alone proposed for is off by {100 * curves['bias'][1]:.1f} points: "
-        f"by {100 * of_annotators:.1f} for the model itself, by {100 * rest:.1f} for the others."
-    )
-    if last > 1:
-        text += f" With {last} of {len(study.models)} models it is off by {100 * curves['bias'][last]:.1f}."
-    return text

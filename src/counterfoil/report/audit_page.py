@@ -139,28 +139,9 @@ def leakage_section(audit: BenchmarkAudit) -> Section:
     )
 
 
-def people_section(audit: BenchmarkAudit) -> Section:
-    """How far the people agree who judged the questions."""
-    title, about = "Agreement of people", "What a scorer is measured against is no surer than this."
-    opinions = audit.opinions
-    if opinions is None:
-        return Section("people", title, about)
-    values = [
-        ("two people agree", opinions.agreement),
-        ("all agree", opinions.unanimous),
-        ("as many votes for each", opinions.undecided),
-        ("votes with the majority", opinions.ceiling),
-    ]
-    rows = [(name, f"{100 * value:.1f} %") for name, value in values if value is not None]
-    if opinions.alpha is not None:
-        rows.append(("Krippendorff's alpha", f"{opinions.alpha:.3f}"))
-    caption = f"{opinions.kind} of {opinions.people:.1f} people a question, {opinions.questions:,} questions"
-    return Section("people", title, about, tables=_table(audit, caption, "agreement", ["value"], rows))
-
-
 def sections(audit: BenchmarkAudit) -> list[Section]:
     """The parts of the page on one benchmark that have a table."""
-    parts = (blind_section, words_section, duplicates_section, leakage_section, people_section)
+    parts = (blind_section, words_section, duplicates_section, leakage_section)
     return [section for part in parts if (section := part(audit)).tables]
 
 

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.evaluate import of
-from counterfoil.evaluation.result import Estimate, Run, tenths
+from counterfoil.evaluation.result import Estimate, tenths
 from counterfoil.report.comparison_tables import estimates_of, groupings, main_measures, ranking
 from counterfoil.report.figure_style import (
     INK,
@@ -91,49 +90,6 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i")) -
     return figure
 
 
-def margins(run: Run, measure: str) -> Any:
-    """Histogram of how far each question is from flipping; the outermost bars hold what lies beyond them."""
-    from matplotlib.collections import PolyCollection
-    from matplotlib.ticker import MaxNLocator
-
-    values = margin_values(run, measure)
-    assert values is not None
-    values = values[run.benchmark.questions.measured]
-    wrong, tied, right = values[values < 0], values[values == 0], values[values > 0]
-    reach = float(np.quantile(np.abs(values), 0.98)) or 1.0
-    left = min(reach, max(-float(values.min()), reach / 8))
-    end = min(reach, max(float(values.max()), reach / 8))
-    step = reach / 16
-    # Bins never straddle zero; exact ties have a narrow bar of their own on it.
-    below = np.arange(0, -left - step / 2, -step)[::-1]
-    above = np.arange(0, end + step / 2, step)
-    bars: list[tuple[float, float, float, str]] = []
-    for side, edges, colour in ((wrong, below, WRONG), (right, above, RIGHT)):
-        count, _ = np.histogram(np.clip(side, edges[0], edges[-1]), bins=edges)
-        bars += [(x, 0.88 * step, n, colour) for x, n in zip(edges, count.tolist(), strict=False) if n]
-    if len(tied):
-        bars.append((-0.2 * step, 0.4 * step, len(tied), MUTED))
-    with panels((3.0, 0.95), left=0.18, right=0.2, top=0.24) as (figure, (axes,)):
-        corners = [[(x, 0), (x, n), (x + width, n), (x + width, 0)] for x, width, n, _ in bars]
-        axes.add_collection(PolyCollection(corners, facecolors=[colour for *_, colour in bars], lw=0))
-        axes.autoscale_view()
-        axes.set(xlim=(below[0], above[-1]), ylim=(0, 1.22 * max(n for _, _, n, _ in bars)))
-        axes.axvline(0, ymax=0.84, color=INK, lw=0.8, zorder=0.5)
-        axes.set_yticks([])
-        axes.xaxis.set_major_locator(MaxNLocator(5))
-        plain(axes, short(run.name, 30), left=False, pad=4)
-        says = {"va": "top", "fontsize": 7.5, "transform": axes.transAxes}
-        for x, align, part, word, colour in (
-            (0.0, "left", wrong, "wrong", WRONG),
-            (0.5, "center", tied, "tied", MUTED),
-            (1.0, "right", right, "right", RIGHT),
-        ):
-            if word != "tied" or len(part):
-                share = f"{100 * len(part) / len(values):.1f} % {word}"
-                axes.text(x, 0.99, share, ha=align, color=colour, **says)
-    return figure
-
-
 def significance(comparison: Comparison, measure: str) -> Any:
     """Row less column in points, Holm's p below; coloured where p < 0.05, blue where the row is ahead."""
     order = ranking(comparison, measure)
@@ -155,22 +111,17 @@ def significance(comparison: Comparison, measure: str) -> Any:
     return matrix(order, [short(name) for name in order], cells, title=title, width=0.62, height=0.42)
 
 
-def multiplicity(
-    by_direction: Sequence[tuple[str, Mapping[int, int], float | None]], *, most: int = 40
-) -> Any:
-    """How many queries have how many right answers, the original mean dashed (ECCV Caption Figure 3a)."""
+def multiplicity(by_direction: Sequence[tuple[str, Mapping[int, int]]], *, most: int = 40) -> Any:
+    """How many queries have how many right answers (ECCV Caption Figure 3a)."""
     count = len(by_direction)
     margin: dict[str, Any] = {"left": 0.6, "right": 0.15, "bottom": 0.45, "top": 0.28}
     with panels((3.9, 1.7), count, count, gap=(0.7, 0.5), **margin) as (figure, grid):
-        for axes, (title, histogram, original) in zip(grid, by_direction, strict=True):
+        for axes, (title, histogram) in zip(grid, by_direction, strict=True):
             counts: dict[int, int] = {}
             for number, queries in histogram.items():
                 counts[min(number, most)] = counts.get(min(number, most), 0) + queries
             axes.bar(list(counts), list(counts.values()), width=0.85, color=RIGHT, alpha=0.75)
-            axes.set_xlim(-0.6, max(max(counts), original or 0) + 0.8)
-            if original is not None:
-                axes.axvline(original, color=WRONG, lw=1.2, ls=(0, (4, 3)))
-                title = f"{title}; dashed: originally {original:.3g}"
+            axes.set_xlim(-0.6, max(counts) + 0.8)
             over = max(histogram) > most
             axes.set_xlabel("right answers per query" + (f" ({most}: that many or more)" if over else ""))
             axes.set_ylabel("queries")
@@ -193,13 +144,6 @@ def training_curves(
             axes.set_xlabel(unit)
             plain(axes, name, size=8)
     return figure
-
-
-def margin_values(run: Run, measure: str) -> Reals | None:
-    """(n,) margins of `measure` in the unit of the scores, positive where right; None without."""
-    if not run.answers.has_scores:
-        return None
-    return of(run.benchmark).margins(run.benchmark, run.answers.scores).get(measure)
 
 
 def said(estimate: Estimate) -> str:

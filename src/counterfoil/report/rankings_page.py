@@ -1,16 +1,14 @@
 """Pages, tables and figures of rank correlations, and of the agreement of metrics with people."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from counterfoil.evaluation.list_overlap import Diversity
 from counterfoil.evaluation.rank_correlation import Agreement, RankCorrelation
 from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.systems import MEASURES, ONE_PERSON, SystemCorrelations
-from counterfoil.metrics.measures import DIRECTIONS
 from counterfoil.report import html
 from counterfoil.report.figure_style import INK, RIGHT, RULE, aside, extent, matrix, panels
 from counterfoil.report.html import drawn, shareable, users
@@ -25,13 +23,10 @@ _MODEL, _COLUMN = 30, 38
 _WIDE = "\u2003"
 #: How far labels over columns lean, in degrees.
 _LEAN = 38
-#: Of so many models, places are shown with how often there is none.
-_FEW = 12
 
 
 def page(
     correlation: RankCorrelation,
-    lists: Sequence[Diversity] = (),
     *,
     runs: Sequence[Run] = (),
     title: str = "What rankings say",
@@ -67,18 +62,13 @@ def page(
     return html.render(
         "rankings.html",
         title=title,
-        contents=[
-            (name, name.capitalize())
-            for name in ("ranks", "correlations", *(["lists"] if lists else []), "method")
-        ],
+        contents=[(name, name.capitalize()) for name in ("ranks", "correlations", "method")],
         correlation=correlation,
         lead=lead(correlation),
         bump=ranks,
         heat=heat,
         ranks=ranks_table(correlation),
         agreements=agreements_table(correlation),
-        lists=[table for one in lists for table in list_tables(one)],
-        nothing_common=written(-2 * lists[0].k / (3 * lists[0].k - 1)) if lists else "",
         sources=sources,
     )
 
@@ -139,25 +129,6 @@ def agreements_table(correlation: RankCorrelation) -> Table:
     heads = ("τ-b", "95 % interval", "ρ", "95 % interval", "models")
     caption = "Kendall’s τ-b and Spearman’s ρ between measures; bold: the interval leaves out 0."
     return Table.of(caption, "Measures", heads, rows)
-
-
-def list_tables(lists: Diversity) -> Iterator[Table]:
-    """How alike the first items of models are, and where one's first choice stands with another."""
-    n, few = len(lists.models), len(lists.models) <= _FEW
-    where = f"{lists.title}, {DIRECTIONS[lists.direction].title.lower()}, {lists.queries:,} queries"
-    place, beyond = "average place of the row’s first choice with the column", "how often not in its first"
-    texts: list[tuple[Any, Any, Callable[[float], str], str, str]] = [
-        (lists.tau, lists.common, written, f"τ-b of the first {lists.k}", "the share of common ones"),
-        (lists.place, lists.beyond, "{:.2f}".format, place, f"{beyond} {lists.k}"),
-    ]
-    for values, shares, text, what, and_how_often in texts:
-        rows = [[f"{i + 1:>{len(str(n))}}  {name}"] for i, name in enumerate(lists.models)]
-        for i, j in np.ndindex(n, n):
-            cell = "–" if np.isnan(values[i, j]) else text(float(values[i, j]))
-            share = f" {100 * shares[i, j]:3.0f} %" if few and cell != "–" else ""
-            rows[i].append("" if i == j else cell + share)
-        caption = f"{where}: {what}" + (f", and {and_how_often}" if few else "")
-        yield Table.of(caption, "Model", [str(j + 1) for j in range(n)], rows)
 
 
 def agreements(agreed: SystemCorrelations) -> tuple[Table, ...]:

@@ -193,9 +193,9 @@ FEWEST = 10
 
 
 def mean_intervals(
-    values: Float[ndarray, "n m"], *, seed: int = 0, draws: int = 2_000, level: float = 0.95
+    values: Float[ndarray, "n m"], *, seed: int = 0, draws: int = 2_000
 ) -> tuple[Float[ndarray, "m"], Float[ndarray, "m"]]:
-    """Bootstrap intervals for the mean of each column of `n` independent rows.
+    """95 % bootstrap intervals for the mean of each column of `n` independent rows.
 
     Returns (low, high), each (m,): bias-corrected and accelerated, at quantiles widened for small samples.
     They lie between a column's smallest and largest number; zero width where all agree. All columns share the
@@ -224,7 +224,7 @@ def mean_intervals(
     spread = (away**2).sum(axis=0) ** 1.5
     skew = (away**3).sum(axis=0) / np.where(spread > 0, 6 * spread, 1.0)
     # Draws spread too little, by sqrt((n - 1) / n), and as if the spread were known.
-    z = float(stdtrit(n - 1, (1 + level) / 2)) * (n / (n - 1)) ** 0.5
+    z = float(stdtrit(n - 1, (1 + 0.95) / 2)) * (n / (n - 1)) ** 0.5
     ends = []
     for end in (bias - z, bias + z):
         # Where the correction has no solution the end is that of all draws.

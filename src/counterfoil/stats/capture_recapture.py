@@ -13,7 +13,7 @@ from jaxtyping import Bool
 from numpy import ndarray
 
 from counterfoil.errors import InputError
-from counterfoil.stats.intervals import normal_quantile
+from counterfoil.stats.intervals import NORMAL
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def chao(finds: Bool[ndarray, "pairs proposers"]) -> Population:
         + float(alone @ (once - alone) ** 2) / (twice + 1) ** 2
         + twice * missing**2 / (twice + 1) ** 2
     )
-    wide = np.exp(normal_quantile(0.95) * np.sqrt(np.log1p(variance / missing**2)))
+    wide = np.exp(NORMAL * np.sqrt(np.log1p(variance / missing**2)))
     return Population(
         n_found, n_found + missing, float(n_found + missing / wide), float(n_found + missing * wide)
     )

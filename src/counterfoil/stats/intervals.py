@@ -32,8 +32,8 @@ from counterfoil.stats import Reals
 from counterfoil.stats.dependence import Sharing, column_sums
 from counterfoil.stats.two_way_clustering import mean_variance
 
-#: The normal quantile of 95 % intervals, so that those of independent questions wait for no import of SciPy.
-_NORMAL_95 = 1.959963984540054
+#: Where 95 % intervals end, and the normal quantile there, so that independent questions wait for no SciPy.
+QUANTILE, NORMAL = (1 + 0.95) / 2, 1.959963984540054
 
 #: Variances below this are rounding: a single wrong answer in a million questions makes one of 1e-12.
 _NO_VARIANCE = 1e-20
@@ -59,34 +59,34 @@ class Spread:
         varies = self.variance > _NO_VARIANCE
         return np.where(varies, np.maximum(single, 1e-12) / np.where(varies, self.variance, 1.0), self.units)
 
-    def quantile(self, level: float) -> Float[ndarray, "k"]:
+    def quantile(self) -> Float[ndarray, "k"]:
         """Student's quantile; the normal one where nothing varies, since no variance was estimated."""
         from scipy.special import stdtrit
 
         some = self.freedom > 0
-        student = np.where(some, stdtrit(np.where(some, self.freedom, 1.0), (1 + level) / 2), np.inf)
-        return np.where(self.variance > _NO_VARIANCE, student, normal_quantile(level))
+        student = np.where(some, stdtrit(np.where(some, self.freedom, 1.0), QUANTILE), np.inf)
+        return np.where(self.variance > _NO_VARIANCE, student, NORMAL)
 
-    def wilson(self, level: float) -> tuple[Reals, Reals]:
+    def wilson(self) -> tuple[Reals, Reals]:
         """Wilson's intervals for the effective numbers of questions."""
-        return wilson_score(self.value, self.effective(), self.quantile(level))
+        return wilson_score(self.value, self.effective(), self.quantile())
 
-    def tango(self, discord: Float[ndarray, "k"], level: float) -> tuple[Reals, Reals, Reals]:
+    def tango(self, discord: Float[ndarray, "k"]) -> tuple[Reals, Reals, Reals]:
         """(low, high, p) of Tango's for differences, on this share of discordant questions."""
         effective = self.effective(discord - self.value**2)
         p = self.tail(np.abs(self.value) * np.sqrt(effective / np.where(discord > 0, discord, 1.0)))
-        return *tango_score(self.value, discord, effective, self.quantile(level)), p
+        return *tango_score(self.value, discord, effective, self.quantile()), p
 
-    def student(self, level: float, *, widest: float = 1.0) -> tuple[Reals, Reals, Reals]:
+    def student(self, *, widest: float = 1.0) -> tuple[Reals, Reals, Reals]:
         """(low, high, p) of Student's t for estimates in [-widest, widest] that are nearly normal.
 
         An estimate that does not vary is known as well as one of so many units that agree throughout.
         """
         if widest != 1:
             parts = self.value / widest, self.variance / widest**2, self.freedom, self.units
-            low, high, p = Spread(*parts).student(level)
+            low, high, p = Spread(*parts).student()
             return widest * low, widest * high, p
-        varies, z = self.variance > _NO_VARIANCE, self.quantile(level)
+        varies, z = self.variance > _NO_VARIANCE, self.quantile()
         size = np.minimum(np.abs(self.value), 1.0)
         error = np.sqrt(np.where(varies, self.variance, 1.0))
         reach = np.where(varies, z * error, z**2 / (self.units + z**2))
@@ -101,20 +101,6 @@ class Spread:
         some = self.freedom > 0
         student = 2 * stdtr(np.where(some, self.freedom, 1.0), -reach)
         return np.where(self.variance > _NO_VARIANCE, np.where(some, student, 1.0), 2 * ndtr(-reach))
-
-
-def normal_quantile(level: float) -> float:
-    """The normal quantile that leaves out as much on either side.
-
-    >>> from scipy.special import ndtri
-    >>> normal_quantile(0.95) == float(ndtri(0.975)), round(normal_quantile(0.9), 4)
-    (True, 1.6449)
-    """
-    if level == 0.95:
-        return _NORMAL_95
-    from scipy.special import ndtri
-
-    return float(ndtri((1 + level) / 2))
 
 
 def wilson_score(
@@ -170,8 +156,8 @@ def tango_score(
     return search(difference, -1.0), search(difference, 1.0)
 
 
-def wilson(successes: float, n: float, *, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's score interval for a proportion of independent trials: (low, high) in [0, 1].
+def wilson(successes: float, n: float) -> tuple[float, float]:
+    """Wilson's 95 % score interval for a proportion of independent trials: (low, high) in [0, 1].
 
     `successes` may be fractional. Raises `InputError` for no trials, or more successes than trials. Source:
     E. B. Wilson, Probable inference, the law of succession, and statistical inference, 1927.
@@ -182,9 +168,7 @@ def wilson(successes: float, n: float, *, level: float = 0.95) -> tuple[float, f
     """
     if not n > 0 or not 0 <= successes <= n:
         raise InputError("no proportion", given=f"{successes} of {n}", allowed="0 to n successes, n above 0")
-    low, high = wilson_score(
-        np.array([successes / n]), np.array([float(n)]), np.array([normal_quantile(level)])
-    )
+    low, high = wilson_score(np.array([successes / n]), np.array([float(n)]), np.array([NORMAL]))
     return float(low[0]), float(high[0])
 
 
@@ -201,7 +185,7 @@ def cluster_interval(
     >>> cluster_interval(right, image)[0] < cluster_interval(right, np.arange(6))[0]
     array([ True])
     """
-    return spread(values, clusters).wilson(0.95)
+    return spread(values, clusters).wilson()
 
 
 def macro_weights(
@@ -249,7 +233,7 @@ def t_over_folds(
     random.Random(seed).shuffle(order)
     means = np.array([part.mean() for part in np.array_split(values[order], folds)])
     centre = float(values.mean())
-    half = float(stdtrit(folds - 1, (1 + 0.95) / 2) * means.std(ddof=1)) / folds**0.5
+    half = float(stdtrit(folds - 1, QUANTILE) * means.std(ddof=1)) / folds**0.5
     return max(least, centre - half), min(1.0, centre + half)
 
 
@@ -335,7 +319,7 @@ def differences(
     discord = np.stack([column_sums(np.where(groups >= 0, weights * np.abs(gap), 0.0)) for gap in gaps])
     if averages is not None:
         discord = np.stack([of_columns @ averages for of_columns in discord])
-    numbers = spreads.value, *spreads.tango(discord.reshape(-1), 0.95)
+    numbers = spreads.value, *spreads.tango(discord.reshape(-1))
     return np.stack([part.reshape(discord.shape) for part in numbers])
 
 
@@ -358,22 +342,24 @@ def _spread(
     every, wide = np.arange(len(groups)), int(groups.max(initial=0)) + 1
     for k, average in enumerate(averages.T):
         # The column that each row is of, its group there, and its weight.
-        inside = (groups >= 0) & (average > 0)
-        if (inside.sum(axis=1) > 1).any():
+        members = np.flatnonzero(average > 0)
+        inside = groups[:, members] >= 0
+        many = inside.sum(axis=1)
+        if (many > 1).any():
             raise InputError("an average of columns that have rows in common")
-        rows, column = inside.any(axis=1), inside.argmax(axis=1)
+        rows, column = many > 0, members[inside.argmax(axis=1)]
         numbers = (column * wide + groups[every, column])[rows]
         strata = np.unique(numbers, return_inverse=True)[1].reshape(-1)
-        weights = (of_columns * average)[every, column][rows]
+        weights = (of_columns[every, column] * average[column])[rows]
         results.append((rows, strata, weights, column[rows]))
         kinds.setdefault(rows.tobytes() + strata.tobytes() + weights.tobytes(), []).append(k)
-    for members in kinds.values():
-        rows, strata, weights, _ = results[members[0]]
-        chosen = [tables[:, rows, results[k][3]].T for k in members]
+    for alike in kinds.values():
+        rows, strata, weights, _ = results[alike[0]]
+        chosen = [tables[:, rows, results[k][3]].T for k in alike]
         part = sharing.part(rows)
         for number, of_kind in enumerate(mean_variance(part, np.hstack(chosen), strata, weights)):
-            table[number][:, members] = of_kind.reshape(len(members), -1).T
-        table[3][:, members] = part.n_independent
+            table[number][:, alike] = of_kind.reshape(len(alike), -1).T
+        table[3][:, alike] = part.n_independent
     return Spread(*table.reshape(4, -1))
 
 

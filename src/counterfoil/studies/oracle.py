@@ -15,8 +15,8 @@ from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import DataError, UnknownNameError
 from counterfoil.models.base import DEFAULT, Ability, Identity, Options, reject_unused_options, text_of
 from counterfoil.models.baselines import Random
-from counterfoil.world.painting import Animation, LazyDrawing
-from counterfoil.world.ratings import GradedDrawing, grade, level
+from counterfoil.world.painting import LazyDrawing
+from counterfoil.world.ratings import GradedDrawing, level
 from counterfoil.world.truth import matches, read
 
 #: The random part of a score, so that pairs that are all right (or all wrong) do not tie.
@@ -27,8 +27,8 @@ _APART = 1e-6
 class Oracle:
     """A pair scores 1 where the caption is true of the scene, else 0, and a random millionth.
 
-    Captions that are right by degrees score their degree and nothing is added: pictures of `world-rated` and
-    `world-preferences` the level, 1 to 4; moving scenes 1, 1/2 or 0.
+    Captions that are right by degrees score their degree, and nothing is added: pictures of `world-rated` and
+    `world-preferences` the level, 1 to 4.
     """
 
     does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
@@ -42,9 +42,7 @@ class Oracle:
         lucks = self.chance.score(images, captions).tolist()
         for image, caption, luck in zip(images, captions, lucks, strict=True):
             source, text = image.source, text_of(caption)
-            if isinstance(source, Animation):
-                scores.append(grade(read(text), source.scenes))
-            elif isinstance(source, GradedDrawing):
+            if isinstance(source, GradedDrawing):
                 scores.append(level(read(text), source.scene))
             elif isinstance(source, LazyDrawing):
                 scores.append(matches(text, source.scene) + _APART * luck)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Int
-from lightning_fabric import Fabric
 from numpy import ndarray
 from torch import Tensor
 
@@ -32,7 +31,6 @@ from counterfoil.train.optim import (
     largest,
     launched,
     learning_rate,
-    on_first,
     optimiser as optimiser_of,
     parameter_groups,
 )
@@ -133,10 +131,11 @@ def fit(
     if folder is not None:
         begin(folder, "training")
     journal = Journal(None if folder is None else folder / JOURNAL, since=now.step)
-    _measure_start(journal, now, monitors, () if resumed else checks, backbone, fabric, progress)
     saver = Saver(out, fabric, backbone, recipe, data, same, saving)
-    selection = Selection(stages, checks, monitors.validate, monitors.guard, saver, progress, note)
-    run = _Run(stages, rows, now, readings, journal, saver, selection, chunk, progress, note, resumed)
+    selection = Selection(stages, checks, monitors, saver, progress, note)
+    if entry := selection.start(now, resumed=resumed is not None):
+        journal.write({"step": 0, **entry})
+    run = _Run(rows, now, readings, journal, selection, chunk, resumed)
     network.train()
     for number in range(now.stage, len(stages) if not now.ended else 0):
         run.train(number, aims[number], feeds[number])
@@ -150,49 +149,27 @@ def fit(
     return Fitted(backbone, step, now.best, history, now.seconds, rate, waiting, len(now.left_out))
 
 
-def _measure_start(
-    journal: Journal,
-    now: TrainState,
-    monitors: Monitors,
-    checks: Sequence[Validation],
-    backbone: Backbone,
-    fabric: Fabric,
-    progress: Progress,
-) -> None:
-    """Write what `monitors` measure before the first step; the guarded task is measured once."""
-    start: dict[str, float] = {}
-    if monitors.at_start and checks:
-        measured = checks[0].measure(fabric, progress=progress)
-        start |= {f"validation_{name}": value for name, value in measured.items()}
-    guard = monitors.guard
-    if guard is not None and now.held_out is None:
-        now.held_out = on_first(fabric, partial(guard.measure, backbone))
-        start[guard.name] = now.held_out
-    if start:
-        journal.write({"step": 0, **start})
-
-
 @dataclass(eq=False)
 class _Run:
     """A training in progress: what its stages share."""
 
-    stages: Sequence[Recipe]
     rows: Int[ndarray, "n"]
     now: TrainState
     readings: RunningMetrics
     journal: Journal
-    saver: Saver
     selection: Selection
     chunk_size: int | None
-    progress: Progress
-    note: Note
     #: The states of the optimiser and of the random generators from which the first stage goes on.
     resumed: tuple[Mapping[str, Any] | None, Sequence[Mapping[str, Any]]] | None
 
+    @property
+    def saver(self) -> Saver:
+        return self.selection.saver
+
     def train(self, number: int, aim: Objective, feed: Feed) -> None:
         """Train stage `number` from the step that `now` says to its end."""
-        now, stage, saver, fabric = self.now, self.stages[number], self.saver, self.saver.fabric
-        network = saver.backbone.network
+        now, stages, saver, progress = self.now, self.selection.stages, self.saver, self.selection.progress
+        stage, fabric, network = stages[number], saver.fabric, saver.backbone.network
         groups = parameter_groups(network, stage)
         if stage.optimiser != "adamp":
             # One kernel for all parameters: a loop over many small ones takes as long as the rest of a step.
@@ -203,16 +180,16 @@ class _Run:
             with training_state.fitting(saver.out):
                 if of_optimiser is not None:
                     optimiser.load_state_dict(of_optimiser)
-                training_state.put_back_random(generators, fabric, self.note)
+                training_state.put_back_random(generators, fabric, self.selection.note)
             self.resumed = None
             del of_optimiser
         elif number == 0:
             torch.manual_seed(saver.recipe.seed + fabric.global_rank)
         n, rank, world = len(self.rows), fabric.global_rank, fabric.world_size
-        course = course_of(self.stages, number, n, start=now.at, rank=rank, world=world)
-        total = sum(length(one, n) for one in self.stages)
+        course = course_of(stages, number, n, start=now.at, rank=rank, world=world)
+        total = sum(length(one, n) for one in stages)
         with closing(feed.batches(course)) as batches, fewest_threads(network, fabric.device):
-            self.progress("training", now.step, total)
+            progress("training", now.step, total)
             while now.at < course.steps:
                 last = now.at + 1 == course.steps
                 ends = last or (now.at + 1) % course.per_epoch == 0
@@ -220,7 +197,7 @@ class _Run:
                 epoch, lr, norm = self._step(
                     stage, course.steps, aim, batches, model, optimiser, measures_norm=due
                 )
-                self.progress("training", now.step, total)
+                progress("training", now.step, total)
                 # Validation, journal, checkpoint and resume state.
                 entry: dict[str, float] = {}
                 improved = False
@@ -238,7 +215,7 @@ class _Run:
                 if improved or in_time:
                     saver.save(now, self.readings, self.journal, optimiser)
         now.stage, now.at, now.stale_since = number + 1, 0, now.step
-        now.ended = now.stage == len(self.stages)
+        now.ended = now.stage == len(stages)
         saver.save(now, self.readings, self.journal, None)
 
     def _step(

@@ -125,8 +125,7 @@ class Selection:
 
     stages: Sequence[Recipe]
     checks: Sequence[Validation]
-    validate: Validate | None
-    guard: ForgettingGuard | None
+    monitors: Monitors
     saver: Saver
     progress: Progress
     note: Note
@@ -136,25 +135,38 @@ class Selection:
 
     def __post_init__(self) -> None:
         self._measure = self.stages[-1].select
-        if self._measure != "last" and not self.checks and self.validate is None:
+        if self._measure != "last" and not self.checks and self.monitors.validate is None:
             best = f"those with the best {self._measure}"
             self.note(f"there is nothing to validate on: the last weights are kept, not {best}")
             self._measure = "last"
 
+    def start(self, now: TrainState, *, resumed: bool) -> dict[str, float]:
+        """What is measured before the first step; the guarded task is measured once."""
+        entry: dict[str, float] = {}
+        if self.monitors.at_start and self.checks and not resumed:
+            measured = self.checks[0].measure(self.saver.fabric, progress=self.progress)
+            entry |= {f"validation_{name}": value for name, value in measured.items()}
+        if (guard := self.monitors.guard) is not None and now.held_out is None:
+            now.held_out = entry[guard.name] = self._on_first(guard.measure)
+        return entry
+
+    def _on_first(self, measure: Callable[[Backbone], Any]) -> Any:
+        return on_first(self.saver.fabric, partial(measure, self.saver.backbone))
+
     def look(self, now: TrainState) -> tuple[dict[str, float], bool]:
         """Validate: the entries of the journal, and whether these weights are the best so far and kept."""
         measured: dict[str, float] = {}
-        backbone, fabric = self.saver.backbone, self.saver.fabric
+        backbone, guard, start = self.saver.backbone, self.monitors.guard, now.held_out
         if self.checks:
-            measured |= self.checks[now.stage].measure(fabric, progress=self.progress)
+            measured |= self.checks[now.stage].measure(self.saver.fabric, progress=self.progress)
             # Weights may be beyond all numbers though the loss before the step was not: they are not kept.
             if broken := [name for name, value in measured.items() if not math.isfinite(value)]:
                 problem = f"step {now.step}: {broken[0]} in validation is {measured[broken[0]]}; "
                 problem += "training stops, and what was saved last is kept"
                 raise InputError(problem, hint="try a lower lr, or clip_norm")
-        if self.validate is not None:
+        if self.monitors.validate is not None:
             with evaluation_mode(backbone):
-                own = on_first(fabric, partial(self.validate, backbone))
+                own = self._on_first(self.monitors.validate)
             measured |= {name: float(value) for name, value in own.items()}
         entry = {f"validation_{name}": value for name, value in measured.items()}
         decides = self._measure != "last" and self.stages[now.stage].select == self._measure
@@ -164,9 +176,8 @@ class Selection:
             states = backbone.network.state_dict()
             self._weights = {name: tensor.detach().cpu().clone() for name, tensor in states.items()}
             self.saver.checkpoint(now.step, measured)
-        guard, start = self.guard, now.held_out
         if guard is not None and start is not None:
-            value = entry[guard.name] = on_first(fabric, partial(guard.measure, backbone))
+            value = entry[guard.name] = self._on_first(guard.measure)
             lost = guard.exceeded(start, value)
             if lost and not self._warned:
                 self.note(

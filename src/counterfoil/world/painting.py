@@ -1,4 +1,4 @@
-"""Pictures of scenes, still or moving: styles, outlines of shapes, stamps, sheets of paper and grain.
+"""Pictures of scenes: styles, outlines of shapes, stamps, sheets of paper and grain.
 
 Every thing is painted once, with its shadow; a picture is a copy of a sheet on which these stamps are laid at
 whole pixels, under a grain.
@@ -271,25 +271,18 @@ def _reduced(large: Image.Image, side: int) -> Points:
 SMALLEST = 16
 
 
-def draw(
-    scene: Scene, size: int = 192, *, style: str = "natural", seed: int = 0, light: Scene | None = None
-) -> PIL.Image.Image:
-    """The scene as an RGB picture of `size` x `size` pixels, with the light and grain of `light`."""
-    return PIL.Image.fromarray(draw_many([scene], size, style=style, seed=seed, light=light)[0])
+def draw(scene: Scene, size: int = 192, *, style: str = "natural", seed: int = 0) -> PIL.Image.Image:
+    """The scene as an RGB picture of `size` x `size` pixels."""
+    return PIL.Image.fromarray(draw_many([scene], size, style=style, seed=seed)[0])
 
 
 def draw_many(
-    scenes: Sequence[Scene],
-    size: int = 192,
-    *,
-    style: str | Sequence[str] = "natural",
-    seed: int = 0,
-    light: Scene | None = None,
+    scenes: Sequence[Scene], size: int = 192, *, style: str | Sequence[str] = "natural", seed: int = 0
 ) -> NDArray[np.uint8]:
     """The scenes as RGB pictures, (scenes, size, size, 3).
 
     `style` is one of `STYLES`, for all or one per scene; `seed` decides grain and light. A picture depends on
-    its scene, style, size and seed alone; with `light` on that scene too.
+    its scene, style, size and seed alone.
 
     >>> from counterfoil.world.scenes import sample_scene
     >>> rng = np.random.default_rng(0)
@@ -304,7 +297,7 @@ def draw_many(
         raise InputError("pictures are too small to show a thing", given=size, allowed=f"{SMALLEST} or more")
     pictures = np.empty((len(scenes), size, size, 3), dtype=np.uint8)
     for picture, scene, name in zip(pictures, scenes, styles, strict=True):
-        _paint(picture, scene, name, light or scene, seed)
+        _paint(picture, scene, name, seed)
     return pictures
 
 
@@ -321,11 +314,11 @@ def encode(picture: PIL.Image.Image) -> bytes:
     return buffer.getvalue()
 
 
-def _paint(picture: NDArray[np.uint8], scene: Scene, style: str, light: Scene, seed: int) -> None:
+def _paint(picture: NDArray[np.uint8], scene: Scene, style: str, seed: int) -> None:
     """Draws the scene over what is in `picture`."""
-    # 32 bits that only the scene of the light and the seed decide, the same on every machine.
-    keys = [f"{seed} {light.paper}"]
-    keys += [f"{t.shape} {t.size} {t.texture} {t.colour} {t.x} {t.y} {t.turn}" for t in light.things]
+    # 32 bits that only the scene and the seed decide, the same on every machine.
+    keys = [f"{seed} {scene.paper}"]
+    keys += [f"{t.shape} {t.size} {t.texture} {t.colour} {t.x} {t.y} {t.turn}" for t in scene.things]
     chance = crc32(",".join(keys).encode())
     size = len(picture)
     picture[:] = sheet(scene.paper, size, style, chance % len(LOOKS[style].lights))
@@ -379,34 +372,6 @@ class LazyDrawing:
     def picture(self) -> PIL.Image.Image | None:
         """The picture as it is drawn, where it is small; a JPEG's pixels are other ones."""
         return draw(self.scene, self.size, style=self.style) if self.size <= AS_PIXELS else None
-
-    def __str__(self) -> str:
-        return self.where
-
-
-@dataclass(frozen=True)
-class Animation:
-    """A moving scene as frames that are drawn when they are asked for: a `FrameStack`.
-
-    What lies outside of the sheet is not in its frame's scene, so truth is known frame by frame.
-    """
-
-    scenes: tuple[Scene, ...]
-    size: int
-    style: str
-    rate: float = 8.0
-    where: str = "a clip of the world"
-
-    def __len__(self) -> int:
-        return len(self.scenes)
-
-    def frame(self, number: int) -> PIL.Image.Image:
-        """One frame; light and grain are those of the first, so that nothing flickers."""
-        return draw(self.scenes[number], self.size, style=self.style, light=self.scenes[0])
-
-    def read(self) -> bytes:
-        """What the frames show and how, as bytes; nothing is drawn."""
-        return repr((self.size, self.style, self.scenes)).encode()
 
     def __str__(self) -> str:
         return self.where

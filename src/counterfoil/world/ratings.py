@@ -25,8 +25,6 @@ from counterfoil.world.scenes import Scene, one_of, sample_scene
 
 #: What the levels of a picture's captions are called, from 1 up: the scale of Flickr8k-Expert.
 LEVELS = ("wrong", "partly", "nearly", "right")
-#: What a caption may be true of in a clip, and its grade.
-GRADES = {"whole": 1.0, "part": 0.5, "nothing": 0.0}
 
 
 def claims(meaning: Meaning) -> tuple[Meaning, ...]:
@@ -63,23 +61,6 @@ def level_table(meanings: Sequence[Meaning], scenes: Sequence[Scene]) -> Int64[n
     true = truth.table(list(number), scenes)
     sums = np.asarray([true[[number[claim] for claim in part]].sum(axis=0) for part in parts])
     return levels(sums, np.asarray([[len(part)] * len(scenes) for part in parts]))
-
-
-def share(meaning: Meaning, frames: Sequence[Scene]) -> float:
-    """Of how many frames of a clip the caption is true, as a share."""
-    true, last, held = 0, None, False
-    for scene in frames:
-        # Where nothing moves, frames are alike.
-        if scene != last:
-            last, held = scene, matches(meaning, scene)
-        true += held
-    return true / len(frames)
-
-
-def grade(meaning: Meaning, frames: Sequence[Scene]) -> float:
-    """1 where the caption is true of the whole clip, of every frame; 1/2 of a part of it; 0 of nothing."""
-    true_share = share(meaning, frames)
-    return GRADES["whole" if true_share == 1 else "part" if true_share > 0 else "nothing"]
 
 
 def words(sentences: Sequence[str]) -> Float64[ndarray, "captions"]:

@@ -25,6 +25,7 @@ SMALLEST = 32
 _BATCH = 500
 
 #: What is drawn from a seed has a stream of random numbers of its own, so that no two share a scene.
+#: Its place is its number: `clips`, moving scenes, are drawn no more.
 STREAMS = (
     *("quads", "choices", "gallery", "loose", "contrasts", "rated", "preferences", "clips", "statements"),
     *("built", "built-training"),
@@ -233,14 +234,10 @@ class Items:
         return tuple(Caption(f"caption-{i:05d}", sentence) for sentence, i in self.texts.items())
 
     def benchmark(
-        self,
-        name: str,
-        questions: Quad | Choice | Statement | Rated | Preference,
-        drawing: DrawingSettings,
-        images: tuple[Image, ...] = (),
+        self, name: str, questions: Quad | Choice | Statement | Rated | Preference, drawing: DrawingSettings
     ) -> Benchmark:
-        card, images = card_of(name, len(questions)), images or self.images(drawing)
-        return Benchmark(card, images, self.captions(), questions, drawing.source)
+        card = card_of(name, len(questions))
+        return Benchmark(card, self.images(drawing), self.captions(), questions, drawing.source)
 
 
 def _painted(drawn: Sequence[LazyDrawing], progress: Progress) -> list[Source]:

@@ -21,6 +21,7 @@ from counterfoil.annotate.database import open_database
 from counterfoil.annotate.export import data_sheet
 from counterfoil.annotate.forms.base import AnswerOption, FormField
 from counterfoil.annotate.labels import MODELS, item_labels, merged_gains
+from counterfoil.benchmarks.folder import load
 from counterfoil.benchmarks.judgements import read_judgements, read_votes
 from counterfoil.benchmarks.tables import read_table
 from counterfoil.build.verification import read_answers, read_choices
@@ -29,6 +30,7 @@ from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.run import load_run
 from counterfoil.jobs.annotate_create import create_campaign
 from counterfoil.jobs.annotate_judgements import annotate_export
+from counterfoil.jobs.build import build_benchmark
 from counterfoil.models.base import Options
 from refusals import refuses
 
@@ -192,6 +194,9 @@ def test_authored_quads_are_a_benchmark_and_are_validated_by_others(here):
     data, images = campaign.folder / "export" / "rows.csv", campaign.folder / "images"
     benchmark = catalog.benchmark("pairs", data=data, images=images)
     assert (benchmark.card.form, len(benchmark), benchmark.images_at_hand) == ("quad", 2, True)
+    built = build_benchmark("winoground", here / "built", source=str(data), images=images, report=False)
+    assert [record.step for record in built.build.records] == ["read", "format", "assemble"]
+    assert (len(load(here / "built")), load(here / "built").card.form) == (2, "quad")
     validation = create_campaign("quad-validation", campaign.folder, here / "second", overlap=1).campaign
     assert validation.secrets["salt"] == campaign.secrets["salt"]
     assert validation.secrets["token"] != campaign.secrets["token"]

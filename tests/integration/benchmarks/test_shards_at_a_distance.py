@@ -3,7 +3,6 @@
 import os
 import pickle
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -68,29 +67,6 @@ def test_images_of_a_batch_are_read_together(root, near):
         list(prepared([[images[0], gone, gone]], Untouched(), workers=0))
 
 
-def test_a_shard_is_streamed_once_where_the_store_says_what_it_holds(root, near, tmp_path):
-    far, shelf = copied(near, f"{root}/shards"), tmp_path / "shelf"
-    with patch("counterfoil.benchmarks.training_shards.open_file", side_effect=open_file) as streams:
-        first = read(far, shelf=shelf)
-        assert streams.call_count == 2
-        again = read(far, shelf=shelf)
-        tagged = root.startswith("s3")
-        assert streams.call_count == (2 if tagged else 4)
-        _same(first, read(near))
-        _same(again, first)
-        kept = sorted((shelf / "shards").glob("*")) if shelf.exists() else []
-        assert len(kept) == (2 if tagged else 0)
-        if tagged:
-            kept[0].write_bytes(b"damaged")
-            _same(read(far, shelf=shelf), first)
-            assert streams.call_count == 3
-            facts = ("other.json", b'{"negative_caption": "no"}')
-            write_tar(near / "train-001.tar", [*pair("other", 7), facts])
-            open_place(far).write("train-001.tar", (near / "train-001.tar").read_bytes())
-            _same(read(far, shelf=shelf), read(near))
-            assert streams.call_count == 4
-
-
 def test_what_is_wrong_names_the_shard(root, near):
     far = copied(near, f"{root}/shards")
     place = open_place(far)
@@ -112,7 +88,7 @@ def test_what_is_wrong_names_the_shard(root, near):
 
 
 def test_a_file_is_read_anywhere(root, monkeypatch):
-    data = np.random.default_rng(0).bytes(100_003)
+    data = np.random.default_rng(0).bytes(20_003)
     open_place(root).write("a/large", data)
     where = location(f"{root}/a/large")
     assert isinstance(where, Location)
@@ -121,7 +97,7 @@ def test_a_file_is_read_anywhere(root, monkeypatch):
         assert file.read() == data
         rng = np.random.default_rng(1)
         for _ in range(10):
-            at, size = int(rng.integers(0, len(data))), int(rng.integers(0, 70_000))
+            at, size = int(rng.integers(0, len(data))), int(rng.integers(0, 14_000))
             assert (file.seek(at), file.read(size)) == (at, data[at : at + size])
         assert (file.seek(-3, os.SEEK_END), file.read()) == (len(data) - 3, data[-3:])
     refuses("no such file", open_file, Location(where.scheme, f"{where.path}.none"))

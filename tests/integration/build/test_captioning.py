@@ -9,13 +9,11 @@ import pyarrow as pa
 import pytest
 
 import chat_server
-from counterfoil import catalog
+from build_fixtures import step_work
 from counterfoil.build.pipeline import read_recipe, run_recipe, run_step
 from counterfoil.build.steps.caption import EMPTY, NO_IMAGE, NOTHING_ELSE, REFUSED, WriteCaptions
 from counterfoil.build.steps.read import ReadRows
-from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError, InputError, ModelError
-from counterfoil.models.base import Options
 from counterfoil.world.captions import matches
 from counterfoil.world.scenes import Scene, Thing
 from counterfoil.world.truth import read
@@ -168,11 +166,7 @@ def test_words_are_drawn_with_the_seed_that_is_written_down(captioner, pictures)
 def test_an_endpoint_sees_each_image_once(pictures):
     pytest.importorskip("httpx2")
     rows, work = pictures
-
-    def scorer(name, settings):
-        return catalog.scorer(name, Options(settings={"wait": "0.002", **settings}))
-
-    work = replace(work, scorer=scorer, session=Session())
+    work = replace(work, scorer=step_work(work.folder, wait="0.002").scorer)
     with chat_server.running() as server:
         url = "data:image/png;base64,"
         shown = chat_server._digest(url + base64.b64encode((work.photos / "1.png").read_bytes()).decode())

@@ -2,40 +2,34 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from build_fixtures import step_work
 from counterfoil import catalog
 from counterfoil.build.rating import pair_scores
-from counterfoil.build.step import StepContext
 from counterfoil.build.steps.filter import AMBIGUOUS, LOW, OTHER, UNFIT, UNJUDGED, Choose, FilterAmbiguous
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.build.steps.read import ReadRows
 from counterfoil.build.verification import fits
-from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.models.base import Options
 from counterfoil.store import write_csv
 from refusals import refuses
 
-
-def work(folder, step="4-choose", seed=0, notes=None):
-    def scorer(name, settings):
-        return catalog.scorer(name, Options(device="cpu", settings=dict(settings)))
-
-    session = Session(note=lambda text: None if notes is None else notes.append(text))
-    return StepContext(folder, seed, session, step=step, scorer=scorer)
+work = partial(step_work, step="4-choose")
 
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
     """60 rows of the world with four candidate images each, of which 61 % are wrong."""
     folder, nothing = tmp_path_factory.mktemp("candidates"), pa.table({"id": pa.array([], pa.string())})
-    rows = ReadRows(n=60, size=48).run(nothing, work(folder, "1-read")).kept
-    return folder, Imagine(k=4, failure=0.61, size=48).run(rows, work(folder, "2-imagine")).kept
+    rows = ReadRows(n=60, size=48).run(nothing, work(folder, step="1-read")).kept
+    return folder, Imagine(k=4, failure=0.61, size=48).run(rows, work(folder, step="2-imagine")).kept
 
 
 def scored(rows, right, apart=2.0):
@@ -165,7 +159,7 @@ def questions(drawn):
 def test_simulated_people_and_their_label_noise(drawn, questions):
     folder, _ = drawn
     step = FilterAmbiguous(simulate=5, accuracy=0.85, bias=0.05, verify=30)
-    made = step.run(questions, work(folder, "5-filter"))
+    made = step.run(questions, work(folder, step="5-filter"))
     facts = made.facts
     assert facts["true"]["covered"]
     _, low, high = facts["estimated"]["label_noise"]
@@ -174,7 +168,7 @@ def test_simulated_people_and_their_label_noise(drawn, questions):
     assert facts["truth"]["right_before"] < facts["truth"]["precision"]
     assert made.reasons == {AMBIGUOUS: 60 - len(made.kept)}
     assert json.dumps(facts)
-    assert step.run(questions, work(folder, "5-filter")).kept.equals(made.kept)
+    assert step.run(questions, work(folder, step="5-filter")).kept.equals(made.kept)
     perfect = FilterAmbiguous(simulate=3, accuracy=1.0).run(questions, work(folder))
     assert perfect.facts["truth"]["precision"] == perfect.facts["truth"]["recall"] == 1.0
 
@@ -185,7 +179,7 @@ def test_people_who_answered_in_a_table(questions, tmp_path):
     names = np.repeat(questions["id"].to_pylist()[:9], 2)
     write_csv(path, pa.table({"id": names, "annotator": ["p0", "p1"] * 9, "answer": answers}))
     notes = []
-    here = work(tmp_path, notes=notes)
+    here = work(tmp_path, note=notes.append)
     for rule, kept in (("majority", 3), ("any", 9), ("all", 3)):
         made = FilterAmbiguous(people=str(path), rule=rule).run(questions, here)
         assert (len(made.kept), made.reasons.get(UNJUDGED), made.facts["estimated"]) == (kept, 51, None)

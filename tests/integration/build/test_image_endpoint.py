@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import PIL.Image
@@ -15,15 +16,12 @@ import pyarrow as pa
 import pytest
 
 import image_server
+from build_fixtures import step_work
 from chat_server import KEY
-from counterfoil import catalog
 from counterfoil.benchmarks.records import PixelSource
 from counterfoil.build.pipeline import run_step
-from counterfoil.build.step import StepContext
 from counterfoil.build.steps.imagine import Imagine
-from counterfoil.engine.session import Session
 from counterfoil.errors import ModelError
-from counterfoil.models.base import Options
 from image_server import asked, colour, edited, fetched
 from refusals import refuses
 
@@ -36,15 +34,8 @@ def server():
         yield found
 
 
-def work(folder, notes=None):
-    def scorer(name, settings):
-        # Waits of milliseconds.
-        return catalog.scorer(
-            name, Options(settings={"wait": "0.002", "timeout": "20", **settings}, api_key=KEY)
-        )
-
-    session = Session(note=[].append if notes is None else notes.append)
-    return StepContext(folder, step="2-imagine", scorer=scorer, session=session)
+#: What a step is given, with waits of milliseconds.
+work = partial(step_work, step="2-imagine", key=KEY, wait="0.002", timeout="20")
 
 
 def step(server, **more):
@@ -68,7 +59,7 @@ COLOURS = [colour(text) for text in ROWS["negative_caption"].to_pylist()]
 def test_images_are_those_of_their_captions(server, tmp_path, answers):
     server.set(always=answers)
     notes = []
-    output = run_step(step(server), ROWS, work(tmp_path, notes))
+    output = run_step(step(server), ROWS, work(tmp_path, note=notes.append))
     assert shown(output, tmp_path) == COLOURS
     assert len(asked(server)) == 6
     # The key goes to the endpoint, and not to where the images lie.

@@ -3,13 +3,14 @@
 import json
 import random
 import re
+from functools import partial
 
 import pyarrow as pa
 import pytest
 
 import chat_server
 import small_model
-from counterfoil import catalog
+from build_fixtures import step_work
 from counterfoil.build import StepContext
 from counterfoil.build.negation.answers import (
     HEAD,
@@ -26,7 +27,6 @@ from counterfoil.build.pipeline import read_recipe, run_recipe
 from counterfoil.build.steps.negate import Negate
 from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError
-from counterfoil.models import Options
 from counterfoil.models.text_models import TextGenerator, load_generator
 from made_once import made_once
 from refusals import refuses
@@ -190,18 +190,13 @@ def server():
         yield running
 
 
-def endpoint_work(place, cache=None, **more):
-    def scorer(name, settings):
-        asked = Options(settings={"retries": "2", "wait": "0.01", **settings, **more})
-        return catalog.scorer(name, asked, memory=cache)
-
-    return StepContext(place, step="negate", session=Session(cache), scorer=scorer)
+endpoint_work = partial(step_work, step="negate", retries="2", wait="0.01")
 
 
 def test_an_endpoint_is_asked_once_and_its_answers_are_kept(server, tmp_path):
     step = Negate(by=f"chat:{server.url}#looker", categories=("replace_obj", "add_att"))
     server.set(always='{"caption": "A cat on a mat."}', faults=["500", "no json"])
-    found = step.run(rows(), endpoint_work(tmp_path, tmp_path / "cache"))
+    found = step.run(rows(), endpoint_work(tmp_path, cache=tmp_path / "cache"))
     assert found.kept["id"].to_pylist() == ["a/replace_obj"]
     schema = {"type": "object", "properties": {"caption": {"type": "string"}}, "required": ["caption"]}
     for each in server.log():
@@ -210,7 +205,7 @@ def test_an_endpoint_is_asked_once_and_its_answers_are_kept(server, tmp_path):
         assert schema.items() <= form["json_schema"]["schema"].items()
         assert len(each["asked"]["messages"]) == 5  # Two examples with their answers, then the question.
     assert sum(each["answered"] for each in server.log()) == 4
-    assert step.run(rows(), endpoint_work(tmp_path, tmp_path / "cache")).kept == found.kept
+    assert step.run(rows(), endpoint_work(tmp_path, cache=tmp_path / "cache")).kept == found.kept
     assert len(server.log()) == 6
     server.set(always="The weather is nice.", refuse=["A red car."])
     other = step.run(rows(), endpoint_work(tmp_path / "other"))

@@ -2,12 +2,12 @@
 
 import json
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from build_fixtures import step_work
 from counterfoil import catalog
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.build.pipeline import run_step
@@ -15,7 +15,7 @@ from counterfoil.build.rating import blind_accuracy
 from counterfoil.build.step import StepContext, with_column
 from counterfoil.build.steps.rate import Rate
 from counterfoil.build.steps.read import of_benchmark
-from counterfoil.build.steps.refine import NO_SCORE, PREDICTABLE, SURPLUS, Refine
+from counterfoil.build.steps.refine import NO_SCORE, SURPLUS, Refine
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError
 from counterfoil.jobs.audit import audit
@@ -27,12 +27,7 @@ from refusals import refuses
 
 
 def work_in(folder, **more):
-    def scorer(name, settings):
-        return catalog.scorer(name, Options(device="cpu", settings=dict(settings)), memory=folder / "cache")
-
-    # Captions that are too long for a tiny model are noted, which is no matter here.
-    session = Session(folder / "cache", batch_size=256, note=lambda text: None)
-    return StepContext(folder, step="1-refine", scorer=scorer, session=session, **more)
+    return step_work(folder, "1-refine", cache=folder / "cache", batch_size=256, **more)
 
 
 @pytest.fixture(scope="module")
@@ -146,28 +141,10 @@ def test_scorers_of_images_look_at_the_images_of_the_rows(tmp_path):
     refuses("looks at images", run_step, Rate(scorer="pixels:colours"), rows.drop_columns(["image"]), work)
 
 
-def test_rows_are_filtered_until_a_learning_scorer_is_at_chance(tmp_path):
-    rows, work = pairs(200), work_in(tmp_path)
-    step = Refine(against="blind:bag-of-words", share=0.1, held_out=("blind:learned",), scores=("noise",))
-    output = run_step(step, rows, work)
-    facts = output.facts
-    rounds = facts["against"]["rounds"]
-    assert rounds[0]["low"] > 0.5 >= rounds[-1]["low"]
-    assert facts["against"]["before"]["value"] == rounds[0]["accuracy"]
-    assert set(output.reasons) == {PREDICTABLE, SURPLUS}
-    assert output.reasons[PREDICTABLE] == sum(each["dropped"] for each in rounds)
-    assert facts["scores"]["noise"]["after"]["value"] == 0.5
-    held_out = facts["held_out"]["blind:learned"]
-    assert held_out["before"]["low"] > 0.5
-    assert held_out["after"]["value"] < held_out["before"]["value"]
-    assert run_step(step, rows, work).kept.equals(output.kept)
-
-
 def test_a_language_model_takes_part_and_another_is_held_out(models, tmp_path):
     rows, one, other = pairs(30), f"lm:{models / 'gpt2'}", f"lm:{models / 'bert'}"
     said = []
-    work = work_in(tmp_path)
-    work = replace(work, session=replace(work.session, note=said.append))
+    work = work_in(tmp_path, note=said.append)
     output = run_step(Refine(balance=(one,), held_out=(other, "blind:length")), rows, work)
     assert set(output.facts["scores"]) == {"noise", one}
     assert output.facts["scores"][one]["after"]["value"] == 0.5
@@ -224,8 +201,8 @@ def test_what_does_not_fit_is_refused_in_one_line(tmp_path):
         (rows, {"scores": ("noise", "noise")}, "two scores of one name"),
         (plain, {"scores": ("noise",)}, "no column 'noise'"),
         (rows, {"scores": ("subset",)}, "negative_subset"),
-        (rows, {"against": "pixels:colours"}, "no blind scorer"),
-        (rows, {"against": "blind:length", "held_out": ("blind:length",)}, "not held out"),
+        (rows, {"balance": ("pixels:colours",)}, "no blind scorer"),
+        (rows, {"balance": ("blind:length",), "held_out": ("blind:length",)}, "not held out"),
     ]:
         refuses(match, outcome, given, tmp_path, error=InputError, **settings)
     for kind, settings, match in [
@@ -264,8 +241,7 @@ def test_a_subset_of_which_no_row_is_left_is_said(tmp_path):
         }
     )
     told = []
-    work = work_in(tmp_path)
-    work = replace(work, session=replace(work.session, note=told.append))
+    work = work_in(tmp_path, note=told.append)
     output = run_step(Refine(within="subset", scores=("score",)), rows, work)
     assert output.facts["within"] == {"swap": [4, 4], "add": [4, 0]}
     assert "subset 'add': none of its 4 rows is left" in told

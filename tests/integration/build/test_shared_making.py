@@ -1,21 +1,21 @@
 """Builds that are killed or shared by ranks make everything once, and end in the bytes of others."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
 import pytest
 
 from counterfoil.engine.executor import RankExecutor, batch_keys
 from counterfoil.engine.session import Session
 from counterfoil.models.base import Identity
+from processes import python
 
 #: A maker whose every item takes a while and is noted in a file.
 SCRIPT = """
@@ -120,52 +120,29 @@ def test_a_damaged_shard_is_made_again(tmp_path):
     assert found == [item.encode() for item in items]
 
 
-def _started(n, out, *more):
-    arguments = ["build", "bivlc", "--n", n, "--set", "read.size=32", "--set", "imagine.size=32"]
-    arguments += ["--out", out, "--workers", 0, "--quiet", *more]
-    return subprocess.Popen(
-        [sys.executable, "-m", "counterfoil", *map(str, arguments)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
-
-
-def _build(n, out, *more):
-    process = _started(n, out, *more)
-    _, errors = process.communicate(timeout=600)
-    assert process.returncode == 0, errors.decode()
+def words(n):
+    return ["bivlc", "--n", n, "--set", "read.size=32", "--set", "imagine.size=32"]
 
 
 @pytest.mark.parametrize(("n", "kills"), [(7, 1), pytest.param(70, 20, marks=pytest.mark.slow)])
 def test_a_killed_build_goes_on_to_identical_bytes(n, kills, tmp_path, digests):
-    whole, killed = tmp_path / "whole" / "b", tmp_path / "killed" / "b"
-    cache = "--cache", tmp_path / "cache-killed"
-    began = time.monotonic()
-    _build(n, whole, "--cache", tmp_path / "cache-whole")
-    seconds = time.monotonic() - began
-    rng = np.random.default_rng(0)
-    struck = 0
-    while struck < kills:
-        process = _started(n, killed, *cache)
-        try:
-            process.communicate(timeout=rng.uniform(0.25, 0.9) * seconds)
-            # It was through: the next one begins anew.
-            shutil.rmtree(killed)
-            shutil.rmtree(cache[1], ignore_errors=True)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
-            struck += 1
-    _build(n, killed, *cache)
-    assert digests(killed) == digests(whole)
+    script = Path(__file__).with_name("killed_builds.py")
+    done = python(script, tmp_path, kills, *words(n))
+    assert done.returncode == 0, done.stderr
+    whole, again, killed = (digests(tmp_path / name / "b") for name in ("whole", "again", "killed"))
+    assert whole == again == killed
 
 
 @pytest.mark.slow
 def test_a_build_of_ranks_is_the_build_of_one_process(tmp_path, digests):
-    _build(14, tmp_path / "alone" / "b", "--cache", tmp_path / "cache-alone")
+    def build(out, *more):
+        command = "-m", "counterfoil", "build", *words(14), "--out", out, "--workers", 0, "--quiet", *more
+        done = python(*command)
+        assert done.returncode == 0, done.stderr
+
+    build(tmp_path / "alone" / "b", "--cache", tmp_path / "cache-alone")
     for rank in (1, 0):
         place = tmp_path / f"rank-{rank}" / "b"
-        _build(14, place, "--cache", tmp_path / "shared", "--executor", f"rank:{rank}/2")
+        build(place, "--cache", tmp_path / "shared", "--executor", f"rank:{rank}/2")
         assert digests(place) == digests(tmp_path / "alone" / "b")
     assert list((tmp_path / "shared").rglob("made/*.npz"))

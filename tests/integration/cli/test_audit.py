@@ -54,14 +54,9 @@ def test_tables_page_and_json_of_ones_own_table(counterfoil, table, tmp_path):
     assert "same words" in mine.to_arrow()["group"].to_pylist()
 
 
-def test_forms_without_captions_to_choose_and_with_people(counterfoil, tmp_path):
+def test_forms_without_captions_to_choose_and_with_captions_of_both_sides(counterfoil):
     said = counterfoil.succeeds("audit", "world-gallery", "--draws", 100, "--no-pictures")
     assert "its questions choose among no captions" in said.err
-    ratings = tmp_path / "ratings.csv"
-    rows = (f"i{at},a {'cat' if at % 2 else 'dog'} {at},{at % 3},{(at + at % 2) % 3}" for at in range(30))
-    ratings.write_text("\n".join(["image,caption,rating_1,rating_2", *rows]) + "\n")
-    said = counterfoil.succeeds("audit", "ratings", "--data", ratings, "--draws", 100)
-    assert "Krippendorff's alpha" in said.out
     said = counterfoil.succeeds("audit", "world-quads", "--draws", 100, "--limit", 40, "--no-pictures")
     assert "caption 0 told from caption 1" in said.out
 

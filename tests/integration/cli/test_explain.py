@@ -2,12 +2,14 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import PIL.Image
 
 import counterfoil as cf
 from counterfoil.world import benchmarks
+from counterfoil.world.sample import choices
 
 
 def test_questions_are_explained_in_table_json_and_page(counterfoil, tmp_path):
@@ -50,10 +52,11 @@ def test_questions_are_explained_in_table_json_and_page(counterfoil, tmp_path):
 
 
 def test_videos_and_unknown_questions_are_refused(counterfoil, monkeypatch):
-    clips = benchmarks.clips(6, seed=0, size=32, style="natural")
-    monkeypatch.setitem(benchmarks._DRAWN, "world-clips", lambda _: clips)
+    drawn = choices(7, size=32)
+    videos = replace(drawn, card=drawn.card.model_copy(update={"shows": "video"}))
+    monkeypatch.setitem(benchmarks._DRAWN, "world-choices", lambda _: videos)
     for arguments, line in (
-        ("world-clips", "world-clips: explains pictures, not videos"),
+        ("world-choices", "world-choices: explains pictures, not videos"),
         ("world-quads --questions swap_obj-166", "… (500 in all); did you mean 'swap_obj-00166'?"),
     ):
         counterfoil.refused(f"explain blind:length {arguments} -q", says=line)

@@ -1,7 +1,6 @@
 """Help answers at once, with examples; lists tell the truth; names as people type them."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -50,7 +49,8 @@ def test_version(counterfoil):
     assert counterfoil("--version").out == f"counterfoil {__version__}\n"
 
 
-def test_lists(counterfoil):
+def test_lists(counterfoil, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     names = [card["name"] for card in json.loads(counterfoil("list", "benchmarks", "--json", "-").out)]
     assert names == list(BENCHMARKS)
     assert "winoground" in counterfoil("list", "benchmarks").out
@@ -89,15 +89,6 @@ def test_help_has_sections_with_ranges_and_defaults(counterfoil, monkeypatch, wi
     assert "--draws INTEGER Bootstrap samples. [100 to 1,000,000; default: 10000]" in " ".join(said.split())
 
 
-def test_completion_is_installed_once(counterfoil, monkeypatch, tmp_path):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for shell in ("bash", "zsh", "fish") * 2:
-        monkeypatch.setenv("SHELL", f"/usr/bin/{shell}")
-        file = counterfoil.succeeds("--install-completion").out.split()[-1]
-        assert counterfoil.succeeds("--show-completion").out.strip() == Path(file).read_text().strip()
-    assert [(tmp_path / name).read_text().count("\n") for name in (".bashrc", ".zshrc")] == [2, 2]
-
-
 @pytest.mark.parametrize(
     ("typed", "completed"),
     [
@@ -120,6 +111,8 @@ def test_a_shell_completes_names(counterfoil, monkeypatch, typed, completed):
     monkeypatch.setenv("COMP_CWORD", str(len(typed)))
     said = counterfoil()
     assert {line.partition(",")[2] for line in said.out.splitlines()} == completed, said.err
+    monkeypatch.setenv("_COUNTERFOIL_COMPLETE", "bash_source")
+    assert "_COUNTERFOIL_COMPLETE=bash_complete $1" in counterfoil().out
 
 
 #: What the network says in these tests.

@@ -184,6 +184,7 @@ def torchrun(processes, rows, out, *more):
     return list(map(str, [*given, *more]))
 
 
+@pytest.mark.slow
 def test_two_processes_print_once(rows, tmp_path):
     command = torchrun(2, rows, tmp_path / "two", "--steps", 3, "--chunk-size", 3)
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)

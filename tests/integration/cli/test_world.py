@@ -6,7 +6,7 @@ import pytest
 
 from counterfoil.benchmarks.folder import load
 from counterfoil.benchmarks.training_files import read
-from counterfoil.world.benchmarks import clips, gallery
+from counterfoil.world.benchmarks import gallery
 from counterfoil.world.ratings import preferences, rated
 from counterfoil.world.sample import choices, quads
 
@@ -26,7 +26,6 @@ JUDGED, OF_JUDGED = "--seed 3 --size 48 --style synthetic", {"seed": 3, "size": 
         ("gallery --n 6 --captions-each 3 --size 64", lambda: gallery(6, size=64, captions_each=3), ""),
         (f"rated --n 8 {JUDGED}", lambda: rated(8, **OF_JUDGED), "8 captions rated, 2 pictures"),
         (f"preferences --n 9 {JUDGED}", lambda: preferences(9, **OF_JUDGED), "9 questions, 3 pictures"),
-        (f"clips --n 6 {JUDGED}", lambda: clips(6, **OF_JUDGED), "6 captions rated, 2 clips"),
     ],
 )
 def test_what_is_built_is_what_is_drawn(counterfoil, tmp_path, built, draw, first):

@@ -46,7 +46,7 @@ SMALLER = {
     ("evaluate",): {"--draws": "100"},
     ("compare",): {"--draws": "100"},
     ("compare", "--baseline"): {"--pictures": "never"},
-    ("compare", "rankings"): {"--draws": "100", "--k": "10"},
+    ("compare", "rankings"): {"--draws": "100"},
     ("pool", "bias"): {"--draws": "100"},
     ("train",): {"--steps": "2", "--batch-size": "40"},
     ("explain",): {"--limit": "1"},

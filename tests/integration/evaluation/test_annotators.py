@@ -26,10 +26,11 @@ from counterfoil.evaluation.judged_pairs import (
 from counterfoil.metrics import ranking
 from counterfoil.metrics.annotators import pool, subsets
 from counterfoil.metrics.class_rules import Plausible
-from counterfoil.metrics.ranks import Qrels, list_ranks
+from counterfoil.metrics.ranks import Qrels
 from counterfoil.stats.bootstrap import cluster_draws
 from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.intervals import cluster_interval
+from listed_ranks import list_ranks
 from refusals import refuses
 
 MODELS = tuple(f"m{at}" for at in range(13))

@@ -1,4 +1,4 @@
-"""Pools in numbers: by model, by k, in tasks and in money."""
+"""Pools in numbers, by model and by k, and pooling in rounds."""
 
 import json
 
@@ -11,7 +11,7 @@ from counterfoil.engine.gallery import rank
 from counterfoil.engine.similarity import Matrix
 from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.evaluation.evaluate import evaluate
-from counterfoil.evaluation.pooling import Tasks, found_by, summary, unjudged, without
+from counterfoil.evaluation.pooling import found_by, summary, unjudged, without
 from counterfoil.evaluation.run import save_run
 from counterfoil.jobs.bias import bias
 from counterfoil.jobs.pool_rounds import pool_rounds
@@ -22,28 +22,16 @@ from counterfoil.world.benchmarks import gallery
 from refusals import refuses
 
 
-@given(st.integers(0, 10_000), st.integers(1, 50), st.integers(1, 5))
-def test_tasks_hold_all_pairs(pairs, per_task, answers):
-    found = Tasks(per_task=per_task, answers=answers).of(pairs)
-    assert found % answers == 0
-    assert found // answers * per_task >= pairs > (found // answers - 1) * per_task
-
-
 def test_two_directions_by_hand():
     # Images 0, 1 and captions 0, 1, 2. i2t: image 0 gets captions 1, 2 from a and 1, 0 from b.
     # t2i: caption 1 gets image 0 from both (known already as a pair), then 1.
     pools = {"i2t": pool([np.array([[1, 2]]), np.array([[1, 0]])]), "t2i": pool([np.array([[0, 1]])] * 2)}
     numbers = {"i2t": pools["i2t"].item, "t2i": pools["t2i"].item * 3 + 1}
-    tasks = Tasks(per_task=2, golden=1, answers=3, price=0.5)
-    found = summary(pools, 2, ("a", "b"), {"i2t": 1, "t2i": 1}, numbers, tasks)  # type: ignore[arg-type]
+    found = summary(pools, 2, ("a", "b"), {"i2t": 1, "t2i": 1}, numbers)  # type: ignore[arg-type]
     assert (found.rows, found.pairs) == (5, 4)
     assert (found.proposed, found.alone, found.new) == ((4, 4), (1, 1), (4, 1))
     assert found.curve.tolist() == [[2, 4], [2, 5]]
-    # Four pairs, two a task, three people each: six tasks.
-    assert (found.n_tasks, found.cost) == (6, 3.0)
-    proposals, tasks = found.lines()
-    assert "8 proposals are 5 different ones (37.5 % were doubled), 4 pairs" in proposals
-    assert "18 questions, 3.00 at 0.50 a task" in tasks
+    assert "8 proposals are 5 different ones (37.5 % were doubled), 4 pairs" in found.lines()[0]
     assert found.to_json()["yield"] == {"1": [2, 4], "2": [2, 5]}
 
 
@@ -65,11 +53,9 @@ def test_pairs_are_taken_out(seed):
 def test_a_pool_may_be_empty():
     empty = Pool(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 2), np.int64))
     nothing = {"t2i": np.empty(0, np.int64)}
-    found = summary({"t2i": empty}, 1, ("a", "b"), {"t2i": 3}, nothing, Tasks(), excluded=4)
-    assert (found.rows, found.n_tasks) == (0, 0)
-    assert found.lines()[0] == "0 proposals are 0 different ones"
-    assert found.lines()[1] == "4 more were left out, known to be right"
-    assert found.cost == pytest.approx(0)
+    found = summary({"t2i": empty}, 1, ("a", "b"), {"t2i": 3}, nothing, excluded=4)
+    assert found.rows == 0
+    assert found.lines() == ["0 proposals are 0 different ones", "4 more were left out, known to be right"]
 
 
 NAMES = ("one", "two", "three")
@@ -146,7 +132,6 @@ def test_rounds_are_those_of_a_loop(drawn, made):
     positives = found.positives.to_pylist()
     assert all(right[images[each["image"]], captions[each["caption"]]] for each in positives)
     assert len(positives) == last.all_right
-    assert last.cost == pytest.approx(1.4 * -(-len(judged) // 18))
 
 
 def test_unjudged_items_by_a_loop():

@@ -150,13 +150,6 @@ def test_the_best_weights_are_kept_and_not_the_last(tmp_path):
     assert [e["validation_mine"] for e in found.history if "validation_mine" in e] == [0.2, 0.5, 0.5, 0.1]
 
 
-def test_less_loss_is_better_and_nan_is_not():
-    values = iter([2.0, float("nan"), 1.0, 1.5])
-    recipe = Coco(batch_size=8, epochs=4, lr=1e-2, warmup=1, select="loss")
-    found = trained(recipe, thumbnails.rows(16), monitors=Monitors(lambda _: {"loss": next(values)}))
-    assert (found.step, found.best) == (6, 1.0)
-
-
 def test_patience_ends_a_training_that_gets_no_better():
     values = iter([0.1, 0.3, 0.2, 0.2, 0.2, 0.2, 0.9])
     recipe = Coco(batch_size=8, epochs=50, lr=1e-2, warmup=1, select="mine", validate_every=3, patience=6)

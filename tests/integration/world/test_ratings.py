@@ -1,13 +1,8 @@
-"""`world-rated`, `world-preferences` and `world-clips`: levels, votes, grades, references."""
-
-from collections import Counter
-from itertools import permutations
+"""`world-rated` and `world-preferences`: levels, votes, references."""
 
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.videos import Video
-from counterfoil.world.benchmarks import MOTIONS, clips
 from counterfoil.world.captions import matches
 from counterfoil.world.ratings import LEVELS, PAIRS, REFERENCES, level, preferences, rated
 from counterfoil.world.truth import read
@@ -92,55 +87,3 @@ def test_votes_are_those_of_people_who_err(preferred):
     expected = np.mean([(0.95, 0.9, 0.85, 0.8)[i % 4] for i in range(25)])
     assert abs((votes.max(axis=1) / 25).mean() - expected) < 0.02
     assert (votes.min(axis=1) > 0).any()
-
-
-N = 63
-
-
-@pytest.fixture(scope="module")
-def moving():
-    return clips(N, seed=4, size=32)
-
-
-def test_each_rating_is_what_the_frames_say(moving):
-    questions = moving.questions
-    for row in range(len(moving)):
-        meaning = read(moving.captions[questions.captions[row]].text)
-        video = moving.images[questions.images[row]]
-        assert isinstance(video, Video)
-        true = [matches(meaning, scene) for scene in video.source.scenes]
-        rating = questions.ratings[row, 0]
-        assert rating == (1.0 if all(true) else 0.5 if any(true) else 0.0)
-        if rating == 0.5:
-            assert 0.2 <= np.mean(true) <= 0.8
-
-
-def test_grades_and_motions_are_balanced(moving):
-    values, counts = np.unique(moving.questions.ratings, return_counts=True)
-    assert values.tolist() == [0, 0.5, 1]
-    assert counts.tolist() == [21, 21, 21]
-    motions = moving.questions.groupings["motion"]
-    assert {motion: motions.count(motion) for motion in MOTIONS} == dict.fromkeys(MOTIONS, 9)
-
-
-def test_references_are_true_throughout_and_say_something_else(moving):
-    questions = moving.questions
-    for row in range(len(moving)):
-        scenes = moving.images[questions.images[row]].source.scenes
-        said = [read(moving.captions[i].text) for i in questions.references.row(row)]
-        assert len(set(said)) == len(said) == REFERENCES
-        assert all(matches(meaning, scene) for meaning in said for scene in scenes)
-        assert read(moving.captions[questions.captions[row]].text) not in said
-
-
-def test_length_tells_nothing_of_clips():
-    made = clips(90, size=32)
-    long = np.array([len(made.captions[i].text.split()) for i in made.questions.captions]).reshape(-1, 3)
-    # Of every clip the three captions are a word apart, and each order of the grades is as common as any.
-    assert Counter([tuple(row - row.min()) for row in long]) == dict.fromkeys(permutations(range(3)), 5)
-
-
-def test_same_seed_same_clips():
-    one, again, other = (clips(9, seed=seed, size=32) for seed in (4, 4, 5))
-    assert one.digest == again.digest != other.digest
-    assert [image.source.read() for image in again.images] == [image.source.read() for image in one.images]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import PIL.Image
 
 from counterfoil.annotate import answering, participants
-from counterfoil.annotate.assignment import find_lease
 from counterfoil.annotate.campaign import Campaign, CampaignRecipe, create_folder
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import WorkItem
@@ -79,9 +78,8 @@ class Worker:
         sent |= {"answer": {"match": ("yes", "no").index(value)}, **changed}
         with self.db.writing() as connection:
             person = participants.person_by_id(connection, self.person.id)
-            lease = find_lease(connection, person.id, sent["lease"])
             answer = answering.AnswerIn(**sent)
-            return answering.record_answer(connection, self.campaign, person, lease, answer, self.now)
+            return answering.record_answer(connection, self.campaign, person, answer, self.now)
 
     def end(self):
         """End early."""

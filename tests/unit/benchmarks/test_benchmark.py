@@ -103,7 +103,7 @@ OWN = ("pairs", "gallery", "ratings", "preferences", "statements")
 
 
 def test_the_benchmarks_there_are():
-    assert len(BENCHMARKS) == 99
+    assert len(BENCHMARKS) == 98
     refuses("did you mean 'bivlc'", card, "bivcl", error=UnknownNameError)
 
 

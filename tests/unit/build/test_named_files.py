@@ -25,7 +25,7 @@ NAMING = {
     "choose": {"scorer": "open-clip:ViT-B-32/MODEL/unet/weights.safetensors"},
     "filter": {"scorers": ["hf:somebody/clip", "MODEL"]},
     "positives": {"scorers": ["likelihood:MODEL"]},
-    "refine": {"against": "hf-text:MODEL@17"},
+    "refine": {"balance": ["hf-text:MODEL@17"]},
 }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from counterfoil.build.rating import accuracies
-from counterfoil.build.steps.refine import filter_predictable, largest_gaps, refine
+from counterfoil.build.steps.refine import largest_gaps, refine
 from counterfoil.errors import ScoreError
 from official_refinement import refined
 from refusals import refuses
@@ -79,31 +79,3 @@ def test_each_of_the_surplus_is_kept_equally_often():
 def test_empty_tables_are_empty_and_bad_input_is_refused():
     assert refine(np.zeros((0, 2)), np.arange(0)).tolist() == []
     refuses("row 2", refine, np.array([[0.0], [np.nan]]), np.arange(2), error=ScoreError)
-
-
-def test_predictable_rows_go_until_the_interval_reaches_chance():
-    signal = np.random.default_rng(0).normal(0.6, 1, 2_000)
-
-    def interval(rows, gaps):
-        right = accuracies(gaps)
-        half = 1.96 * (0.25 / len(right)) ** 0.5
-        return right.mean() - half, right.mean() + half
-
-    kept, rounds = filter_predictable(
-        2_000, lambda rows: signal[rows], interval, np.arange(2_000), share=0.04
-    )
-    assert rounds[0].low > 0.5 >= rounds[-1].low
-    assert all(each.low > 0.5 and each.dropped for each in rounds[:-1])
-    assert rounds[-1].high > 0.5
-    assert kept.sum() == rounds[-1].rows == 2_000 - sum(each.dropped for each in rounds)
-    # The surest right answers went, and no wrong one.
-    assert signal[~kept].min() >= signal[kept].max()
-    few, stopped = filter_predictable(
-        2_000, lambda rows: signal[rows], interval, np.arange(2_000), least=1_990
-    )
-    assert few.sum() == 1_990
-    assert stopped[-1].low > 0.5
-    same, once = filter_predictable(50, lambda rows: np.zeros(len(rows)), interval, np.arange(50))
-    assert (same.all(), len(once)) == (True, 1)
-    with pytest.raises(ScoreError):
-        filter_predictable(3, lambda rows: np.full(3, np.nan), interval, np.arange(3))

@@ -102,7 +102,6 @@ CHOICES, RATED = forms.choices({"add": 6, "swap": 2}), forms.rated(forms.grades(
     ("benchmark", "how", "measure", "signed"),
     [
         (ALONE, {"ties": "half"}, "group", "ties:half|ci:wilson"),
-        (ALONE, {"interval": "folds"}, "i2t", "ties:strict|ci:folds"),
         (MANY, {"seed": 3}, "group", "ties:strict|ci:clusters|clusters:image"),
         (MANY, {"seed": 3}, "", "ties:strict|ci:clusters|clusters:image"),
         # Crossed intervals draw nothing.
@@ -154,12 +153,6 @@ def test_runs_share_a_line_or_have_one_each():
         f"a: {strict.signature('group')}; b: {half.signature('group')}"
     )
     assert signature_of([run("a", strict)], "accuracy") == ""
-
-
-def test_what_ties_components():
-    assert np.unique(forms.quads(12, share=3).sharing.components).size == 4
-    assert forms.quads(12, share=3).sharing.clustered == "image"
-    assert forms.quads().sharing.clustered == "question"
 
 
 @dataclass(eq=False)

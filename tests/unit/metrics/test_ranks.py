@@ -6,15 +6,8 @@ from hypothesis import given, strategies as st
 
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics import ranks as module
-from counterfoil.metrics.ranks import (
-    Qrels,
-    distinct_pairs,
-    from_counts,
-    join,
-    list_ranks,
-    positive_ranks,
-    tally,
-)
+from counterfoil.metrics.ranks import Qrels, distinct_pairs, from_counts, join, positive_ranks, tally
+from listed_ranks import list_ranks
 from refusals import refuses
 
 
@@ -130,19 +123,11 @@ def test_positives_that_cannot_be(items, gains, message):
     refuses(message, Qrels.of, items, gains, error=InputError)
 
 
-def test_scores_and_lists_that_do_not_fit():
+def test_scores_that_do_not_fit():
     positives = Qrels.of([[0, 3]])
     with pytest.raises(ScoreError, match="1 queries x 3 items; allowed: 1 queries, more than 3 items"):
         positive_ranks(np.zeros((1, 3)), positives)
     refuses("given: 2 queries", positive_ranks, np.zeros((2, 4)), positives, error=ScoreError)
-    with pytest.raises(InputError, match="given: 2 rankings; allowed: 1"):
-        list_ranks([np.array([0]), np.array([1])], positives, gallery=4)
-    with pytest.raises(InputError, match="query 0: a ranking lists an item twice"):
-        list_ranks([np.array([0, 1, 0])], positives, gallery=4)
-    with pytest.raises(InputError, match="query 0: a ranking leaves the gallery; allowed: 0 to 3"):
-        list_ranks([np.array([0, 4])], positives, gallery=4)
-    with pytest.raises(InputError, match="a positive is not in the gallery; given: 3"):
-        list_ranks([np.array([0, 1])], positives, gallery=3)
 
 
 @st.composite

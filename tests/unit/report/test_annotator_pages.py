@@ -1,4 +1,4 @@
-"""Pages of machine annotators and of heatmaps: they show what was found, and are closed to the outside."""
+"""Tables and figures of machine annotators, and the page of heatmaps, which is closed to the outside."""
 
 import re
 from dataclasses import replace
@@ -12,8 +12,8 @@ from counterfoil.engine.explain import ExplainedPair, ExplainedQuestion, Heat, P
 from counterfoil.evaluation.annotators import study
 from counterfoil.evaluation.judged_pairs import JUDGED, JudgedPairs, count, coverage
 from counterfoil.evaluation.preferences import preferences
-from counterfoil.report import annotators as figures, annotators as tables, html
-from counterfoil.report.annotators import bias_page, curves, lead
+from counterfoil.report import annotators as figures, annotators as tables
+from counterfoil.report.annotators import curves
 from counterfoil.report.figures import multiplicity
 from counterfoil.report.html import static
 from counterfoil.report.saliency_page import page
@@ -102,7 +102,7 @@ def test_the_yield_curve_has_a_line_per_number_of_models():
 
 
 def test_histograms_gather_the_rest():
-    figure = multiplicity([("t2i", {0: 3, 1: 2, 5: 1, 9: 4}, 1.0)], most=5)
+    figure = multiplicity([("t2i", {0: 3, 1: 2, 5: 1, 9: 4})], most=5)
     bars = {round(bar.get_x() + bar.get_width() / 2): bar.get_height() for bar in figure.axes[0].patches}
     assert bars == {0: 3, 1: 2, 5: 5}
     assert figure.axes[0].get_xlabel() == "right answers per query (5: that many or more)"
@@ -114,24 +114,6 @@ def test_strengths_stand_in_order():
     assert [label.get_text() for label in axes.get_yticklabels()] == [found.names[i] for i in found.order]
     assert axes.lines[0].get_xdata().tolist() == [found.strength[i] for i in found.order]
     assert axes.get_xscale() == "log"
-
-
-def test_the_page_says_it_all(studies, sets):
-    page = bias_page(studies, *sets, notes=["9 rows have no answer & were left out"])
-    assert page == bias_page(studies, *sets, notes=["9 rows have no answer & were left out"])
-    assert "beta &lt;b&gt;" in page
-    assert "beta <b>" not in page
-    assert "9 rows have no answer &amp; were left out" in page
-    assert f"{100 * studies[0].bias.total[0]:.2f}" in page
-    assert lead(studies[1]) in page
-    assert page.count("<svg") == 3
-    assert closed(page) == html.static("page.js")
-    assert f"off by {100 * studies[0].curves()['bias'][1]:.1f} points" in lead(studies[0])
-
-
-@pytest.mark.browser
-def test_it_fits_every_screen_and_axe_finds_nothing(studies, sets, fits):
-    fits(bias_page(studies, *sets, notes=[]))
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,6 @@ def every(comparison):
         "measures": figures.measures(comparison),
         "heat": figures.heat(comparison, "tag", "group"),
         "directions": figures.directions(comparison),
-        "margins": figures.margins(comparison.runs[0], "i2t"),
         "significance": figures.significance(comparison, "group"),
     }
 
@@ -36,8 +35,7 @@ def test_each_is_well_formed_names_the_scorers_and_gives_the_same_bytes_again(qu
         assert svg == figure_style.svg(again[name], name=name, title="A & <title>")
         said = texts(svg)
         for run in quads.runs:
-            if name != "margins" or run.name == "good":
-                assert short(run.name) in said, (name, said)
+            assert short(run.name) in said, (name, said)
         # Nothing is fetched, no rule reaches beyond the drawing, and ids are the drawing's own.
         assert "<style" not in svg
         assert "<metadata" not in svg
@@ -79,28 +77,6 @@ def test_dots_stand_at_the_values_and_bars_at_the_intervals(quads):
     np.testing.assert_allclose([segment[:, 0] for segment in bars.get_segments()], ends)
     chance = next(line for line in axes.lines if line.get_marker() != "o")
     np.testing.assert_allclose(chance.get_xdata(), [25, 25])
-
-
-def test_bars_of_margins_add_up_and_do_not_cross_zero(quads):
-    assert figures.margin_values(quads.runs[2], "t2i") is None
-    for run in quads.runs[:2]:
-        (axes,) = figures.margins(run, "t2i").axes
-        s = run.answers.values
-        margin = np.minimum(s[:, 0, 0] - s[:, 0, 1], s[:, 1, 1] - s[:, 1, 0])
-        (bars,) = axes.collections
-        corners = [path.vertices for path in bars.get_paths()]
-        boxes = [(v[:, 0].min(), v[:, 0].max(), v[:, 1].max()) for v in corners]
-        # Bars of the wrong side end before zero, those of the right side begin at it, ties stand astride.
-        heights = {"wrong": [], "tied": [], "right": []}
-        for low, high, n in boxes:
-            heights["wrong" if high <= 0 else "tied" if low < 0 else "right"].append(n)
-        masks = {"wrong": margin < 0, "tied": margin == 0, "right": margin > 0}
-        said = [text.get_text() for text in axes.texts]
-        for word, mask in masks.items():
-            assert sum(heights[word]) == mask.sum()
-            assert (f"{100 * mask.mean():.1f} % {word}" in said) == bool(word != "tied" or mask.any())
-    # The poor scorer's scores, which come last, are whole numbers, so that some tie.
-    assert any("tied" in text for text in said)
 
 
 def test_significance_is_coloured_only_where_it_is_significant(quads):

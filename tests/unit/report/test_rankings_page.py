@@ -9,10 +9,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from counterfoil.evaluation.list_overlap import Diversity
 from counterfoil.evaluation.rank_correlation import Agreement, RankColumn, RankCorrelation
 from counterfoil.report import figure_style, html
-from counterfoil.report.rankings_page import bump, heatmap, labels, lead, list_tables, page, ranks_table
+from counterfoil.report.rankings_page import bump, heatmap, labels, lead, page, ranks_table
 from report.outlines import closed
 
 LONG = "open-clip:ViT-L-14-quickgelu/laion400m_e32, fine-tuned on COCO for ten epochs"
@@ -35,12 +34,6 @@ def many(models, columns):
     """Values of a few distinct steps, so that models tie."""
     values = np.random.default_rng(models).integers(0, max(2, models // 2), size=(models, columns)) / 100
     return correlation(values.astype(float), dict.fromkeys(combinations(range(columns), 2), (0.4, -0.1, 0.8)))
-
-
-def lists(n):
-    tau, common, place, beyond = (np.full((n, n), value) for value in (0.25, 0.75, 4.5, 0.125))
-    names = tuple(f"model {i}" for i in range(n))
-    return Diversity("coco-5k", "COCO 5K", "t2i", 25, 25_000, names, tau, common, place, beyond)
 
 
 def texts(figure):
@@ -111,7 +104,7 @@ TAUS = {(0, 1): (0.5, 0.1, 0.8), (0, 2): (-0.25, -0.6, 0.3), (1, 2): (0.9, 0.7, 
 @pytest.fixture(scope="module")
 def report():
     values = np.array([[0.1234, 0.2, 0.3], [0.4, 0.1, 0.3], [0.2, 0.3, np.nan]])
-    return page(correlation(values, TAUS), [lists(3)], title="Rank & <file>")
+    return page(correlation(values, TAUS), title="Rank & <file>")
 
 
 def test_it_is_whole_runs_its_own_script_and_fetches_nothing(report):
@@ -121,7 +114,7 @@ def test_it_is_whole_runs_its_own_script_and_fetches_nothing(report):
 
 def test_it_says_every_number(report):
     body = html_of.unescape(re.sub(r"<[^>]+>", " ", report))
-    for text in ("12.34", ".50", ".10 to .80", "−.60 to .30", "open-clip:ViT", "100 draws", "25,000 queries"):
+    for text in ("12.34", ".50", ".10 to .80", "−.60 to .30", "open-clip:ViT", "100 draws"):
         assert text in body, text
 
 
@@ -136,15 +129,6 @@ def test_the_lead_names_the_most_and_the_least_alike():
     assert "Method" in page(nothing)
 
 
-def test_tables_of_lists_have_every_number_and_name():
-    tau, place = list_tables(lists(3))
-    assert tau.caption.startswith("COCO 5K, text to image, 25,000 queries: τ-b of the first 25, and")
-    assert [cell.value for cell in tau.rows[1].cells] == [".25  75 %", "", ".25  75 %"]
-    assert [cell.value for cell in place.rows[0].cells] == ["", "4.50  12 %", "4.50  12 %"]
-    assert place.rows[2].name == "3  model 2"
-    assert [cell.value for cell in next(list_tables(lists(13))).rows[0].cells][:2] == ["", ".25"]
-
-
 def test_ranks_stand_beside_values_and_shared_ones_say_so():
     table = ranks_table(correlation(np.array([[0.5, 0.25], [0.5, np.nan], [0.75, 0.5]]), {}))
     assert [row.name for row in table.rows] == ["model 2", "model 0", LONG]
@@ -155,4 +139,4 @@ def test_ranks_stand_beside_values_and_shared_ones_say_so():
 
 @pytest.mark.browser
 def test_it_fits_every_screen_and_axe_finds_nothing(fits):
-    assert fits(page(many(12, 9), [lists(12)])).locator("figure svg:visible").count() == 2
+    assert fits(page(many(12, 9))).locator("figure svg:visible").count() == 2

@@ -103,7 +103,7 @@ def test_macro_means_over_groups_that_share_images_are_covered():
     for _ in range(repetitions):
         own = rng.normal(size=120)[clusters]
         right = (0.5 * own + np.sqrt(0.75) * rng.normal(size=len(clusters)) < ndtri(p)[groups]).astype(float)
-        low, high = spread(right[:, None], clusters, groups=groups).wilson(0.95)
+        low, high = spread(right[:, None], clusters, groups=groups).wilson()
         hits += bool(low[0] <= p.mean() <= high[0])
     assert hits / repetitions == pytest.approx(0.95, abs=margin(0.95, repetitions))
 
@@ -206,9 +206,9 @@ def test_clusters_that_run_together_say_nothing_where_crossed_factors_do(module)
     sharing = module.sharing_of(setting, rng)
     values = module.answers(sharing, setting, 1, rng)[:, 0]
     assert np.bincount(sharing.components).max() > 0.95 * len(sharing)
-    low, high = module.spread(values, sharing).wilson(0.95)
+    low, high = module.spread(values, sharing).wilson()
     assert high[0] - low[0] < 0.12
-    wide = module.spread(values, sharing.components).wilson(0.95)
+    wide = module.spread(values, sharing.components).wilson()
     assert wide[1][0] - wide[0][0] > 0.5
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from scipy.special import ndtr, stdtr, stdtrit
 
 from counterfoil.stats.dependence import Shared, Sharing
-from counterfoil.stats.intervals import cluster_interval, spread, wilson
+from counterfoil.stats.intervals import cluster_interval, wilson
 from counterfoil.stats.two_way_clustering import inflation, linear_variance
 from paired_columns import difference_interval
 
@@ -113,16 +113,6 @@ def test_a_wrong_image_of_all_questions_is_given_and_an_only_image_is_not():
 
 
 # ------------------------------------------------------------------------------- all users of the variance
-
-
-def test_columns_know_their_own_rows():
-    sharing = crossed(200, 100, 12)
-    values = (np.random.default_rng(0).random((200, 2)) < 0.6).astype(np.float64)
-    groups = np.stack([np.where(np.arange(200) < 120, 0, -1), np.where(np.arange(200) < 120, -1, 0)], axis=1)
-    low, high = spread(values, sharing, groups=groups).wilson(0.95)
-    for column, rows in ((0, slice(0, 120)), (1, slice(120, 200))):
-        alone = cluster_interval(values[rows, [column]], sharing.take(np.arange(200)[rows]))
-        assert (low[column], high[column]) == pytest.approx((alone[0][0], alone[1][0]))
 
 
 def test_clusters_are_the_same_by_number_and_by_what_is_shared():

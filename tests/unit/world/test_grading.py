@@ -1,6 +1,4 @@
-"""Degrees of truth, against twins that go claim by claim and frame by frame."""
-
-from functools import partial
+"""Degrees of truth, against twins that go claim by claim."""
 
 import numpy as np
 import pytest
@@ -12,10 +10,9 @@ from counterfoil.catalog import benchmark
 from counterfoil.engine.session import Session, run
 from counterfoil.studies.oracle import load
 from counterfoil.world import ratings
-from counterfoil.world.benchmarks import MOTIONS, clips, moving
 from counterfoil.world.captions import describe, matches
 from counterfoil.world.edits import SUBSETS, edit
-from counterfoil.world.ratings import claims, grade, level, level_table, share
+from counterfoil.world.ratings import claims, level, level_table
 from counterfoil.world.scenes import Scene, Thing, sample_scene
 from counterfoil.world.truth import read
 from refusals import refuses
@@ -75,24 +72,9 @@ def test_levels_derived_by_hand(said, expected):
     assert level(read(said), Scene((STAR, MOON))) == expected
 
 
-@pytest.mark.parametrize("motion", MOTIONS)
-def test_a_grade_is_the_truth_of_all_frames(motion):
-    rng = np.random.default_rng(3)
-    seen = set()
-    for _ in range(60):
-        frames = moving(motion, rng)
-        for scene in (frames[0], frames[-1], sample_scene(rng)):
-            meaning = describe(scene, rng)
-            true = [matches(meaning, frame) for frame in frames]
-            assert share(meaning, frames) == sum(true) / len(frames)
-            assert grade(meaning, frames) == (1.0 if all(true) else 0.5 if any(true) else 0.0)
-            seen.add(grade(meaning, frames))
-    assert seen == {0.0, 0.5, 1.0}
-
-
-@pytest.fixture(params=[partial(ratings.rated, lazy=True), clips], ids=["rated", "clips"])
-def rated(request):
-    return request.param(48, size=32)
+@pytest.fixture
+def rated():
+    return ratings.rated(48, size=32, lazy=True)
 
 
 def test_every_correlation_of_the_oracle_is_one(rated, tmp_path):
@@ -117,18 +99,13 @@ def test_the_oracle_prefers_what_people_prefer():
     assert (np.argmax(scores, axis=1) == preferences.questions.label).all()
 
 
-# Hundreds of pictures and videos are drawn for it.
+# Hundreds of pictures are drawn for it.
 @pytest.mark.slow
 def test_the_catalog_knows_how_many_there_are():
-    for name, size, shows in (
-        ("world-rated", 400, "image"),
-        ("world-preferences", 400, "image"),
-        ("world-clips", 399, "video"),
-    ):
+    for name in ("world-rated", "world-preferences"):
         world = benchmark(name)
-        assert len(world) == world.card.size == size
-        assert (world.card.shows, set(world.card.groupings)) == (shows, set(world.questions.groupings))
-        assert all(isinstance(image, Video) == (shows == "video") for image in world.images)
+        assert len(world) == world.card.size == 400
+        assert set(world.card.groupings) == set(world.questions.groupings)
 
 
 def test_a_video_that_is_only_frames_is_no_scene():

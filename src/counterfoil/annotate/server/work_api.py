@@ -18,7 +18,6 @@ from pydantic import BaseModel
 
 from counterfoil.annotate import answering, participants
 from counterfoil.annotate.answering import Assignment, Receipt, State, WorkState
-from counterfoil.annotate.assignment import find_lease
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import Shown
 from counterfoil.annotate.languages import language_for, phrase_in
@@ -229,23 +228,22 @@ async def caller(
 
 CallerDep = Annotated[Caller, Depends(caller)]
 #: What a route does about a person within a writing transaction.
-Act = Callable[[Connection, participants.Person, float], participants.Person]
+Act = Callable[[Connection, participants.Person, float], Any]
 
 
 def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callable[[], float]) -> APIRouter:
     """The routes under /api/work: each is one transaction, and its reply is sent when that is on the disk."""
     router = APIRouter(prefix="/api", responses=PROBLEMS)
 
-    async def reply(caller: Caller, act: Act = lambda db, person, now: person) -> Response:
-        def transaction(db: Connection) -> answering.WorkState | None:
-            person, now = participants.person_of(db, caller.token), clock()
-            return None if person is None else answering.work_state(db, campaign, act(db, person, now), now)
+    def standing(change: Callable[..., participants.Person]) -> Act:
+        """A change of the person, and where they stand then."""
+        return lambda db, person, now: answering.work_state(db, campaign, change(db, person, now), now)
 
-        return await reply_after(caller, transaction, views.work)
+    async def reply(caller: Caller, act: Act, view: Callable[..., BaseModel] = views.work) -> Response:
+        def transaction(db: Connection) -> Any:
+            person = participants.person_of(db, caller.token)
+            return None if person is None else act(db, person, clock())
 
-    async def reply_after(
-        caller: Caller, transaction: Callable[[Connection], Any], view: Callable[..., BaseModel]
-    ) -> Response:
         done = await commits.write(transaction)
         if done is None:
             raise HTTPException(404, participants.UNKNOWN_TOKEN)
@@ -256,35 +254,33 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
     @router.get("/work/{token}", response_model=WorkView)
     async def get_work(caller: CallerDep) -> Response:
         """Where the person stands, with the items to do now and next."""
-        return await reply(caller)
+        return await reply(caller, standing(lambda db, person, now: person))
 
     @router.post("/work/{token}/consent", response_model=WorkView)
     async def consent(caller: CallerDep, given: NothingGiven) -> Response:
         """Store that the person agrees to take part."""
         text = campaign.consent_in(views.language(caller.accepted))
-        return await reply(caller, partial(participants.consent, text=text))
+        return await reply(caller, standing(partial(participants.consent, text=text)))
 
     @router.post("/work/{token}/answers", response_model=ReceiptView)
     async def post_answer(caller: CallerDep, sent: answering.AnswerIn) -> Response:
         """Store an answer, or change the last one; sent again with the same key it is stored once."""
 
-        def record(db: Connection) -> answering.Receipt | None:
-            person = participants.person_of(db, caller.token)
-            if person is None:
-                return None
-            lease = find_lease(db, person.id, sent.lease)
-            return answering.record_answer(db, campaign, person, lease, sent, clock())
+        def record(db: Connection, person: participants.Person, now: float) -> Receipt:
+            return answering.record_answer(db, campaign, person, sent, now)
 
-        return await reply_after(caller, record, views.receipt)
+        return await reply(caller, record, views.receipt)
 
     @router.post("/work/{token}/end", response_model=WorkView)
     async def end(caller: CallerDep, given: NothingGiven) -> Response:
         """End with what the person did: it counts, and others get the rest."""
-        return await reply(caller, answering.end_work)
+        return await reply(caller, standing(answering.end_work))
 
     @router.post("/work/{token}/withdraw", response_model=WorkView)
     async def withdraw(caller: CallerDep, given: NothingGiven) -> Response:
         """Delete the person's answers for good."""
-        return await reply(caller, lambda db, person, now: answering.withdraw(db, campaign, person, now))
+        return await reply(
+            caller, standing(lambda db, person, now: answering.withdraw(db, campaign, person, now))
+        )
 
     return router

@@ -437,13 +437,14 @@ class Listed(Form):
     """Questions that list the pairs whose scores decide them: all forms but the gallery."""
 
     @property
-    @abstractmethod
     def shape(self) -> tuple[int, ...]:
         """The shape of its scores."""
+        return (len(self),)
 
-    @abstractmethod
     def slots(self) -> tuple[Ids, Ids]:
         """Positions of the captions and of the images that each question shows, (n, k) and (n, l)."""
+        captions, images = self.pairs()
+        return captions[:, None], images[:, None]
 
     def about(self) -> tuple[Ids, Ids]:
         """The images and the captions that it shows."""
@@ -482,7 +483,7 @@ class Listed(Form):
 
     def drawn(self) -> tuple[References, ...]:
         """The references of each draw; all of them, once, where none are drawn; none where there are none."""
-        return ()
+        return () if self.references is None else (self.references,)
 
     def collect_draws(self, values: Sequence[ndarray]) -> ndarray:
         """Scores of the pairs, one array per draw of references, in the shape of the answers."""

@@ -78,10 +78,6 @@ class Rated(Judged):
             raise DataError(what, where=f"question '{self.ids[unrated[0]]}'", given=given, hint=hint)
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return (len(self),)
-
-    @property
     def rows_of(self) -> Ids:
         return np.arange(len(self))
 
@@ -91,12 +87,6 @@ class Rated(Judged):
     def caption_candidates(self) -> CaptionCandidates:
         rows = np.arange(len(self))
         return CaptionCandidates(rows, self.captions, np.nanmean(self.ratings, axis=1), rows, rated=True)
-
-    def slots(self) -> tuple[Ids, Ids]:
-        return self.captions[:, None], self.images[:, None]
-
-    def drawn(self) -> tuple[References, ...]:
-        return () if self.references is None else (self.references,)
 
     def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
         facts = super().digest_facts(texts, names)
@@ -257,10 +247,8 @@ class Preference(Judged):
         return draws[0] if self.sample is None else np.stack(draws, axis=2)
 
     def drawn(self) -> tuple[References, ...]:
-        if self.references is None:
-            return ()
-        if self.sample is None:
-            return (self.references,)
+        if self.references is None or self.sample is None:
+            return super().drawn()
         # Both candidates of a question see the same references, so questions draw and not rows.
         first = np.flatnonzero(np.diff(self.owners, prepend=-1))
         rng = np.random.default_rng(self.seed)
@@ -364,18 +352,11 @@ class Statement(Listed):
             raise DataError("votes are not counts", allowed="finite numbers, 0 or more")
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return (len(self),)
-
-    @property
     def measured(self) -> Mask:
         return np.ones(len(self), dtype=bool) if self.calibration is None else ~self.calibration
 
     def pairs(self) -> tuple[Ids, Ids]:
         return self.captions, self.images
-
-    def slots(self) -> tuple[Ids, Ids]:
-        return self.captions[:, None], self.images[:, None]
 
     def opinions(self) -> tuple[Literal["votes", "ratings"], NDArray[np.float64]] | None:
         return None if self.votes is None else ("votes", self.votes)

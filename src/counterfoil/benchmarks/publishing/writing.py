@@ -25,7 +25,6 @@ from counterfoil.benchmarks.publishing.facts import MADE, Publication
 from counterfoil.benchmarks.publishing.tables import WrittenFile, write_tables
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import sha256_file
-from counterfoil.stats.dependence import Sharing
 from counterfoil.store import storage_error, write_json, write_text
 
 README, CROISSANT, CHECKSUMS = "README.md", "croissant.json", "checksums.sha256"
@@ -48,27 +47,16 @@ class PublishedFolder:
 
 
 def publish_folder(
-    benchmark: Benchmark,
-    out: Path,
-    about: Publication,
-    *,
-    split: float | None = None,
-    seed: int = 0,
-    progress: own.Progress = own._silent,
+    benchmark: Benchmark, out: Path, about: Publication, *, progress: own.Progress = own._silent
 ) -> PublishedFolder:
     """Write the benchmark to `out`, which is made; a folder that was published there before is replaced.
 
-    With `split` this share of the questions goes into the split "test" and the others into "train", so that
-    no image is in both (`split_by_image`); a grouping "split" of the benchmark's own is kept as it is.
+    A grouping "split" of the benchmark's own, of "train", "validation" and "test", says which file a question
+    is in; without it all are in "test".
     """
     if has_videos(benchmark.images):
         hint = "'counterfoil benchmarks save' writes a folder of any videos"
         raise DataError("videos cannot be published", where=benchmark.name, hint=hint)
-    if split is not None:
-        tested = split_by_image(benchmark, split, seed)
-        labels = tuple("test" if is_test else "train" for is_test in tested)
-        groupings = {**benchmark.questions.groupings, SPLIT: labels}
-        benchmark = replace(benchmark, questions=replace(benchmark.questions, groupings=groupings))
     release = benchmark.questions.release()
     # The questions of each split, the tested last, and no column that says so.
     splits = {"test": np.arange(len(benchmark), dtype=np.int64)}
@@ -84,36 +72,6 @@ def publish_folder(
     check_target(out)
     with _in_place(out) as folder:
         return _write(benchmark, release, splits, folder, about, progress)
-
-
-def split_by_image(benchmark: Benchmark, share: float, seed: int) -> NDArray[np.bool_]:
-    """(n,) which questions are tested: about `share` of them, none of which has an image that others have.
-
-    Sets of questions that share photographs are drawn in an order from `seed` while the share is not passed.
-    """
-    if SPLIT in benchmark.questions.groupings:
-        given, hint = ", ".join(dict.fromkeys(benchmark.questions.groupings[SPLIT])), "leave --split out"
-        raise DataError("the questions are in splits already", where=benchmark.name, given=given, hint=hint)
-    if not benchmark.questions.release().tables[0].questions:
-        hint = "leave --split out, or publish a gallery of each half of its table"
-        raise DataError("a gallery is published whole", where=benchmark.name, hint=hint)
-    if not 0 < share < 1:
-        raise InputError("not a share", where="--split", given=share, allowed="above 0 and below 1")
-    images = benchmark.sharing.images
-    parts = Sharing(images, np.zeros((len(images), 0), dtype=np.int64)).components
-    sizes = np.bincount(parts)
-    wanted, taken = share * len(parts), np.zeros(len(sizes), dtype=bool)
-    held = 0
-    for part in np.random.default_rng(seed).permutation(len(sizes)):
-        if held + sizes[part] <= wanted + 0.5:
-            taken[part] = True
-            held += int(sizes[part])
-    if not taken.any() or taken.all():
-        what = "the questions cannot be split by image"
-        given = f"{len(sizes):,} sets of questions that share images, the largest of {sizes.max():,}"
-        hint = "leave --split out, or give another share"
-        raise DataError(what, where=benchmark.name, given=given, hint=hint)
-    return np.asarray(taken[parts])
 
 
 def _write(

@@ -46,8 +46,6 @@ WAYS = ("image_to_caption", "caption_to_image")
 
 #: Images in each part of COCO 1K, and captions of each image.
 PART, _EACH = 1000, 5
-#: Captions of COCO's test half.
-_TEST_CAPTIONS = 25_000
 
 
 def parts(coco: Captioned) -> tuple[Ids, Ids]:
@@ -198,19 +196,15 @@ def read_files(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """Every image and caption of a captions file, or of all `captions_*.json` in a folder's `annotations`."""
     if data is None:
         raise no_data(card)
-    coco = captioned(data)
-    card = card.model_copy(update={"title": f"{card.title} ({data.stem})"})
-    return coco.gallery(card, own(coco.owners, len(coco.images)), data, images)
-
-
-def captioned(data: Path) -> Captioned:
-    """What the captions files in `data` hold, captions by image; raises `DataError` where there are none."""
     files = captions_files(data)
     if not files:
         what = "no captions file in this folder"
         raise DataError(what, where=data, allowed="captions_*.json, here or in 'annotations'")
+    # Captions by image.
     coco = read_captions(files)
-    return coco.take(np.arange(len(coco.images)), np.argsort(coco.owners, kind="stable"))
+    coco = coco.take(np.arange(len(coco.images)), np.argsort(coco.owners, kind="stable"))
+    card = card.model_copy(update={"title": f"{card.title} ({data.stem})"})
+    return coco.gallery(card, own(coco.owners, len(coco.images)), data, images)
 
 
 def read_pmrp(
@@ -223,7 +217,7 @@ def read_pmrp(
     bare: bool = True,
     folds: bool = False,
 ) -> Benchmark:
-    """The gallery of COCO's test half, or of all images of captions files that do not hold it.
+    """The gallery of COCO's test half, judged by its instances.
 
     Right are images whose codes differ in at most so many places, for each of `thresholds`; at most `cap`
     places are looked at. An image without any object is no query, nor are its captions; where `bare` ones
@@ -231,49 +225,26 @@ def read_pmrp(
     """
     if data is None:
         raise no_data(card)
-    # Whether the captions files hold all captions of COCO's test half, or there are none to ask.
-    holds_test = place(data, CAPTIONS) is None and bool(place(data, KARPATHY) or not captions_files(data))
-    if not holds_test:
-        written = captioned(data)
-        try:
-            ids = read_ids(find(data, IDS))
-            positives = IdPositions(written.captions, "caption", written.source)
-            holds_test = bool((positives.of(ids) >= 0).all())
-        except MissingExtraError:
-            # With so many captions the test half may be included, which cannot be decided without the ids.
-            if len(written.captions) >= _TEST_CAPTIONS:
-                raise
-    if holds_test:
-        coco, splits = read_test(data), ["val2014"]
-        source = f"COCO's test half: {coco.source}"
-    else:
-        coco = written
-        splits = list(coco.splits)
-        source = f"all {len(coco.images):,} images of {coco.source}"
-        card = card.model_copy(update={"title": f"{card.title}, {data.stem}", "counts": {}})
+    coco = read_test(data)
     folder = annotation_folder(data.parent if data.is_file() else data)
-    files = [folder / f"instances_{split}.json" for split in splits]
-    if not all(file.is_file() for file in files):
-        files = sorted(folder.glob("instances_*.json"))
+    own_half = folder / "instances_val2014.json"
+    files = [own_half] if own_half.is_file() else sorted(folder.glob("instances_*.json"))
     if not files:
         what, allowed = "no instances here, which say what objects an image shows", "instances_*.json"
         raise DataError(what, where=folder, allowed=allowed, hint="they come with COCO's annotations")
     codes = read_codes(files, coco.images)
-    coco = replace(coco, source=f"{source}, {', '.join(file.name for file in files)}")
+    names = ", ".join(file.name for file in files)
+    coco = replace(coco, source=f"COCO's test half: {coco.source}, {names}")
     of_items = parts(coco) if folds else None
     shown = codes.sum(axis=1) > 0
+    if not shown.any():
+        raise DataError("no image has an object", where=coco.source)
     if not bare:
-        if not shown.any():
-            raise DataError("no image has an object", where=coco.source)
         chosen, described = np.flatnonzero(shown), np.flatnonzero(shown[coco.owners])
         coco, codes, shown = coco.take(chosen, described), codes[chosen], shown[chosen]
         of_items = of_items and (of_items[0][chosen], of_items[1][described])
-    # An image without captions has no caption of its own to find. Images without an object are no queries, so
-    # that their empty codes match nothing.
-    image_queries = np.flatnonzero(shown & (np.bincount(coco.owners, minlength=len(coco.images)) > 0))
-    caption_queries = np.flatnonzero(shown[coco.owners])
-    if not len(image_queries):
-        raise DataError("no image has both an object and a caption", where=coco.source)
+    # Images without an object are no queries, so that their empty codes match nothing.
+    image_queries, caption_queries = np.flatnonzero(shown), np.flatnonzero(shown[coco.owners])
     of_captions = codes[coco.owners]
     searches = (
         RetrievalDirection(image_queries, Plausible(codes[image_queries], of_captions, thresholds, cap)),

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from counterfoil.benchmarks.benchmark import Card
-from counterfoil.benchmarks.readers.released_files import list_of, released_file, released_set
+from counterfoil.benchmarks.readers.released_files import released_file, released_set
 from counterfoil.benchmarks.records import words
 from counterfoil.benchmarks.tables import (
     ROW,
@@ -325,18 +325,19 @@ def vsr(card: Card, data: Path) -> tuple[DataTable, bool]:
     return table.with_columns(columns), False
 
 
-#: EqBen's pairs in random order; what each of them is, in another order; where each of those went.
-_BLIND, _KEY, _ORDER = "ann_json_finegrained_random.json", "private_info.json", "private_random_idx.json"
 _QUAD = ("image0", "image1", "caption0", "caption1")
 
 
 def eqben(card: Card, data: Path, *, files: Sequence[str]) -> tuple[DataTable, bool]:
-    """EqBen's quads, in lists and objects of any depth, or behind the blind list; whether one is alone."""
-    path = released_file(card, data, (*files, _BLIND))
-    if path.name == _BLIND:
-        return _quads(_unblinded(path), path), False
+    """EqBen's quads, in lists and objects of any depth; whether one source is alone."""
+    path = released_file(card, data, files)
     rows = list(_objects(read_json(path), str(path)))
-    return _quads(rows, path) if rows else DataTable({}, str(path)), path.name not in files
+    columns: dict[str, list[Any]] = {name: [row.get(name) for row in rows] for name in _QUAD}
+    for name, cells in columns.items():
+        # Of several captions the first is used, as in the official code.
+        columns[name] = [cell[0] if isinstance(cell, list) and cell else cell for cell in cells]
+    table = DataTable(columns, str(path), "json", (TablePart(str(path), len(rows)),))
+    return table, path.name not in files
 
 
 def _objects(value: Any, where: str) -> Iterator[dict[str, Any]]:
@@ -352,47 +353,6 @@ def _objects(value: Any, where: str) -> Iterator[dict[str, Any]]:
     else:
         what = "not a row of EqBen"
         raise DataError(what, where=where, given=shown(value), allowed=f"{{{', '.join(_QUAD)}}}")
-
-
-def _quads(rows: Sequence[Mapping[str, Any]], path: Path) -> DataTable:
-    def cell(row: Mapping[str, Any], name: str) -> Any:
-        # Of several captions the first is used, as in the official code.
-        value = row.get(name)
-        return value[0] if isinstance(value, list) and value else value
-
-    columns = {name: tuple(cell(row, name) for row in rows) for name in _QUAD}
-    return DataTable(columns, str(path), "json", (TablePart(str(path), len(rows)),))
-
-
-def _unblinded(path: Path) -> list[dict[str, Any]]:
-    """The quads behind the blind list: position k of the key describes pair argsort(order)[k]."""
-    folder = path.parent
-    files = {}
-    for name in (_KEY, _ORDER):
-        files[name] = next((f for f in (folder / name, folder / "src_file" / name) if f.is_file()), None)
-        if files[name] is None:
-            hint = "or give private_info_global.json instead"
-            raise DataError(f"the blind form of EqBen lacks {name}", where=folder, hint=hint)
-    pairs, key, order = (list_of(read_json(file or path), where=file) for file in (path, *files.values()))
-    if len(pairs) != len(key) or sorted(map(str, order)) != sorted(map(str, range(len(pairs)))):
-        what = "the key does not fit the list of pairs"
-        given = f"{len(pairs):,} pairs, {len(key):,} of the key, {len(order):,} of the order"
-        raise DataError(what, where=folder, given=given, allowed="as many of each, and each position once")
-    quads: dict[int, dict[str, Any]] = {}
-    for place, entry in zip(np.argsort(np.asarray(order, dtype=np.int64)).tolist(), key, strict=True):
-        pair = pairs[place]
-        kinds = entry.get("name") if isinstance(entry, dict) and isinstance(pair, dict) else None
-        if kinds not in ("c0i0", "c0i1", "c1i0", "c1i1") or not isinstance(entry.get("sample_cnt"), int):
-            what = "an entry that says of no pair what it is"
-            allowed = "{dataset, name: c0i0 to c1i1, sample_cnt}"
-            raise DataError(what, where=files[_KEY], given=shown(entry), allowed=allowed)
-        quad = quads.setdefault(entry["sample_cnt"], {})
-        for part, name in (("caption", f"caption{kinds[1]}"), ("image", f"image{kinds[3]}")):
-            if quad.setdefault(name, pair.get(part)) != pair.get(part):
-                what, given = f"two pairs of one quad differ in {name}", shown(pair.get(part))
-                where = f"{path}, sample {entry['sample_cnt']}"
-                raise DataError(what, where=where, given=given, allowed=shown(quad[name]))
-    return [quads[number] for number in sorted(quads)]
 
 
 class _Splits(BaseModel):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
-from counterfoil.build.rating import numbers_of, pair_scores, settings_by_scorer
+from counterfoil.build.rating import numbers_of, pair_scores
 from counterfoil.build.step import (
     BuiltStep,
     Output,
@@ -237,19 +237,13 @@ class FilterAmbiguous(RowFilter):
     set: tuple[str, ...] = setting(
         (), "Settings of the scorers: KEY=VALUE of all, KIND.KEY=VALUE of one kind (open-clip).", model=()
     )
-    column: str | None = setting(None, "Column of scores; higher means a row is likelier right.")
+    column: str | None = setting(None, "Column of scores; higher means a row is likelier right.", column=True)
 
     WAYS: ClassVar[tuple[str, ...]] = ("scorers", "column")
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        settings_by_scorer(self.scorers, self.set)
-
     @property
     def requires(self) -> Sequence[str]:
-        if self.scorers:
-            return ("image", "caption", "negative_caption")
-        return (self.column,) if self.column is not None else ()
+        return (*(("image", "caption", "negative_caption") if self.scorers else ()), *super().requires)
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         truth = sound(rows, where=f"step {context.step}")
@@ -282,7 +276,7 @@ class FilterAmbiguous(RowFilter):
         names = ["image", "caption", "negative_caption", *(["negative_image"] if both else [])]
         image, caption, other, *rest = filled(rows, names, where=f"step {context.step}")
         margins = []
-        for name, settings in settings_by_scorer(self.scorers, self.set).items():
+        for name, settings in self.scorer_settings().items():
             scorer = context.scorer(name, settings)
             cells = [*image, *image, *rest[0], *rest[0]] if both else [*image, *image]
             texts = [*caption, *other, *other, *caption] if both else [*caption, *other]
@@ -315,10 +309,6 @@ class Choose(RowFilter):
 
     WAYS: ClassVar[tuple[str, ...]] = ("scorer", "column")
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        settings_by_scorer([self.scorer or ""], self.set)
-
     @property
     def requires(self) -> Sequence[str]:
         if self.scorer is not None:
@@ -329,8 +319,8 @@ class Choose(RowFilter):
         """A row per `of` that keeps a candidate, in their order, and the other candidates with the reason."""
         ids: list[str] = rows["id"].to_pylist()
         of: list[str] = rows["of"].to_pylist() if "of" in rows.column_names else ids
-        if rows.schema.get_field_index("of") >= 0 and rows["of"].null_count:
-            orphan = next(name for name, row in zip(ids, of, strict=True) if row is None)
+        orphan = next((name for name, row in zip(ids, of, strict=True) if row is None), None)
+        if orphan is not None:
             raise DataError("a candidate of no row", where=f"step {context.step}, row '{orphan}'")
         group, number = codes_of(pa.array(of, pa.string()))
         truth = fits(rows, self.image, self.caption, self.against, where=f"step {context.step}")
@@ -348,7 +338,7 @@ class Choose(RowFilter):
         reasons[chosen[~held]] = LOW
         keep = np.zeros(len(rows), dtype=bool)
         keep[chosen[held]] = True
-        _, dropped = split_rows(rows, keep, reasons.tolist())
+        named, dropped = split_rows(rows, keep, reasons.tolist())
         facts: dict[str, Any] = {
             "by": self.scorer or self.column or next(iter(self.ways), "place"),
             "candidates": len(rows),
@@ -361,10 +351,8 @@ class Choose(RowFilter):
         }
         if truth is not None and len(rows):
             facts["truth"]["first_candidates_right"] = float(truth[places == 0].mean())
-        named = rows.filter(pa.array(keep))
         if "of" in rows.column_names:
-            names = pa.array([of[at] for at in np.flatnonzero(keep)], pa.string())
-            named = with_column(named, "id", names).drop_columns(["of"])
+            named = with_column(named, "id", named["of"].cast(pa.string())).drop_columns(["of"])
         return Output(named, dropped, facts)
 
     def _scores(
@@ -381,7 +369,7 @@ class Choose(RowFilter):
             # The scorer's number for each candidate with its caption, less that with the other one.
             names = [name for name in (self.image, self.caption, self.against) if name]
             cells, *texts = filled(rows, names, where=f"step {context.step}")
-            scorer = context.scorer(self.scorer, settings_by_scorer([self.scorer], self.set)[self.scorer])
+            scorer = context.scorer(self.scorer, self.scorer_settings()[self.scorer])
             scores = pair_scores(scorer, cells * len(texts), list(chain(*texts)), context)
             fitting, *other = scores.reshape(len(texts), len(rows))
             return fitting - other[0] if other else fitting, why, {}
@@ -391,8 +379,7 @@ class Choose(RowFilter):
             return scores, why, {}
         if self.people is None and not self.simulate:
             return np.zeros(len(rows)), why, {}
-        voted = None if self.people is None else read_choices(Path(self.people), ids, of)
-        if voted is not None:
+        if self.people is not None and (voted := read_choices(Path(self.people), ids, of)) is not None:
             votes, judged = voted
             why[~judged] = UNJUDGED
             return votes, why, {}

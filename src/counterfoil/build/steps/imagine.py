@@ -78,10 +78,6 @@ class Imagine(ImageSettings):
         fact_column = SCENE_OF[target] if self.by == WORLD else f"{target}_unsafe"
         return (*Generated.names(target), fact_column)
 
-    @property
-    def requires(self) -> Sequence[str]:
-        return (self.column, *filter(None, (self.source,)))
-
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         where = f"step {context.step}"
         if self.k > 1 and "of" in rows.column_names:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.judgements import Direction
 from counterfoil.build.pooling import Judge, PoolingState, table_judge
-from counterfoil.build.rating import settings_by_scorer
 from counterfoil.build.step import REASON, BuiltStep, Output, StepContext
 from counterfoil.build.steps.assemble import pair_gallery
 from counterfoil.engine.session import run
@@ -47,10 +46,6 @@ class MissingPositives(BuiltStep):
     simulate: int = setting(0, "Drawn world: number of simulated people.", low=0)
     accuracy: float = setting(0.95, "Simulated people: accuracy.", low=0, high=1)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        settings_by_scorer(self.scorers, self.set)
-
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows and the pairs judged right; the other pairs are dropped, and facts hold the rounds."""
         card = Card(name="rows", title="Rows of a build", form="gallery")
@@ -64,7 +59,7 @@ class MissingPositives(BuiltStep):
             truth = np.ascontiguousarray(true_pairs(captions, scenes).T)
         judge = self._judge(rows, gallery, truth, context)
         models = []
-        for name, settings in settings_by_scorer(self.scorers, self.set).items():
+        for name, settings in self.scorer_settings().items():
             answers = run(gallery, context.scorer(name, settings), session=context.session)
             models.append(of_rankings(name, gallery, answers))  # type: ignore[arg-type]
         chosen: dict[Direction, tuple[str, ...]] = {"i2t": models[0].image_ids, "t2i": models[0].caption_ids}
@@ -118,8 +113,7 @@ class MissingPositives(BuiltStep):
         # What is known of an image stands in each of its rows; everything else of a new row is empty.
         scene_of: dict[str, Any] = {}
         if "scene" in rows.column_names:
-            for image, scene in zip(rows["image"].to_pylist(), rows["scene"].to_pylist(), strict=True):
-                scene_of.setdefault(image, scene)
+            scene_of = dict(zip(rows["image"].to_pylist(), rows["scene"].to_pylist(), strict=True))
         added: dict[str, dict[str, Any]] = {}
         gone: dict[str, dict[str, Any]] = {}
         for judged in state.table().to_pylist() if done else []:
@@ -133,13 +127,12 @@ class MissingPositives(BuiltStep):
             else:
                 gone[name] = {**row, REASON: UNJUDGED if gain is None else JUDGED_WRONG}
         dropped = pa.schema([(name, pa.string()) for name in ("id", "image", "caption", REASON)])
-        x = [one.all_judged for one in done]
         facts: dict[str, Any] = {
             "rounds": [one.to_json() for one in done],
             "found": len(added),
             "right pairs": len(pairs) + len(added),
             "cost curve": {
-                "x": [0, *x],
+                "x": [0, *(one.all_judged for one in done)],
                 "y": [0, *(one.all_right for one in done)],
                 "x_label": "pairs judged",
                 "y_label": "right pairs found",

@@ -11,15 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
-from counterfoil.build.rating import (
-    caption_scores,
-    clusters_of,
-    learned_scores,
-    looks,
-    numbers_of,
-    pair_scores,
-    settings_by_scorer,
-)
+from counterfoil.build.rating import clusters_of, learned_scores, looks, numbers_of, pair_scores
 from counterfoil.build.step import (
     BuiltStep,
     Output,
@@ -60,7 +52,6 @@ class Rate(BuiltStep):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        settings_by_scorer([self.scorer], self.set)
         if {*self.produces} & {"id", "of", *CAPTION_ROLES, *IMAGE_ROLES}:
             raise InputError("name of the scores", given=self.called, allowed="another than that of a role")
 
@@ -75,7 +66,7 @@ class Rate(BuiltStep):
         return tuple(column.removesuffix("caption") + self.called for column in self.columns)
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        scorer = context.scorer(self.scorer, settings_by_scorer([self.scorer], self.set)[self.scorer])
+        scorer = context.scorer(self.scorer, self.scorer_settings()[self.scorer])
         can = abilities(scorer)
         if not {"learns", "embeds", "scores_pairs"}.intersection(can):
             allowed = "scorers of texts, dual encoders, scorers of pairs, blind:..."
@@ -88,20 +79,18 @@ class Rate(BuiltStep):
                 given=", ".join(self.columns),
                 allowed="caption, negative_caption",
             )
+        if looks(scorer) and (self.image not in rows.column_names or rows[self.image].null_count):
+            raise DataError(
+                f"the scorer looks at images, and rows have no '{self.image}'",
+                where=self.scorer,
+                given=", ".join(rows.column_names),
+                hint="give rows with images, or choose a scorer of texts",
+            )
         if "learns" in can:
             numbers = list(learned_scores(scorer, texts[0], texts[1], clusters_of(rows)))
-        elif looks(scorer):
-            if self.image not in rows.column_names or rows[self.image].null_count:
-                raise DataError(
-                    f"the scorer looks at images, and rows have no '{self.image}'",
-                    where=self.scorer,
-                    given=", ".join(rows.column_names),
-                    hint="give rows with images, or choose a scorer of texts",
-                )
-            images = rows[self.image].to_pylist() * len(texts)
-            numbers = np.split(pair_scores(scorer, images, list(chain(*texts)), context), len(texts))
         else:
-            numbers = np.split(caption_scores(scorer, list(chain(*texts)), context), len(texts))
+            images = rows[self.image].to_pylist() * len(texts) if looks(scorer) else None
+            numbers = np.split(pair_scores(scorer, images, list(chain(*texts)), context), len(texts))
         facts: dict[str, Any] = {"scorer": identity_of(scorer).to_json(), "scores": {}}
         for column, values in zip(self.produces, numbers, strict=True):
             rows = with_column(rows, column, pa.array(values, pa.float64()))

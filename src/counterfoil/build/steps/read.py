@@ -1,6 +1,6 @@
-"""Rows that a recipe begins with (`read`), or that people write into a sheet (`author`).
+"""Rows that a recipe begins with (`read`): of a benchmark, a table, a file of captions, or the drawn world.
 
-Rows come from benchmarks, tables and annotation files; ids are numbered where there are none.
+Ids are numbered where there are none.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ import pyarrow as pa
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.caption_files import read_candidates
 from counterfoil.benchmarks.readers.own import ALIASES, named
-from counterfoil.benchmarks.records import FileSource, decode, same_words
+from counterfoil.benchmarks.records import FileSource, decode
 from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, read_table, shown
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.step import BuiltStep, Output, StepContext, check_ids, split_rows, with_column
@@ -25,7 +25,7 @@ from counterfoil.errors import DataError
 from counterfoil.inputs.columns import read_parquet
 from counterfoil.inputs.fields import setting
 from counterfoil.inputs.files import digest
-from counterfoil.store import write_bytes, write_csv
+from counterfoil.store import write_bytes
 from counterfoil.world.captions import OPENINGS, describe, text
 from counterfoil.world.edits import Contrast
 from counterfoil.world.painting import draw_many, encode
@@ -275,54 +275,3 @@ class ReadRows(BuiltStep):
             columns["subset"] = [contrast.subset for contrast in pairs]
             columns["type"] = [contrast.type for contrast in pairs]
         return pa.table(columns)
-
-
-#: The file of the sheet in the build's folder, and its columns, of which people fill in the last ones.
-SHEET = "sheet.csv"
-_COLUMNS = ("id", "caption", "negative_caption", "image", "negative_image", "subset", "remark")
-OTHER_WORDS, UNFILLED = "not the same words", "no image filled in"
-
-
-@dataclass(frozen=True)
-class Author(BuiltStep):
-    """Write rows to `sheet.csv`, where people write captions and find images; a filled sheet replaces the
-    rows.
-
-    With `same_words`, as in Winoground, only rows whose two captions have the same words in another order are
-    kept.
-    """
-
-    name: ClassVar[str] = "author"
-    required: ClassVar[Sequence[str]] = ("caption", "negative_caption")
-    produced: ClassVar[Sequence[str]] = ("image", "negative_image")
-
-    filled: str | None = setting(
-        None, "The filled sheet: id, caption, negative_caption, image, ...", file=True
-    )
-    same_words: bool = setting(True, "Both captions must have the same words, in another order.")
-
-    @property
-    def beside(self) -> Sequence[str]:  # type: ignore[override]
-        return () if self.filled else (SHEET,)
-
-    def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """Write the sheet of the rows that stay and, unless they are drawn, wait; or read the filled one."""
-        if self.filled is not None:
-            rows = read_rows(Path(self.filled), context)
-        pairs = zip(rows["caption"].to_pylist(), rows["negative_caption"].to_pylist(), strict=True)
-        keep = same = np.array([not self.same_words or same_words(*pair) for pair in pairs], dtype=bool)
-        reasons = np.where(same, UNFILLED, OTHER_WORDS).tolist()
-        if self.filled is not None:
-            for column in ("image", "negative_image"):
-                cells = rows[column].to_pylist() if column in rows.column_names else [None] * len(rows)
-                keep = keep & np.array([bool(cell) for cell in cells], dtype=bool)
-            return Output(*split_rows(rows, keep, reasons), facts={"sheet": self.filled})
-        complete, dropped = split_rows(rows, keep, reasons)
-        empty = pa.array([""] * len(complete), pa.string())
-        sheet = {name: complete[name] if name in complete.column_names else empty for name in _COLUMNS}
-        written = self.beside if len(complete) else ()
-        for name in written:
-            write_csv(context.folder / name, pa.table(sheet))
-        waits = f"fill in {SHEET} in the folder of the build, and give it with --set author.filled=TABLE"
-        drawn = "scene" in rows.column_names
-        return Output(complete, dropped, {"sheet": SHEET}, files=written, waits="" if drawn else waits)

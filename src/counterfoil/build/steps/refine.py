@@ -1,14 +1,12 @@
 """Adversarial refinement: rows are dropped until blind scores do not tell right captions from wrong ones.
 
-`refine` (SugarCrepe) keeps as many rows of each cell of a grid of gaps as of its mirror image.
-`filter_predictable` (in the manner of AFLite) drops what a scorer answers most surely until it is at chance.
-Neither promises anything of a scorer that took no part. Sources: Hsieh et al., SugarCrepe, 2023, section 4,
-and its `adversarial_refine.py`; Le Bras et al., Adversarial filters of dataset biases, 2020, algorithm 1.
+As many rows of each cell of a grid of gaps are kept as of its mirror image, which promises nothing of a
+scorer that took no part. Source: Hsieh et al., SugarCrepe, 2023, section 4, and its `adversarial_refine.py`.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,13 +21,11 @@ from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.rating import (
     NEGATIVE,
     BlindGaps,
-    accuracies,
     accuracy_facts,
     blind_accuracy,
     clusters_of,
     numbers_of,
     score_pairs_of,
-    settings_by_scorer,
 )
 from counterfoil.build.step import BuiltStep, Output, StepContext, codes_of, filled, ranks, split_rows
 from counterfoil.errors import DataError, InputError, ScoreError
@@ -37,8 +33,6 @@ from counterfoil.inputs.fields import setting
 
 #: Bins of a gap between 0 and the scale, and those where some other gap of the row is 0.
 BINS, EDGE_BINS = 50, 10
-#: Rounds of `filter_predictable`, at most.
-_ROUNDS = 100
 
 
 def cells(
@@ -99,66 +93,15 @@ def largest_gaps(gaps: Float[ndarray, "n d"]) -> tuple[float, ...]:
     return tuple(max(1.0, float(np.abs(column).max(initial=0))) for column in np.asarray(gaps).T)
 
 
-@dataclass(frozen=True)
-class FilterRound:
-    """A round of `filter_predictable`: rows before it, the scorer's accuracy with its interval, and drops."""
-
-    rows: int
-    accuracy: float
-    low: float
-    high: float
-    dropped: int
-
-
-def filter_predictable(
-    n: int,
-    answer: Callable[[NDArray[np.int64]], Float[ndarray, "rows"]],
-    interval: Callable[[NDArray[np.int64], Float[ndarray, "rows"]], tuple[float, float]],
-    order: Int[ndarray, "n"],
-    *,
-    share: float = 0.05,
-    least: int = 50,
-) -> tuple[Bool[ndarray, "n"], tuple[FilterRound, ...]]:
-    """Which of `n` rows are kept so that a blind scorer's interval reaches chance, and each round.
-
-    `answer` gives the gaps of rows by position, `interval` the ends of its accuracy. While it lies above 1/2,
-    the rows answered right with the largest gaps go (ties by `order`): at most `share` of what is left, and
-    no more than bring the accuracy to 1/2. At least `least` rows are left.
-    """
-    place = np.empty(n, dtype=np.int64)
-    place[order] = np.arange(n)
-    rows, done = np.arange(n), list[FilterRound]()
-    while len(rows):
-        gaps = np.asarray(answer(rows), dtype=np.float64)
-        if gaps.shape != rows.shape or not np.isfinite(gaps).all():
-            raise ScoreError("the blind scorer gave no finite number for some row")
-        right = accuracies(gaps)
-        accuracy = float(right.mean())
-        low, high = interval(rows, gaps)
-        # Dropping r of R rights of n rows leaves (R - r) / (n - r), which is 1/2 at r = 2 R - n.
-        surplus = round(2 * right.sum() - len(rows))
-        most = min(max(1, int(share * len(rows))), surplus, len(rows) - least)
-        if low <= 0.5 or most < 1 or len(done) == _ROUNDS:
-            done.append(FilterRound(len(rows), accuracy, low, high, 0))
-            break
-        away = np.lexsort((place[rows], -gaps))[:most]
-        away = away[gaps[away] > 0]
-        done.append(FilterRound(len(rows), accuracy, low, high, len(away)))
-        rows = np.delete(rows, away)
-    mask = np.zeros(n, dtype=bool)
-    mask[rows] = True
-    return mask, tuple(done)
-
-
 #: What scores by scorers that know the rows alone are called.
 _OF_ROWS = ("length", "unigram", "bag_of_words", "learned")
 #: Reasons for which rows are dropped.
-NO_SCORE, SURPLUS, PREDICTABLE = "no score", "surplus of its cell", "predictable"
+NO_SCORE, SURPLUS = "no score", "surplus of its cell"
 
 
 @dataclass(frozen=True)
 class Refine(BuiltStep):
-    """Balance blind scores as SugarCrepe does, with any number of them, and filter against a blind scorer."""
+    """Balance blind scores as SugarCrepe does, with any number of them."""
 
     name: ClassVar[str] = "refine"
 
@@ -170,7 +113,9 @@ class Refine(BuiltStep):
     balance: tuple[str, ...] = setting(
         (), "Blind scorers to run and balance: lm:MODEL, plausibility:MODEL.", model=()
     )
-    within: str | None = setting(None, "Column of labels; balance the rows of each label separately.")
+    within: str | None = setting(
+        None, "Column of labels; balance the rows of each label separately.", column=True
+    )
     bins: int = setting(
         BINS,
         "Bins of a score gap between 0 and 1; where gaps exceed 1, up to the largest.",
@@ -178,11 +123,6 @@ class Refine(BuiltStep):
         high=10_000,
     )
     edge_bins: int = setting(EDGE_BINS, "Bins in rows where another gap is 0.", low=1, high=10_000)
-    against: str | None = setting(
-        None, "Blind scorer whose most certain right answers are dropped first: blind:learned.", model=()
-    )
-    share: float = setting(0.05, "With 'against': most rows dropped per round, as a share.", above=0, below=1)
-    least: int = setting(50, "With 'against': least rows to leave.", low=0)
     held_out: tuple[str, ...] = setting(
         ("blind:length", "blind:bag-of-words"),
         "Blind scorers measured before and after that refinement does not use.",
@@ -193,28 +133,19 @@ class Refine(BuiltStep):
     )
     sample: int = setting(20_000, "Rows on which blind scorers other than 'scores' are measured.", low=1)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        settings_by_scorer(self._blind, self.set)
-
-    @property
-    def _blind(self) -> list[str]:
-        """The blind scorers that read captions: balanced ones, the one filtered against, those held out."""
-        return [*self.balance, *([self.against] if self.against else []), *self.held_out]
-
     @property
     def requires(self) -> Sequence[str]:
         named = [score for score in self.scores if not _is_file(score)]
         columns = [column for name in named for column in (name, NEGATIVE + name)]
-        if self._blind:
+        if self.balance or self.held_out:
             columns += ["caption", "negative_caption"]
-        return (*columns, *([self.within] if self.within else []))
+        return (*columns, *super().requires)
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows that are kept; facts hold each scorer's accuracy before and after, with intervals."""
         gaps = self._gaps(rows)
-        if not gaps and not self.balance and self.against is None:
-            hint = "rate the rows first, name files with --scores, or scorers with --balance or --against"
+        if not gaps and not self.balance:
+            hint = "rate the rows first, or name files with --scores, or scorers with --balance"
             given = ", ".join(rows.column_names)
             raise DataError("no scores to balance", where="refine", given=given, hint=hint)
         n = len(rows)
@@ -224,39 +155,26 @@ class Refine(BuiltStep):
             if name in gaps:
                 raise InputError("two scores of one name", where="--balance", given=name)
             gaps[name] = every.pop(name).of(np.arange(n)) if n else np.zeros(0)
-        reasons = np.full(n, "", dtype=object)
-        table = np.column_stack([*gaps.values()]) if gaps else np.zeros((n, 0))
-        reasons[np.isnan(table).any(axis=1)] = NO_SCORE
-        scored = np.flatnonzero(reasons == "")
-        others = every if len(scored) else {}
+        table = np.column_stack([*gaps.values()])
+        lacking = np.isnan(table).any(axis=1)
+        scored = np.flatnonzero(~lacking)
         facts: dict[str, Any] = {"scores": {}, "held_out": {}}
-        left = scored
-        if self.against is not None:
-            left, facts["against"] = self._filtered(others[self.against], scored, clusters, context)
-            reasons[np.setdiff1d(scored, left)] = PREDICTABLE
-        if gaps:
-            left, facts["grid"] = self._balanced(tuple(gaps), table, left, rows, context)
-            reasons[(reasons == "") & ~np.isin(np.arange(n), left)] = SURPLUS
+        left, facts["grid"] = self._balanced(tuple(gaps), table, scored, rows, context)
         if len(left):
             for at, name in enumerate(gaps):
                 estimates = [blind_accuracy(table[of, at], clusters[of]) for of in (scored, left)]
                 facts["scores"][name] = accuracy_facts(*estimates)
-            for name, measured in self._measured(others, scored, left, clusters, context):
-                if name == self.against:
-                    facts["against"].update(measured)
-                else:
-                    facts["held_out"][name] = measured
+            facts["held_out"] = dict(self._measured(every, scored, left, clusters, context))
         if self.within is not None:
             before, after = (Counter(rows[self.within].take(at).to_pylist()) for at in (scored, left))
             facts["within"] = {str(name): [count, after[name]] for name, count in before.items()}
             for name, count in before.items():
                 if not after[name]:
                     context.note(f"{self.within} '{name}': none of its {count:,} rows is left")
-        part = [*gaps, *([self.against] if self.against else [])]
-        facts["not_ruled_out"] = statement = _not_ruled_out(part, facts["held_out"])
+        facts["not_ruled_out"] = statement = _not_ruled_out([*gaps], facts["held_out"])
         context.note(statement)
-        refined, dropped = split_rows(rows, reasons == "", reasons.tolist())
-        return Output(refined, dropped, facts)
+        why = np.where(lacking, NO_SCORE, SURPLUS).tolist()
+        return Output(*split_rows(rows, np.isin(np.arange(n), left), why), facts)
 
     def _gaps(self, rows: pa.Table) -> dict[str, NDArray[np.float64]]:
         gaps: dict[str, NDArray[np.float64]] = {}
@@ -326,7 +244,7 @@ class Refine(BuiltStep):
     def _others(
         self, rows: pa.Table, clusters: NDArray[np.int64], context: StepContext
     ) -> dict[str, BlindGaps]:
-        named = self._blind
+        named = [*self.balance, *self.held_out]
         if double := next((name for name in named if named.count(name) > 1), None):
             raise InputError("a scorer that takes part is not held out", where="--held-out", given=double)
         if not named or not len(rows):
@@ -334,28 +252,8 @@ class Refine(BuiltStep):
         right, wrong = filled(rows, ("caption", "negative_caption"), where=f"step {context.step}")
         return {
             name: BlindGaps(context.scorer(name, settings), name, right, wrong, clusters, context)
-            for name, settings in settings_by_scorer(named, self.set).items()
+            for name, settings in self.scorer_settings().items()
         }
-
-    def _filtered(
-        self, gap: BlindGaps, scored: NDArray[np.int64], clusters: NDArray[np.int64], context: StepContext
-    ) -> tuple[NDArray[np.int64], dict[str, Any]]:
-        done = 0
-
-        def answer(rows: NDArray[np.int64]) -> NDArray[np.float64]:
-            nonlocal done
-            context.progress("filtering predictable rows", done, len(scored))
-            done = len(scored) - len(rows)
-            return gap.of(scored[rows])
-
-        def interval(rows: NDArray[np.int64], gaps: NDArray[np.float64]) -> tuple[float, float]:
-            accuracy = blind_accuracy(gaps, clusters[scored[rows]])
-            return accuracy.low, accuracy.high
-
-        n, share, least = len(scored), self.share, self.least
-        order = context.rng("filter").permutation(n)
-        mask, rounds = filter_predictable(n, answer, interval, order, share=share, least=least)
-        return scored[mask], {"scorer": gap.name, "rounds": [asdict(one) for one in rounds]}
 
 
 def _not_ruled_out(part: Sequence[str], held_out: Mapping[str, Mapping[str, Any]]) -> str:

@@ -47,10 +47,6 @@ _OWN: Mapping[str, tuple[str, str]] = {
         "negative captions by rules, a language model, or edits of drawn scenes",
         "negate rows.parquet --categories replace_obj,swap_att --out negated.parquet",
     ),
-    "read:Author": (
-        "a sheet for people who write questions, or the sheet that they filled in",
-        "author rows.csv --filled sheet.csv --out rows.parquet",
-    ),
     "rate:Rate": ("scores of captions by any scorer", "rate pairs.csv --scorer lm:gpt2 --out rated.csv"),
     "rate:Select": (
         "the best rows of every category by their scores",

@@ -22,13 +22,13 @@ from counterfoil.evaluation.evaluate import (
     refuse_rankings,
     tie_facts,
 )
-from counterfoil.evaluation.intervals import IntervalMethod, dependence
+from counterfoil.evaluation.intervals import dependence
 from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics import contrast
 from counterfoil.metrics.measures import Measure, averaged, find
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats import Reals, Truths
-from counterfoil.stats.intervals import differences, macro_weights, t_over_folds
+from counterfoil.stats.intervals import differences, macro_weights
 from counterfoil.stats.tests import mcnemar
 
 #: The two candidates of a preference, in columns.
@@ -206,8 +206,7 @@ class ContrastEvaluation(FormEvaluation):
         values = np.stack([run.items[name] for run in paired.runs for name in of_items], axis=1)
         pairs = paired.columns
         sharing = paired.sharing
-        folds = paired.interval is IntervalMethod.FOLDS
-        shared = dependence(sharing, IntervalMethod.AUTO if folds else paired.interval)
+        shared = dependence(sharing, paired.interval)
         macro = np.array([name != of for name, of in zip(paired.main, of_items, strict=True)])
         macro = np.tile(macro, len(paired.of_scorers))
         # A column as a table of its own; the difference, its ends and its p-value.
@@ -217,9 +216,6 @@ class ContrastEvaluation(FormEvaluation):
         table[0] = means[pairs[:, 0]] - means[pairs[:, 1]]
         if not macro.all():
             table[1:, ~macro] = differences(of_columns, shared, pairs[~macro])[1:, :, 0]
-        if folds:
-            gaps = (values[:, a] - values[:, b] for a, b in pairs)
-            table[1:3] = np.array([t_over_folds(gap, least=-1.0) for gap in gaps]).T
         if macro.any():
             groups, shares = intervals.macro_groups(benchmark, np.ones(len(values), dtype=bool))
             weighed = macro_weights(groups, shares) @ values
@@ -258,8 +254,8 @@ class QuadEvaluation(ContrastEvaluation):
     def from_outcomes(self, right: Mapping[str, NDArray[Any]]) -> dict[str, Reals]:
         return contrast.from_directions(right)
 
-    def margins(self, benchmark: Benchmark, scores: Reals) -> dict[str, Reals]:
-        return dict(contrast.quad_margins(scores))
+    def margin(self, benchmark: Benchmark, scores: Reals) -> Reals:
+        return contrast.quad_margin(scores)
 
 
 class ChoiceEvaluation(ContrastEvaluation):
@@ -271,8 +267,8 @@ class ChoiceEvaluation(ContrastEvaluation):
     def tied(self, benchmark: Benchmark, scores: Reals) -> NDArray[Any]:
         return contrast.choice_tied(scores, correct=benchmark.listed.correct)
 
-    def margins(self, benchmark: Benchmark, scores: Reals) -> dict[str, Reals]:
-        return {"accuracy": contrast.choice_margin(scores, correct=benchmark.listed.correct)}
+    def margin(self, benchmark: Benchmark, scores: Reals) -> Reals:
+        return contrast.choice_margin(scores, correct=benchmark.listed.correct)
 
 
 class PreferenceEvaluation(ContrastEvaluation):
@@ -313,11 +309,11 @@ class PreferenceEvaluation(ContrastEvaluation):
         votes = contrast.ties_to_second(scores, benchmark.preferences.label)
         return {"second": {"accuracy": float(votes.mean())}}
 
-    def margins(self, benchmark: Benchmark, scores: Reals) -> dict[str, Reals]:
+    def margin(self, benchmark: Benchmark, scores: Reals) -> Reals:
         """The score of the preferred caption less that of the other, the mean over draws."""
         values = scores.reshape(len(benchmark), 2, -1).mean(axis=2)
         rows, label = np.arange(len(benchmark)), benchmark.preferences.label
-        return {"accuracy": values[rows, label] - values[rows, 1 - label]}
+        return values[rows, label] - values[rows, 1 - label]
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
         same = np.array_equal(first.preferences.label, other.preferences.label)

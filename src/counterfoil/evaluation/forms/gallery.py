@@ -244,7 +244,7 @@ def _estimates(
     else:
         table, groups, averages = _table(benchmark, values, names)
         spreads = intervals.spread(table, shared, groups=groups, averages=averages)
-        low, high = spreads.wilson(0.95)
+        low, high = spreads.wilson()
         bounds = list(zip(low.tolist(), high.tolist(), strict=True))
         effective = list(spreads.effective().tolist())
     return {
@@ -432,21 +432,10 @@ class GalleryEvaluation(FormEvaluation):
         side = {"i2t": 0, "t2i": 1}.get(measure.partition("_")[0])
         return None if side is None else benchmark.gallery.directions != side
 
-    def _shared(self, benchmark: Benchmark, sharing: Sharing, interval: IntervalMethod) -> Wholes | Sharing:
-        """What an interval takes as shared; raises `InputError` for the one that galleries do not have."""
-        if interval is IntervalMethod.FOLDS:
-            raise InputError(
-                "a gallery has no folds: a query needs all of its items",
-                where=benchmark.name,
-                given=f"interval '{interval}'",
-                allowed=tuple(one for one in IntervalMethod if one is not interval),
-            )
-        return dependence(sharing, interval)
-
     def prepared(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Prepared:
         interval, rankings = settings.interval, answers.rankings
         # All queries look through the same items, so `auto` never takes them as independent.
-        shared = self._shared(benchmark, benchmark.sharing, interval)
+        shared = dependence(benchmark.sharing, interval)
         measured, unsupported = self.measured(
             benchmark, rankings, ties=settings.ties, measures=settings.measures
         )
@@ -476,7 +465,7 @@ class GalleryEvaluation(FormEvaluation):
         benchmark = paired.runs[0].benchmark
         of_runs = [{name: run.items[name] for name in paired.main} for run in paired.runs]
         sharing = paired.sharing
-        shared = self._shared(benchmark, sharing, paired.interval)
+        shared = dependence(sharing, paired.interval)
         of_scorers = np.asarray(paired.of_scorers, dtype=np.int64)
         tables = [_table(benchmark, values, paired.main) for values in of_runs]
         _, groups, averages = tables[0]

@@ -156,9 +156,7 @@ class RatedEvaluation(JointEvaluation):
     widest: ClassVar[float] = 2.0
     ends: ClassVar[Mapping[str, str]] = {"ends": "t"}
     refused = "a correlation has"
-    why_refused = (
-        "Wilson's is for shares of independent questions, and four folds of a correlation are not means"
-    )
+    why_refused = "Wilson's is for shares of independent questions"
     captions_drawn: ClassVar[bool] = False
     by_policy: ClassVar[bool] = False
 

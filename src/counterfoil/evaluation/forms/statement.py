@@ -231,13 +231,12 @@ class StatementEvaluation(JointEvaluation):
         measured, ties = run.benchmark.statements.measured, Ties(run.result.ties["policy"])
         return weighted(run.benchmark, run.answers, ties, measured, clusters, n_clusters)
 
-    def margins(self, benchmark: Benchmark, scores: Reals) -> dict[str, Reals]:
+    def margin(self, benchmark: Benchmark, scores: Reals) -> Reals | None:
         """How far each score is on the right side of the threshold that other questions chose."""
         decided = decisions(benchmark, Scores(scores), Ties.STRICT)
         if decided.thresholds is None:
-            return {}
-        side = np.where(benchmark.statements.truth, 1.0, -1.0)
-        return {"fitted_accuracy": side * (scores - decided.thresholds)}
+            return None
+        return np.where(benchmark.statements.truth, 1.0, -1.0) * (scores - decided.thresholds)
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
         one, two = first.statements, other.statements

@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,12 +15,12 @@ from counterfoil.benchmarks.records import Caption
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import of
 from counterfoil.evaluation.result import Run
-from counterfoil.metrics.measures import averaged
-from counterfoil.report import comparison_tables, figure_style, figures, tables as label_of
+from counterfoil.report import comparison_tables, figures, tables as label_of
 from counterfoil.report.html import Drawing, Grouping, Section, drawn
 from counterfoil.report.results import Note, ResultTable, intervals, lead
 from counterfoil.report.tables import Column, Table, measure_label, measure_meaning
 from counterfoil.report.thumbnails import Thumbnails, richest
+from counterfoil.stats import Reals
 
 #: A grouping of more groups than this gets a table of its own kind, a row per group.
 MANY_GROUPS = 8
@@ -101,13 +100,9 @@ class FormReport(ResultTable, ABC):
 
     def failures(self, run: Run) -> tuple[list[int], dict[int, str]]:
         """Positions of failed questions, worst first, and how bad the first few are."""
-        if run.answers.has_scores:
-            # The smallest gap between a right and a wrong score per question.
-            margins_of = of(run.benchmark).margins(run.benchmark, run.answers.scores)
-            names = [name for name in ("i2t", "t2i", "accuracy") if name in margins_of]
-            margin = np.min([margins_of[name] for name in names], axis=0)
-            order = [q for q in np.argsort(margin, kind="stable").tolist() if margin[q] <= 0]
-            return order, {q: f"the wrong one is ahead by {-margin[q]:.4g}" for q in order[:WORST]}
+        if (ahead := margin(run)) is not None:
+            order = [q for q in np.argsort(ahead, kind="stable").tolist() if ahead[q] <= 0]
+            return order, {q: f"the wrong one is ahead by {-ahead[q]:.4g}" for q in order[:WORST]}
         wrong = np.stack([run.items[name] < 1 for name in (*SINGLE, "accuracy") if name in run.items])
         order = [q for q in np.argsort(-wrong.sum(axis=0), kind="stable").tolist() if wrong[:, q].any()]
         return order, {q: f"wrong in {wrong[:, q].sum()} of {len(wrong)} choices" for q in order[:WORST]}
@@ -179,26 +174,6 @@ class FormReport(ResultTable, ABC):
         caption = "Below the dotted line, images find captions more often than captions find images."
         return drawn(title, caption, f"{anchor}-directions", figures.directions(comparison, (i2t, t2i)))
 
-    def margins(self, comparison: Comparison, anchor: str) -> Section | None:
-        """How far each question is from flipping, where scores say so."""
-        form, drawings = comparison.runs[0].benchmark.questions.form, []
-        main = comparison_tables.main_measures(comparison)
-        # Margins are those of questions, whatever these weigh; of statements those from the fitted threshold.
-        names = dict.fromkeys([*(averaged(name, form) for name in main), "fitted_accuracy"])
-        for name in (name for name in names if name != "group"):
-            title = f"Margins of {measure_label(name)}"
-            draw, known = partial(figures.margins, measure=name), partial(figures.margin_values, measure=name)
-            key, alt = f"{anchor}-m-{name}", f"{title}: {{}}"
-            svgs = small_figures(comparison, key, draw, alt, shown=known)
-            if svgs:
-                drawings.append(Drawing(title, f"{title}: {measure_meaning(name, form)}.", svgs))
-        about = (
-            "How far each question is from flipping: the smallest gap between a right and a wrong score, or "
-            "between a score and its threshold, in each scorer's own unit. Orange is wrong, grey is tied, "
-            "blue is right; the outermost bars hold what lies beyond them."
-        )
-        return Section("margins", "Margins", about, tuple(drawings)) if drawings else None
-
     def chapter(self, comparison: Comparison, anchor: str, pictures: str) -> Chapter:
         """The chapter on `comparison`."""
         main = comparison_tables.main_measures(comparison)
@@ -235,6 +210,13 @@ class FormReport(ResultTable, ABC):
         )
 
 
+def margin(run: Run) -> Reals | None:
+    """(n,) how far right scores are ahead; None without scores, and of statements without a threshold."""
+    if not run.answers.has_scores:
+        return None
+    return of(run.benchmark).margin(run.benchmark, run.answers.scores)
+
+
 def dots(comparison: Comparison, name: str, title: str, caption: str, measures: Sequence[str]) -> Drawing:
     """Dots and whiskers of some measures, a panel each."""
     panels = (figures.measures(comparison, [measure], columns=1) for measure in measures)
@@ -267,23 +249,6 @@ def group_tables(comparison: Comparison, anchor: str) -> list[Grouping]:
             Grouping(label_of.grouping(name), name in official, tuple(drawings), of_groups)
         )
     return grouping_tables
-
-
-def small_figures(
-    comparison: Comparison,
-    name: str,
-    draw: Callable[[Run], Any],
-    alt: str,
-    *,
-    shown: Callable[[Run], object] = lambda run: run.answers.has_scores or None,
-) -> tuple[str, ...]:
-    """A small figure per scorer that is `shown`, best first; `alt` says what of "{}" it shows."""
-    by_name = {run.name: run for run in comparison.runs if shown(run) is not None}
-    order = [scorer for scorer in comparison_tables.ranking(comparison) if scorer in by_name]
-    return tuple(
-        figure_style.svg(draw(by_name[scorer]), name=f"{name}-{number}", title=alt.format(scorer))
-        for number, scorer in enumerate(order)
-    )
 
 
 #: The report of every form, by the form's name; browsers stand in a page in this order.

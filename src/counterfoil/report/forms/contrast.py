@@ -10,8 +10,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.ties import Ties
-from counterfoil.report import figures
-from counterfoil.report.forms import SINGLE, WORST, BrowserSource, FormReport, NoteWriters
+from counterfoil.report.forms import SINGLE, WORST, BrowserSource, FormReport, NoteWriters, margin
 from counterfoil.report.results import Note, below_chance, outcomes, threshold_range, tied, undefined
 from counterfoil.report.tables import amount, listed
 from counterfoil.report.thumbnails import grouping, shown_scores, spread
@@ -163,7 +162,7 @@ class StatementReport(ContrastReport):
         return (np.nan_to_num(column) < 1).astype(np.int64)
 
     def failures(self, run: Run) -> tuple[list[int], dict[int, str]]:
-        questions, away = run.benchmark.statements, figures.margin_values(run, "fitted_accuracy")
+        questions, away = run.benchmark.statements, margin(run)
         truth = questions.truth.tolist()
         words = ("false", "true")
         if away is None:
@@ -180,6 +179,6 @@ class StatementReport(ContrastReport):
         return {**super().questions_data(source), "truth": source.benchmark.statements.truth.tolist()}
 
     def _model(self, run: Run) -> dict[str, Any]:
-        away = figures.margin_values(run, "fitted_accuracy")
+        away = margin(run)
         margins = None if away is None else [float(f"{value:.6g}") for value in away.tolist()]
         return {**super()._model(run), "margins": margins}

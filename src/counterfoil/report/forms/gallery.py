@@ -344,7 +344,7 @@ class GalleryReport(FormReport):
         # Unless all queries of a direction have as many.
         if any(np.ptp(right_answers(side.search)) for side in questions.sides if len(side.search)):
             counts = [
-                (_TITLES[side.name], Counter(right_answers(side.search).tolist()), None)
+                (_TITLES[side.name], Counter(right_answers(side.search).tolist()))
                 for side in questions.sides
                 if len(side.search)
             ]

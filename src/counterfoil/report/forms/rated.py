@@ -12,8 +12,10 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Preference, Rated
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
+from counterfoil.report import figure_style
+from counterfoil.report.comparison_tables import ranking
 from counterfoil.report.figure_style import MUTED, RIGHT, panels, plain
-from counterfoil.report.forms import WORST, BrowserSource, FormReport, NoteWriters, small_figures
+from counterfoil.report.forms import WORST, BrowserSource, FormReport, NoteWriters
 from counterfoil.report.html import Drawing, Section
 from counterfoil.report.results import NOTABLE, Note, below_chance, fitted_ties, percent, tied, undefined
 from counterfoil.report.tables import amount, listed, short
@@ -163,9 +165,14 @@ class RatedReport(JudgedReport):
                 "left to right, and its bars would share no height."
             )
             # A small figure per scorer, best first.
-            name, alt = f"{anchor}-spread", "Scores of {} at each rating"
-            spreads = Drawing("", "", small_figures(comparison, name, score_spread, alt))
-            all_sections.append(Section("spread", "Scores and ratings", about, (spreads,)))
+            runs = {run.name: run for run in comparison.runs if run.answers.has_scores}
+            spreads = []
+            for at, name in enumerate(name for name in ranking(comparison) if name in runs):
+                names = {"name": f"{anchor}-spread-{at}", "title": f"Scores of {name} at each rating"}
+                spreads.append(figure_style.svg(score_spread(runs[name]), **names))
+            all_sections.append(
+                Section("spread", "Scores and ratings", about, (Drawing("", "", tuple(spreads)),))
+            )
         return all_sections
 
     def candidates(self, benchmark: Benchmark) -> list[list[list[tuple[int, int]]]]:

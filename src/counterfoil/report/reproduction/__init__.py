@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from counterfoil.engine.plan import Note, Progress, silent, warn
+from counterfoil.engine.plan import Progress, silent
 from counterfoil.report.reproduction.paper import (
     Basis,
     Entry,
@@ -24,16 +24,12 @@ __all__ = ["Basis", "Entry", "Verdict", "all_papers", "by_basis", "files", "repr
 
 
 def reproduce(
-    *,
-    data: Path | None = None,
-    papers: Sequence[str] | None = None,
-    progress: Progress = silent,
-    note: Note = warn,
+    *, data: Path | None = None, papers: Sequence[str] | None = None, progress: Progress = silent
 ) -> tuple[Entry, ...]:
     """Every printed number beside the recomputed one; a broken file in `data` is an error."""
     entries: list[Entry] = []
     for paper in chosen(papers):
-        evidence = ReleasedFiles(data, paper.questions, released=paper.released, note=note)
+        evidence = ReleasedFiles(data, paper.questions, released=paper.released)
         rows = [(table, row) for table in paper.tables for row in table.rows]
         for done, (table, row) in enumerate(rows):
             progress(f"reproduce {paper.name}", done, len(rows))

@@ -20,7 +20,7 @@ from counterfoil.benchmarks.readers.specs import caption_words, from_table
 from counterfoil.benchmarks.tables import floats, read_table, summary_keys
 from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.engine.join_scores import join_scores
-from counterfoil.engine.plan import Note, warn
+from counterfoil.engine.plan import warn
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
 from counterfoil.evaluation.evaluate import per_item
@@ -32,7 +32,7 @@ from counterfoil.metrics.annotators import bias
 from counterfoil.metrics.bradley_terry import bradley_terry
 from counterfoil.metrics.correlation import MEASURES, kendall_tau_b, pearson
 from counterfoil.metrics.ranking import map_at_r, recall_at_k
-from counterfoil.metrics.ranks import Qrels, list_ranks
+from counterfoil.metrics.ranks import Qrels, positive_ranks
 from counterfoil.models.base import DEFAULT, Options
 from counterfoil.models.captions.registry import load as load_metric
 from counterfoil.models.precomputed import PrecomputedTable, load
@@ -56,9 +56,8 @@ class ReleasedFiles:
         questions: Mapping[str, Sequence[str]],
         *,
         released: Mapping[str, str] | None = None,
-        note: Note = warn,
     ) -> None:
-        self._folder, self._questions, self._note = folder, questions, note
+        self._folder, self._questions = folder, questions
         self._released = released or {}
         # The values of these are kept, by their arguments.
         cached = (self.find, self.questions, self.answered_questions, self.table, self.answers)
@@ -107,7 +106,7 @@ class ReleasedFiles:
 
     def answers(self, benchmark: str, file: str) -> Answers:
         """The answers in `file`, question by question."""
-        return join_scores(self.table(file), self.answered_questions(benchmark, file), note=self._note)
+        return join_scores(self.table(file), self.answered_questions(benchmark, file), note=warn)
 
     def values(self, benchmark: str, file: str) -> Mapping[str, Float[ndarray, "n"]]:
         """Each measure's value per question, in [0, 1], for the answers in `file`; ties are wrong."""
@@ -119,7 +118,7 @@ class ReleasedFiles:
 
     def metric_scores(self, benchmark: str, metric: str) -> Float[ndarray, "n"]:
         """What a caption metric gives to each candidate that people rated."""
-        questions, session = self.questions(benchmark)[0], Session(note=self._note)
+        questions, session = self.questions(benchmark)[0], Session(note=warn)
         return score_benchmark(questions, self.metric(metric), session=session).values
 
     def metric(self, spec: str) -> Any:
@@ -386,9 +385,10 @@ def left_out(case: Case) -> Recomputed:
 def shown(case: Case) -> Recomputed:
     """The value in per cent of a ranking whose first R items are known (ECCV Caption, section 4.1)."""
     marks = case.need("shown")
-    # Items below R are right, those from R on are wrong.
-    items = np.array([at if mark == "1" else at + len(marks) for at, mark in enumerate(marks)])
-    ranks = list_ranks([items], Qrels.of([list(range(len(marks)))]), gallery=2 * len(marks))
+    # Items below R are right, those from R on are wrong; what is not shown comes behind.
+    scores = np.zeros((1, 2 * len(marks)))
+    scores[0, [at + len(marks) * (mark != "1") for at, mark in enumerate(marks)]] = range(len(marks), 0, -1)
+    ranks = positive_ranks(scores, Qrels.of([list(range(len(marks)))]))
     name, _, k = case.need("measure").rpartition("_at_")
     value = map_at_r(ranks) if k == "r" else recall_at_k(ranks, int(k))
     return Recomputed(100 * float(value[0]), f"{name} of {marks}")

@@ -9,14 +9,6 @@ from annotate.server_load import Server, check, crowd, work_through_kills
 from annotate.small_campaigns import make, pairs
 
 
-#: In the suite PostgreSQL is killed in the middle of a commit, which is the sharper case.
-@pytest.mark.parametrize(
-    "new_database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True
-)
-def test_no_answer_is_lost_when_the_server_is_killed(tmp_path, new_database):
-    work_through_kills(tmp_path / "campaign", new_database(), people=6, items=24, times=1)
-
-
 @pytest.mark.slow
 def test_no_answer_is_lost_when_the_server_of_200_people_is_killed_ten_times(tmp_path, new_database):
     work_through_kills(tmp_path / "campaign", new_database(), people=200, items=1_000, times=10)

@@ -37,6 +37,7 @@ def benchmarks(jpeg):
     images = [*quads.images]
     images[0] = replace(images[0], crop=(10, 20, 60, 80))
     images[-1] = replace(images[-1], source=None)
+    labels = {**quads.questions.groupings, "split": ("train",) * 7 + ("test",) * 3}
     photographs = tuple(Image(f"sub/p{at}.jpg", BytesSource(jpeg(at))) for at in range(6))
     of_images = Benchmark(
         card("imagecode").model_copy(update={"size": None}),
@@ -51,7 +52,7 @@ def benchmarks(jpeg):
         ),
     )
     return {
-        "quads": replace(quads, images=tuple(images)),
+        "quads": replace(quads, images=tuple(images), questions=replace(quads.questions, groupings=labels)),
         "choices": sample.choices(8),
         "of-images": of_images,
         "gallery": gallery(6, size=32),
@@ -78,6 +79,6 @@ def published(benchmarks, tmp_path_factory):
         with pytest.MonkeyPatch.context() as patch:
             if of_quads:
                 patch.setattr(tables, "MOST_BYTES", 60_000)
-            written = publish_folder(benchmark, folder / name, about, split=0.3 if of_quads else None)
+            written = publish_folder(benchmark, folder / name, about)
         found[name] = Released(benchmark, folder / name, written)
     return found

@@ -1,4 +1,4 @@
-"""Published folders: equal bytes, true checksums, splits by image, licences, and nothing half-written."""
+"""Published folders: equal bytes, true checksums, splits, licences, and nothing half-written."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ from counterfoil.benchmarks.benchmark import BENCHMARKS, Benchmark, card
 from counterfoil.benchmarks.forms import Choice
 from counterfoil.benchmarks.forms.base import Form
 from counterfoil.benchmarks.publishing.facts import Provenance, Publication, conflicts, find, stated
-from counterfoil.benchmarks.publishing.writing import CHECKSUMS, publish_folder, split_by_image
+from counterfoil.benchmarks.publishing.writing import CHECKSUMS, publish_folder
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
 from counterfoil.benchmarks.videos import Video
 from counterfoil.errors import DataError, InputError, StorageError
@@ -27,19 +27,18 @@ def contents(folder):
 
 @pytest.fixture(scope="module")
 def sharing(jpeg):
-    """Sixty choices among captions; three in a row share an image, and the last six two images by one."""
+    """Sixty choices among captions; three in a row share an image."""
     n = 60
     images = tuple(Image(f"p{at}", BytesSource(jpeg(at, size=(8, 8)))) for at in range(n // 3))
-    # A twin under another name: the same photograph by its bytes.
-    twin = Image("twin", BytesSource(jpeg(19, size=(8, 8))), photo=None)
-    images = (*(replace(image, photo=None) for image in images), twin)
-    query = np.arange(n) // 3
-    query[54:57] = len(images) - 1
     return Benchmark(
         card("pairs").model_copy(update={"form": "choice", "title": "Mine"}),
         images,
         tuple(Caption(str(at), f"caption {at}") for at in range(2 * n)),
-        Choice(tuple(f"q{at}" for at in range(n)), query=query, candidates=np.arange(2 * n).reshape(n, 2)),
+        Choice(
+            tuple(f"q{at}" for at in range(n)),
+            query=np.arange(n) // 3,
+            candidates=np.arange(2 * n).reshape(n, 2),
+        ),
     )
 
 
@@ -60,28 +59,9 @@ def test_checksums_are_of_all_files(published):
         assert lines == [f"{hashlib.sha256(found[path]).hexdigest()}  {path}" for path in sorted(found)]
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_no_photograph_is_in_two_splits(sharing, seed):
-    tested = split_by_image(sharing, 0.2, seed)
-    assert tested.sum() == 12
-    photos = np.array(sharing.photos)[sharing.choices.query]
-    assert not set(photos[tested]) & set(photos[~tested])
-    np.testing.assert_array_equal(split_by_image(sharing, 0.2, seed), tested)
-    assert not np.array_equal(split_by_image(sharing, 0.2, seed + 10), tested)
-
-
-def test_what_cannot_be_split_says_so(sharing, published, tmp_path):
-    one = replace(sharing.questions, query=np.zeros(60, dtype=np.int64))
-    with pytest.raises(DataError, match="1 sets of questions that share images, the largest of 60"):
-        split_by_image(replace(sharing, questions=one), 0.2, 0)
-    refuses("not a share", split_by_image, sharing, 1.0, 0, error=InputError)
-    with pytest.raises(DataError, match="a gallery is published whole"):
-        publish_folder(published["gallery"].benchmark, tmp_path / "new", CC_BY, split=0.2)
+def test_a_split_of_its_own_says_which_file(sharing, tmp_path):
     labels = {"split": ("train",) * 30 + ("test",) * 30}
     apart = replace(sharing, questions=replace(sharing.questions, groupings=labels))
-    with pytest.raises(DataError, match="in splits already; given: train, test"):
-        publish_folder(apart, tmp_path / "new", CC_BY, split=0.2)
-    assert not list(tmp_path.iterdir())
     written = publish_folder(apart, tmp_path / "new", CC_BY)
     assert [(each.split, each.rows) for each in written.tables] == [("train", 30), ("test", 30)]
 

@@ -11,6 +11,7 @@ import pytest
 
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import coco
+from counterfoil.benchmarks.readers.released_captions import read_codes
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.registry import resolve
@@ -370,26 +371,12 @@ def test_parts_are_cut_before_images_are_left_out(half, read_free, captions_of, 
     assert np.array_equal(questions.caption_parts, questions.image_parts[questions.owners])
 
 
-def test_captions_files_that_do_not_hold_the_test_half(half, captions_of):
-    """Then all of their images count, and the source and the title say so."""
+def test_captions_files_that_do_not_hold_the_test_half(half, captions_of, read_free):
     made = half()
-    value = captions_of(made)
-    value["images"].append({"id": 7, "file_name": "lonely.jpg"})
-    instances = _instances(made)
-    instances["images"].append({"id": 7})
-    instances["annotations"].append({"image_id": 7, "category_id": 1})
-    made.write("annotations/captions_mine.json", value)
-    made.write("annotations/instances_mine.json", instances)
-    np.save(made.folder / "coco_test_ids.npy", np.array([3, 4]))
-    found = coco.read_pmrp(card("pmrp"), made.folder, None)
-    assert found.source.startswith("all 5 images of ")
-    assert found.card.title == "PMRP (ECCV Caption), coco"
-    # Image 7 shows an object and has no caption: it is in the gallery, and no query.
-    assert found.gallery.n_images == 5
-    asked = [found.images[i].id for i in found.gallery.i2t.queries.tolist()]
-    assert sorted(asked) == sorted(str(made.images[i]) for i in (0, 1, 3))
-    with pytest.raises(DataError, match=r"do not make parts of 1,000; given: 5 images"):
-        coco.read_pmrp_original_1k(card("pmrp-original-1k"), made.folder, None)
+    made.write("annotations/captions_mine.json", captions_of(made))
+    np.save(made.folder / "coco_test_ids.npy", np.array(made.captions[0]) + 1)
+    made.write("original_caption_to_image.json", {str(c + 1): [made.images[0]] for c in made.captions[0]})
+    refuses("5 of the 5 captions of COCO's test half are not in this file", read_free, "pmrp", made.folder)
 
 
 def test_broken_instances(objects, free, read_free):
@@ -423,20 +410,11 @@ def _codes_by_hand(shared_data):
 def test_real_instances(shared_data):
     """Two images of coco_mini are at the distance of their sets of categories, by Python's own sets."""
     shown = _codes_by_hand(shared_data)
-
-    def check(found):
-        search = found.gallery.t2i
-        owners = found.gallery.owners[search.queries]
-        distances = search.positives.distances(slice(None))
-        assert distances.shape == (len(search), len(found.images))
-        for query, owner in list(enumerate(owners.tolist()))[::37]:
-            mine = shown[found.images[owner].id]
-            assert distances[query].tolist() == [len(mine ^ shown[image.id]) for image in found.images]
-
-    found = coco.read_pmrp(card("pmrp"), shared_data / "coco_mini", None)
-    assert (len(found.images), len(found)) == (159, sum(6 for categories in shown.values() if categories))
-    check(found)
-    check(coco.read_pmrp_original(card("pmrp-original"), shared_data / "coco_mini", None))
+    files = sorted((shared_data / "coco_mini" / "annotations").glob("instances_*.json"))
+    codes = read_codes(files, np.array([int(image) for image in shown]))
+    assert len(codes) == len(shown) >= 159
+    for code, mine in list(zip(codes, shown.values(), strict=True))[::37]:
+        assert (codes ^ code).sum(axis=1).tolist() == [len(mine ^ other) for other in shown.values()]
 
 
 HEADER = "caption,image,agg_score,sampling_method"

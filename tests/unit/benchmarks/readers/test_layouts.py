@@ -495,21 +495,3 @@ class TestEqBen:
         assert str(found.images[0].source) == str(light)
         np.save(made.folder / frame.id, stored.astype(float))
         refuses(r"1\.npy: not a frame; given: float64 \(16, 24, 3\); allowed", frame.decode)
-
-    @pytest.mark.parametrize(
-        ("name", "change", "message"),
-        [
-            ("private_info.json", lambda value: value[:-1], "the key does not fit the list of pairs"),
-            ("private_random_idx.json", lambda value: [0, *value[1:]], "the key does not fit the list"),
-            ("private_info.json", lambda value: [value[0] | {"name": "c2i0"}, *value[1:]], "of no pair"),
-            ("private_info.json", lambda value: [value[0] | {"sample_cnt": 1}, *value[1:]], "two pairs of"),
-        ],
-    )
-    def test_a_key_that_does_not_fit(self, name, change, message, tmp_path, free):
-        made = Released(tmp_path / "release")
-        LAYOUTS["eqben"](made)
-        path = made.folder / "src_file" / name
-        path.write_text(json.dumps(change(json.loads(path.read_text()))))
-        refuses(message, read, free, made.folder, None)
-        path.unlink()
-        refuses(f"the blind form of EqBen lacks {name}", read, free, made.folder, None)
