@@ -32,7 +32,7 @@ from counterfoil.build.step import SCENE_OF
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.metrics.statements import placements
 from counterfoil.stats.dawid_skene import FEWEST, drawn_so, patterns
-from counterfoil.stats.intervals import NORMAL, wilson_score
+from counterfoil.stats.intervals import wilson
 from counterfoil.world.scenes import Scene
 from counterfoil.world.truth import matches
 
@@ -303,12 +303,7 @@ def share(chosen: Bool[ndarray, "n"], among: Bool[ndarray, "n"], weights: Float[
     kish = total**2 / square.sum()
     spread = ((1 - value) ** 2 * square[inside].sum() + value**2 * square[~inside].sum()) / total**2
     size = min(kish, value * (1 - value) / spread) if spread > 0 else kish
-    return _with_interval(value, size)
-
-
-def _with_interval(value: float, size: float) -> Share:
-    low, high = wilson_score(np.array([value]), np.array([size]), np.array([NORMAL]))
-    return Share(value, float(low[0]), float(high[0]))
+    return Share(value, *wilson(value * size, size))
 
 
 def quality(sample: Verified, threshold: float) -> Quality:

@@ -12,7 +12,7 @@ from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics.measures import Measure, of_form
 from counterfoil.stats import Reals, Truths, Wholes
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.intervals import NORMAL, Spread, macro_weights, spread, t_over_folds, wilson
+from counterfoil.stats.intervals import NORMAL, Spread, macro_weights, spread, wilson
 
 
 class IntervalMethod(StrEnum):
@@ -136,10 +136,7 @@ def estimates(
     if chosen in (IntervalMethod.CLUSTERS, IntervalMethod.CROSSED) and plain:
         clustered = spread(table, shared)
         bounds = list(zip(*(ends.tolist() for ends in clustered.wilson()), strict=True))
-        effective = list(clustered.effective().tolist())
-    elif chosen is IntervalMethod.FOLDS and n >= 4:
-        bounds = [t_over_folds(column) for column in table.T]
-        effective = [None] * len(plain)
+        effective = clustered.effective().tolist()
     else:
         bounds = [wilson(float(column.sum()), n) for column in table.T]
     by_name = {
