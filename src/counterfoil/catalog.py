@@ -394,7 +394,8 @@ def _load(entry: ScorerEntry, argument: str, options: Options) -> Any:
     where = f"{entry.prefix}:{argument}"
     distant = entry.extra == "models" and entry.prefix != "ckpt" and not Path(argument).exists()
     if distant and entry.prefix != "open-clip":
-        from counterfoil.models.registry import HUB_NAME, in_cache, unreachable
+        from counterfoil.models.hub_reach import in_cache, unreachable
+        from counterfoil.models.registry import HUB_NAME
 
         # Before libraries are imported, which takes longer than the answer.
         if HUB_NAME.fullmatch(argument) and not in_cache(argument) and (network_error := unreachable()):
@@ -407,7 +408,7 @@ def _load(entry: ScorerEntry, argument: str, options: Options) -> Any:
         raise MissingExtraError(error.name or "torch", entry.extra) from None
     if not distant:
         return load(argument, options)
-    from counterfoil.models.registry import cache_alone_where_unreachable
+    from counterfoil.models.hub_reach import cache_alone_where_unreachable
 
     with cache_alone_where_unreachable() as network_error:
         try:

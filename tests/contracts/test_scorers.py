@@ -1,6 +1,7 @@
 """One contract over all kinds of scorer, loaded by name and run by the engine as users do."""
 
 import json
+import shutil
 import subprocess
 import sys
 import warnings
@@ -22,7 +23,7 @@ from counterfoil.benchmarks.forms import Choice
 from counterfoil.benchmarks.records import Caption
 from counterfoil.engine.plan import ANSWERS
 from counterfoil.engine.session import Session, run
-from counterfoil.models.base import Embedder, Options
+from counterfoil.models.base import Embedder, Options, Scorer
 from counterfoil.models.captions import java
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 
@@ -100,6 +101,7 @@ KINDS = (
     Kind("metric of length", "metric:length", "ratings"),
     Kind("ROUGE", "metric:rouge-l", "ratings"),
     Kind("CIDEr", "metric:cider", "ratings", changes=({"settings": {"variant": "plain"}},)),
+    Kind("METEOR", "metric:meteor", "ratings", java=True),
     Kind("SPICE", "metric:spice", "ratings", {"settings": {"models": "{}/spice"}}, java=True),
     Kind("open_clip", "open-clip:local-dir:{}/open-clip", changes=(PROMPT, HALF, DEVICE), torch=True),
     Kind("hf", "hf:{}/hf", changes=(PROMPT, HALF, DEVICE), torch=True),
@@ -181,15 +183,22 @@ KINDS = (
     ),
 )
 NAMES = [kind.name for kind in KINDS]
+OF_PAIRS = ("constant", "random", "length", "pixels")
 
 
-@pytest.fixture(params=KINDS, ids=NAMES)
+#: METEOR takes half a minute to start: `make slow` runs it.
+_SLOW = [pytest.param(kind, marks=pytest.mark.slow) if kind.name == "METEOR" else kind for kind in KINDS]
+
+
+@pytest.fixture(params=_SLOW, ids=NAMES)
 def kind(request, files, monkeypatch):
     found: Kind = request.param
     if found.java:
         pytest.importorskip("pycocoevalcap")
-        # Its parser is not at hand: a program in its place answers.
-        spice_program.fake(files / "spice", monkeypatch)
+        if found.name == "SPICE":  # Its parser is not at hand: a program in its place answers.
+            spice_program.fake(files / "spice", monkeypatch)
+        elif shutil.which("java") is None:
+            pytest.skip("needs Java")
     if "{chat}" in found.spec:
         pytest.importorskip("httpx2")
     if found.torch:
@@ -451,6 +460,23 @@ def test_captions_that_are_cut_off_are_counted(scorer, benchmarks):
     )
     _, cut, longer = next(iter(rows))
     np.testing.assert_allclose(cut, longer, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", OF_PAIRS)
+def test_a_scorer_of_pairs_never_looks_at_their_order(name, files, benchmarks):
+    scorer = KINDS[NAMES.index(name)].load(files)
+    assert isinstance(scorer, Scorer)
+    captions, images = (part.reshape(-1) for part in benchmarks["quads"].listed.pairs())
+    pairs = [
+        (benchmarks["quads"].images[i], benchmarks["quads"].captions[c])
+        for c, i in zip(captions, images, strict=True)
+    ]
+    every = scorer.score(*zip(*pairs, strict=True))
+    order = np.random.default_rng(0).permutation(len(pairs))
+    np.testing.assert_array_equal(scorer.score(*zip(*[pairs[k] for k in order], strict=True)), every[order])
+    # Nor at the pairs beside it, which come twice here, or not at all.
+    np.testing.assert_array_equal(scorer.score(*zip(*(pairs + pairs), strict=True)), np.tile(every, 2))
+    np.testing.assert_array_equal(scorer.score(*zip(pairs[3], strict=True)), every[3:4])
 
 
 def test_only_models_import_torch(files):

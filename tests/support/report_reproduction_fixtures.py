@@ -30,7 +30,7 @@ def printed_cells(paper):
     }
 
 
-def made(folder, shared_data, **variables):
+def save_ledger(folder, shared_data, **variables):
     """The ledger as users make it: without shape checks, which take ten times as long."""
     code = (
         "import pickle, sys; from pathlib import Path; from counterfoil.report.reproduction import reproduce;"
@@ -44,5 +44,5 @@ def made(folder, shared_data, **variables):
 @pytest.fixture(scope="session")
 def ledger(shared_data, tmp_path_factory):
     """Without Java: METEOR of five numbers takes four times as long as all else."""
-    make = functools.partial(made, shared_data=shared_data, PATH="")
+    make = functools.partial(save_ledger, shared_data=shared_data, PATH="")
     return pickle.loads((made_once(tmp_path_factory, "ledger", make) / "entries").read_bytes())

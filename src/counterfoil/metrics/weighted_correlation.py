@@ -39,16 +39,16 @@ class _Bit:
     """The pairs of points whose levels differ in this bit first.
 
     `without` and `having` are their clusters, in the order of segments and scores. For each of `having`,
-    `first` of those in `without` score less or are of an earlier segment, and `last` score no more. Segments
-    are cut at `without_cuts` and `having_cuts`.
+    `first` of those in `without` score less or are of an earlier segment, and `last` score no more. Each
+    segment with a point of `having` has them from `starts` on; those of `without` lie between `edges`.
     """
 
     without: NDArray[np.int64]
     having: NDArray[np.int64]
     first: NDArray[np.int64]
     last: NDArray[np.int64]
-    without_cuts: NDArray[np.int64]
-    having_cuts: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    edges: NDArray[np.int64]
 
     @classmethod
     def of(cls, points: SortedPoints, bit: int) -> "_Bit":
@@ -59,26 +59,31 @@ class _Bit:
         order = np.argsort(key, kind="stable")
         without, having = order[~has[order]], order[has[order]]
         keys, having_keys = key[without], key[having]
-        edges = np.arange(int(segment.max()) + 2) * width
+        segments, starts = np.unique(segment[having], return_index=True)
         return cls(
             points.clusters[without],
             points.clusters[having],
             np.searchsorted(keys, having_keys, side="left"),
             np.searchsorted(keys, having_keys, side="right"),
-            np.searchsorted(keys, edges),
-            np.searchsorted(having_keys, edges),
+            starts,
+            np.searchsorted(keys, np.stack([segments, segments + 1]) * width),
         )
 
     def sums(self, weights: Int[ndarray, "draws clusters"]) -> Int[ndarray, "draws"]:
         """Half the pairs in the same order less half those in opposite orders, of each sample."""
-        below, having = running(columns(weights, self.without)), columns(weights, self.having)
-        order = columns(below, self.first) + columns(below, self.last)
+        below, having = _running(columns(weights, self.without)), columns(weights, self.having)
+        order = columns(below, self.first)
+        order += order if self.untied else columns(below, self.last)
         # What lies below a segment, and below its end, is the same for all of it.
-        edges, of_segment = below[:, self.without_cuts], np.diff(running(having)[:, self.having_cuts])
-        return _dot(having, order) - _dot(of_segment, edges[:, :-1] + edges[:, 1:])
+        of_segment = np.add.reduceat(having, self.starts, axis=1)
+        return _dot(having, order) - _dot(of_segment, below[:, self.edges].sum(axis=1))
+
+    @cached_property
+    def untied(self) -> bool:
+        return np.array_equal(self.first, self.last)
 
 
-def running(weights: Int[ndarray, "draws n"]) -> Int[ndarray, "draws m"]:
+def _running(weights: Int[ndarray, "draws n"]) -> Int[ndarray, "draws m"]:
     """The sums of the weights before each entry, and last of all."""
     sums = np.empty((len(weights), weights.shape[1] + 1), dtype=np.int64)
     sums[:, 0] = 0
@@ -198,7 +203,7 @@ def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _ranks(weights: NDArray[np.int64]) -> NDArray[np.int64]:
     """Twice the middle rank of each of some distinct values, less twice the mean of all ranks."""
-    before = running(weights)
+    before = _running(weights)
     return before[:, :-1] + before[:, 1:] - before[:, -1:]
 
 

@@ -1,13 +1,10 @@
-"""Kinds of scorer by prefix with their loaders, those that can be trained, and names without a kind.
-
-Whether the hub of models answers is asked once, where its libraries would try for a minute.
-"""
+"""Kinds of scorer by prefix with their loaders, those that can be trained, and names without a kind."""
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
-from functools import cache, lru_cache
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -217,6 +214,8 @@ def _of_hub(name: str) -> Mapping[str, Any]:
         import huggingface_hub
     except ImportError:
         return {}
+    from counterfoil.models.hub_reach import cache_alone_where_unreachable
+
     with cache_alone_where_unreachable() as message:
         try:
             return _configuration(Path(huggingface_hub.hf_hub_download(name, "config.json")))
@@ -227,51 +226,3 @@ def _of_hub(name: str) -> Mapping[str, Any]:
     problem = "what kind of model it is cannot be asked"
     hint = f"name its kind ('counterfoil list scorers'), such as hf:{name}, or give a local folder"
     raise ModelError(problem, where=name, given=message or "offline mode (HF_HUB_OFFLINE)", hint=hint)
-
-
-_PATIENCE = 5
-
-
-@cache
-def unreachable() -> str:
-    """What the network says where the hub does not answer; empty where it does, and in offline mode."""
-    try:
-        from huggingface_hub import constants
-        from huggingface_hub.utils import get_session  # type: ignore[attr-defined]
-    except ImportError:
-        return ""
-    if constants.HF_HUB_OFFLINE:
-        return ""
-    try:
-        get_session().head(constants.ENDPOINT, timeout=_PATIENCE)
-    except Exception as error:
-        # Each version of the library has network errors of its own; their names agree.
-        kind = type(error).__name__
-        if any(word in kind.lower() for word in ("connect", "timeout", "network", "proxy")):
-            return " ".join(f"{kind}: {error}".split())[:200]
-    return ""
-
-
-def in_cache(name: str) -> bool:
-    try:
-        from huggingface_hub import try_to_load_from_cache
-    except ImportError:
-        return False
-    return isinstance(try_to_load_from_cache(name, "config.json"), str)
-
-
-@contextmanager
-def cache_alone_where_unreachable() -> Iterator[str]:
-    """What `unreachable` says; where it says something, the libraries look in their cache alone meanwhile."""
-    if not (reason := unreachable()):
-        yield ""
-        return
-    from huggingface_hub import constants
-
-    # What the libraries read from HF_HUB_OFFLINE when they are imported; they offer no other way to say so.
-    before = constants.HF_HUB_OFFLINE
-    try:
-        constants.HF_HUB_OFFLINE = True
-        yield reason
-    finally:
-        constants.HF_HUB_OFFLINE = before

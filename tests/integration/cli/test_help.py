@@ -8,7 +8,7 @@ from counterfoil import catalog
 from counterfoil.catalog import BENCHMARKS
 from counterfoil.cli.derive import as_meant
 from counterfoil.errors import InputError, ModelError, UnknownNameError
-from counterfoil.models import registry
+from counterfoil.models import hub_reach
 from counterfoil.models.registry import kinds_of, scorers_called
 from processes import python
 from refusals import refuses
@@ -129,7 +129,7 @@ def pairs(tmp_path, monkeypatch):
 
 @pytest.fixture
 def no_network(monkeypatch):
-    monkeypatch.setattr(registry, "unreachable", lambda: SAID)
+    monkeypatch.setattr(hub_reach, "unreachable", lambda: SAID)
 
 
 @pytest.mark.parametrize(

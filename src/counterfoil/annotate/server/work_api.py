@@ -235,8 +235,8 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
     """The routes under /api/work: each is one transaction, and its reply is sent when that is on the disk."""
     router = APIRouter(prefix="/api", responses=PROBLEMS)
 
-    def standing(change: Callable[..., participants.Person]) -> Act:
-        """A change of the person, and where they stand then."""
+    def work_after(change: Callable[..., participants.Person]) -> Act:
+        """Change the person, and reply with their state of work then."""
         return lambda db, person, now: answering.work_state(db, campaign, change(db, person, now), now)
 
     async def reply(caller: Caller, act: Act, view: Callable[..., BaseModel] = views.work) -> Response:
@@ -254,13 +254,13 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
     @router.get("/work/{token}", response_model=WorkView)
     async def get_work(caller: CallerDep) -> Response:
         """Where the person stands, with the items to do now and next."""
-        return await reply(caller, standing(lambda db, person, now: person))
+        return await reply(caller, work_after(lambda db, person, now: person))
 
     @router.post("/work/{token}/consent", response_model=WorkView)
     async def consent(caller: CallerDep, given: NothingGiven) -> Response:
         """Store that the person agrees to take part."""
         text = campaign.consent_in(views.language(caller.accepted))
-        return await reply(caller, standing(partial(participants.consent, text=text)))
+        return await reply(caller, work_after(partial(participants.consent, text=text)))
 
     @router.post("/work/{token}/answers", response_model=ReceiptView)
     async def post_answer(caller: CallerDep, sent: answering.AnswerIn) -> Response:
@@ -274,13 +274,13 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
     @router.post("/work/{token}/end", response_model=WorkView)
     async def end(caller: CallerDep, given: NothingGiven) -> Response:
         """End with what the person did: it counts, and others get the rest."""
-        return await reply(caller, standing(answering.end_work))
+        return await reply(caller, work_after(answering.end_work))
 
     @router.post("/work/{token}/withdraw", response_model=WorkView)
     async def withdraw(caller: CallerDep, given: NothingGiven) -> Response:
         """Delete the person's answers for good."""
         return await reply(
-            caller, standing(lambda db, person, now: answering.withdraw(db, campaign, person, now))
+            caller, work_after(lambda db, person, now: answering.withdraw(db, campaign, person, now))
         )
 
     return router

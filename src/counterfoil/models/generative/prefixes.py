@@ -16,9 +16,9 @@ from torch import Tensor
 
 from counterfoil.benchmarks.records import Caption
 from counterfoil.models.base import BatchNumbers, Identity, PairBatches, text_of
+from counterfoil.models.cross_encoder import new_images
 from counterfoil.models.hf_loading import padded_ids
 from counterfoil.models.images import UNTOUCHED, prepared
-from counterfoil.models.itm import new_images
 
 #: Positions that go through a model at a time, by kind of device, and logits that are held at a time.
 POSITIONS = {"cpu": 512, "cuda": 65536}

@@ -16,7 +16,7 @@ from counterfoil.metrics import contrast
 from counterfoil.report.reproduction import Basis, Verdict, all_papers, files, reproduce, summary
 from counterfoil.report.reproduction.recipes import ReleasedFiles, chance, mask
 from refusals import refuses
-from report.reproduction.conftest import by_cell, made, printed_cells
+from report.reproduction.conftest import by_cell, printed_cells, save_ledger
 
 #: Every cell of BiVLC and Winoground that the released files contradict, with what they say.
 DIFFERING = {
@@ -82,7 +82,7 @@ def test_with_java_the_numbers_of_meteor_are_the_same_too(ledger, shared_data, t
     pytest.importorskip("pycocoevalcap")
     changed = [
         entry
-        for entry, without in zip(made(tmp_path, shared_data), ledger, strict=True)
+        for entry, without in zip(save_ledger(tmp_path, shared_data), ledger, strict=True)
         if entry.verdict is not without.verdict
     ]
     assert [(entry.name, entry.verdict) for entry in changed] == [("pac-s", Verdict.SAME)] * 5
