@@ -101,7 +101,8 @@ function draw() {
   }
   if (!settings.get(seen)) {
     shown = null;
-    return begin();
+    // Not drawn again by a reply that comes late: a press on it would be taken for one of before.
+    return document.getElementById("begin") ?? begin();
   }
   if (!next) {
     shown = null;
@@ -178,7 +179,7 @@ function leave() {
 }
 
 function begin() {
-  const start = make("button", { type: "button", class: "primary" }, say("begin"));
+  const start = make("button", { id: "begin", type: "button", class: "primary" }, say("begin"));
   const appeared = performance.now();
   // A key that is still held, and a press so soon, agreed to take part: they do not skip the instructions.
   start.addEventListener("keydown", (event) => { if (event.repeat) event.preventDefault(); });
