@@ -79,7 +79,7 @@ def points(
 
 @dataclass(frozen=True, eq=False)
 class WeightedRatings:
-    """Points made ready for samples; `clusters` has the cluster of each question, of so many."""
+    """Points made ready for samples; `clusters` has the cluster of each question."""
 
     parts: tuple[Points, ...]
     clusters: Int[ndarray, "n"]
