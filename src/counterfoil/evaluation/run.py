@@ -129,8 +129,13 @@ def is_run_folder(path: Path) -> bool:
     return (path / "manifest.json").is_file() and (path / ANSWERS).is_file()
 
 
-def is_run_of(folder: Path, *, scorer: str, identity: Collection[str] = ()) -> bool:
-    """Whether the folder holds a whole run of `scorer`, whose identity may be called `identity`."""
+def is_run_of(
+    folder: Path, *, scorer: str, identity: Collection[str] = (), benchmark: Benchmark | None = None
+) -> bool:
+    """Whether the folder holds a whole run of `scorer`, whose identity may be called `identity`, on `benchmark`.
+
+    Data of the same path are the same data, so that a run on some of their questions is replaced too.
+    """
     try:
         manifest = _verified(folder)[0]
         named = manifest.get("asked", _result(folder).scorer)
@@ -138,6 +143,9 @@ def is_run_of(folder: Path, *, scorer: str, identity: Collection[str] = ()) -> b
         return False
     about = manifest.get("scorer") or {}
     identifiers = [about[key] for key in ("name", "key") if key in about]
+    if benchmark is not None and str(benchmark.path or "") != (data := manifest["benchmark"])["path"]:
+        if data["digest"] != benchmark.digest:
+            return False
     return bool(named == scorer and (not identity or not identifiers or set(identity) & set(identifiers)))
 
 
