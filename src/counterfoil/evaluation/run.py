@@ -132,10 +132,7 @@ def is_run_folder(path: Path) -> bool:
 def is_run_of(
     folder: Path, *, scorer: str, identity: Collection[str] = (), benchmark: Benchmark | None = None
 ) -> bool:
-    """Whether the folder holds a whole run of `scorer`, whose identity may be called `identity`, on `benchmark`.
-
-    Data of the same path are the same data, so that a run on some of their questions is replaced too.
-    """
+    """Whether the folder holds a whole run of `scorer`, called one of `identity`, on the same data."""
     try:
         manifest = _verified(folder)[0]
         named = manifest.get("asked", _result(folder).scorer)
@@ -143,10 +140,13 @@ def is_run_of(
         return False
     about = manifest.get("scorer") or {}
     identifiers = [about[key] for key in ("name", "key") if key in about]
-    if benchmark is not None and str(benchmark.path or "") != (data := manifest["benchmark"])["path"]:
-        if data["digest"] != benchmark.digest:
-            return False
-    return bool(named == scorer and (not identity or not identifiers or set(identity) & set(identifiers)))
+    # On some of the questions of a path it is a run on the same data.
+    data = manifest["benchmark"]
+    same = (
+        benchmark is None or data["path"] == str(benchmark.path or "") or data["digest"] == benchmark.digest
+    )
+    known = not identity or not identifiers or bool(set(identity) & set(identifiers))
+    return bool(named == scorer) and same and known
 
 
 def load_run(folder: str | Path) -> Run:
