@@ -220,7 +220,7 @@ def progress(*, silent: bool = False) -> Iterator[Report]:
 
 
 def _lines(every: float) -> Report:
-    """A report that writes a line about the stage at hand every so many seconds."""
+    """A report that writes a line about the stage at hand at a steady interval."""
     started: dict[str, tuple[float, int]] = {}
     last = time.monotonic()
 

@@ -30,7 +30,7 @@ from counterfoil.evaluation.agreement import PeopleAgreement, pair_agreements, p
 from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics.agreement import ReliabilityData, Scale, pair_kappas
 
-#: Two people have a kappa of their own from so many shared items on.
+#: The fewest shared items that give two people a kappa of their own.
 LEAST_SHARED = 10
 #: Reweightings behind an interval: its width is then known to about 4 %.
 DRAWS = 400

@@ -269,7 +269,7 @@ class BudgetPart:
 
 @dataclass(frozen=True)
 class Budget:
-    """What a campaign comes to by role, for so many people; hours at the form's usual time per item."""
+    """What a campaign comes to by role, for a number of people; hours at the form's usual time per item."""
 
     people: int
     parts: Mapping[str, BudgetPart]

@@ -42,7 +42,7 @@ def work_order(items: Sequence[WorkItem], recipe: CampaignRecipe) -> Int[ndarray
 
 
 def plan_blocks(items: Sequence[WorkItem], recipe: CampaignRecipe) -> tuple[tuple[int, ...], ...]:
-    """Blocks of places of items, each for one person; a block that several people do is there so many times.
+    """Blocks of places of items, each for one person; a block that several people do is there once for each.
 
     No block has an instance twice; kinds, and right answers of golden items, are as even as the numbers
     allow. Where the numbers do not divide some blocks have one work item fewer.

@@ -70,7 +70,7 @@ KINDS: Mapping[str, SimulatedPerson] = {
 def crowd(
     shares: Mapping[str, float], n: int, *, seconds: float = 1.0, accuracy: float | None = None
 ) -> tuple[SimulatedPerson, ...]:
-    """So many people of several kinds, by their shares; what rounding leaves over is of the first kind."""
+    """People of several kinds, by their shares; what rounding leaves over is of the first kind."""
     odd = next((kind for kind in shares if kind not in KINDS), None)
     total = sum(shares.values())
     if odd is not None or not total > 0 or min(shares.values()) < 0:
@@ -187,7 +187,7 @@ class CampaignClient:
             return answering.record_answer(connection, self.campaign, participant, sent, now).work
 
 
-#: The most seconds between two arrivals on average; who found nothing looks again after so many, so often.
+#: The most seconds between two arrivals on average; when and how often who found nothing looks again.
 _ARRIVAL, _LOOK_AGAIN, _LOOKS = 30.0, 300.0, 20
 #: Before the title of a campaign whose answers are a simulation's.
 SIMULATED = "Simulated"

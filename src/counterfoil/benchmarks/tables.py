@@ -91,7 +91,7 @@ class DataTable:
     def __getitem__(self, column: str) -> Sequence[Any]:
         """The cells of a column; raises `DataError` with the columns there are."""
         if column not in self.columns:
-            shown = list(self.columns)[:_SHOWN]
+            shown = [name for name in self.columns if name != ROW][:_SHOWN]
             near = get_close_matches(column, shown, n=1, cutoff=0.6)
             more = [f"... ({len(self.columns):,} columns)"] if len(shown) < len(self.columns) else []
             what, hint = f"no column '{column}'", f"did you mean '{near[0]}'?" if near else None

@@ -318,7 +318,7 @@ def quality(sample: Verified, threshold: float) -> Quality:
 
 
 def curve(sample: Verified, *, points: int = 25) -> tuple[Quality, ...]:
-    """The precision-recall curve: the quality at up to so many scores, evenly spaced by rank."""
+    """The precision-recall curve: the quality at up to `points` scores, evenly spaced by rank."""
     levels = np.unique(sample.scores)
     at = np.unique(np.linspace(0, len(levels) - 1, min(points, len(levels))).round().astype(np.int64))
     return tuple(quality(sample, float(threshold)) for threshold in levels[at])
@@ -347,7 +347,7 @@ def certified(sample: Verified, precision: float, *, confidence: float = 0.95) -
     # Rows of one score are kept together: only the last of them is a threshold.
     last = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))
     error = (1 - confidence) / STARTS
-    # At each threshold the chance of so many right rows, or more, were the precision just the target.
+    # At each threshold the chance of that many right rows, or more, were the precision just the target.
     ranked = sample.take(order)
     if ranked.weights is None:
         chances = binom.sf(np.cumsum(ranked.right)[last] - 1, last + 1, precision)

@@ -45,7 +45,7 @@ COMMANDS: dict[str, str | CommandGroup] = {
     "explain": "jobs.explain:explain",
     "captions": CommandGroup(
         {"score": "jobs.captions:score_captions", "systems": "jobs.caption_systems:compare_systems"},
-        help="How good captions are, for images or videos, with or without references.",
+        help="Score captions of images or videos by caption metrics, with or without references.",
         epilog="Example: "
         "counterfoil captions score --metrics bleu,cider --candidates c.json --references r.json",
     ),
@@ -57,7 +57,7 @@ COMMANDS: dict[str, str | CommandGroup] = {
             "save": "benchmarks:save",
             "publish": "jobs.publish:publish",
         },
-        help="Benchmarks: what there is, released files, folders of one's own, and data sets for others.",
+        help="List, fetch, save and publish benchmarks.",
         epilog="Example: counterfoil benchmarks fetch sugarcrepe",
     ),
     "build": "build:app",
@@ -66,7 +66,7 @@ COMMANDS: dict[str, str | CommandGroup] = {
     "pool bias": "jobs.bias:bias",
     "annotate": CommandGroup(
         _ANNOTATE,
-        help="People judge images and captions in the browser: blind, several per item, from one folder.",
+        help="Let people judge images and captions in the browser: blind, and several per item.",
         epilog="Start with: counterfoil annotate forms",
         private=True,
     ),
@@ -74,8 +74,7 @@ COMMANDS: dict[str, str | CommandGroup] = {
     "train mix": "jobs.training:mix",
     "world": CommandGroup(
         {"build": "jobs.world:build_world tables:show_drawn"},
-        help="A small world of paper shapes in which everything is known: "
-        "build benchmarks and training sets.",
+        help="Build benchmarks and training sets of a small drawn world in which everything is known.",
         epilog="Example: counterfoil world build quads --out world",
     ),
     "demo": "jobs.tour:demo tables:show_demo",
@@ -84,12 +83,12 @@ COMMANDS: dict[str, str | CommandGroup] = {
             name: f"listings:{name} listings:show_entries"
             for name in ("benchmarks", "scorers", "metrics", "measures", "recipes")
         },
-        help="What there is: benchmarks, kinds of scorer, caption metrics, measures, recipes of training.",
+        help="List benchmarks, kinds of model, caption metrics, measures and training recipes.",
         epilog="Example: counterfoil list benchmarks",
     ),
     "cache": CommandGroup(
         {"list": "cache:list_ listings:show_entries", "limit": "cache:limit", "clear": "cache:clear"},
-        help="Finished work on disk: what there is of which scorer, and room made again.",
+        help="List cached work, limit its size, or clear it.",
         epilog="Example: counterfoil cache limit 5GB",
     ),
     "reproduce": "jobs.reproduce:reproduce tables:show_ledger",

@@ -104,7 +104,7 @@ def save(
         data: File or folder of the benchmark.
         images: Folder of the images, where the data name files.
         available: Take only questions whose images and captions are present.
-        limit: Only so many questions, evenly spread.
+        limit: The most questions to write, evenly spaced.
     """
     from counterfoil import catalog
     from counterfoil.benchmarks import folder

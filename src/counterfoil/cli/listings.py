@@ -80,7 +80,7 @@ def print_facts(console: Console, facts: Mapping[str, object]) -> None:
 
 @job(outputs="json")
 def benchmarks(name: Annotated[str | None, option(complete="benchmarks")] = None) -> Listing:
-    """List benchmarks with question type, size, licence and source.
+    """List benchmarks with question type, size and main measure, or show all facts of one.
 
     Example: counterfoil list benchmarks winoground
 

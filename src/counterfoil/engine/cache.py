@@ -456,7 +456,7 @@ def contents(folder: Path) -> Contents:
 
 
 def beyond(contents: Contents, limit: int) -> tuple[PlaceEntry, ...]:
-    """The shards that were used least lately, so many that without them it is no larger than `limit`."""
+    """The least recently used shards without which the cache is no larger than `limit`."""
     shards = [shard for shelf in contents.shelves for shard in shelf.shards]
     shards.sort(key=lambda shard: (-shard.age, shard.name))
     sizes = accumulate((-shard.size for shard in shards), initial=contents.size)

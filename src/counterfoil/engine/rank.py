@@ -38,7 +38,7 @@ from counterfoil.models.precomputed_galleries import (
 
 Given = PrecomputedTable | PrecomputedEmbeddings | PrecomputedSimilarity | PrecomputedRankings
 
-#: A scorer of pairs is asked about all pairs of a gallery of at most so many.
+#: The most pairs of a gallery that a scorer of pairs is asked about whole.
 ALL_PAIRS = 1_000_000
 
 

@@ -217,7 +217,7 @@ def count_workers(cpus: float | None) -> tuple[int, dict[str, float]]:
     count = sum(int(node.get("CPU", 0) / cpus_each + 1e-9) for node in nodes)
     if not count:
         most = max((node.get("CPU", 0) for node in nodes), default=0)
-        problem = "the Ray cluster has no machine with a GPU or with so many processors"
+        problem = "the Ray cluster has no machine with a GPU or with that many processors"
         given = f"{cpus_each:g}"
         hint = None if most else "give its nodes processors: ray start --num-cpus N"
         raise InputError(problem, given=given, allowed=f"at most {most:g}" if most else None, hint=hint)

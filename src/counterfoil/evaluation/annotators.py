@@ -25,9 +25,9 @@ from counterfoil.stats.two_way_clustering import inflation, linear_variance
 #: What can be measured, and whether the gain of a match counts (ECCV Caption equation E.4) or only that it is
 #: one.
 MEASURES = ("graded_recall_at_1", "graded_r_precision", "recall_at_1", "r_precision")
-#: All sets of so many annotators can be gone through: 4,095 of 12.
+#: The most annotators whose sets are all gone through: 4,095 of 12.
 MOST = 12
-#: So many sets of one size say how queries move its mean bias.
+#: The sets of one size from which the effect of queries on its mean bias is taken.
 _MOVED = 50
 
 

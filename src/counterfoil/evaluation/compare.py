@@ -227,7 +227,7 @@ def aligned(benchmark: str, runs: Sequence[Run]) -> tuple[Run, ...]:
                 given=f"'{first.name}' {len(first.benchmark):,} and '{run.name}' {len(run.benchmark):,}",
                 hint="evaluate both on the same data, or compare where all answer with --shared",
             )
-        form, conflict = of(first.benchmark), "other ratings or votes"
+        form, conflict = of(first.benchmark), "questions of two types"
         if form is of(run.benchmark):
             conflict = form.conflict(first.benchmark, run.benchmark)
         if conflict:

@@ -15,7 +15,7 @@ from counterfoil.stats import Wholes
 
 #: Captions are near-duplicates from this similarity on.
 NEAR = 0.8
-#: Images are near-duplicates up to so many of the 64 bits of their hashes that differ.
+#: The most of the 64 bits of their hashes in which near-duplicate images differ.
 BITS = 3
 #: Hashes with fewer bits of one kind are of pictures too plain to be told apart by them.
 _LEAST_BITS = 12
@@ -37,7 +37,7 @@ def shingles(text: str) -> frozenset[str]:
 def near_pairs(texts: Sequence[str], *, threshold: float = NEAR, first: int = 0) -> list[tuple[int, int]]:
     """The pairs (i, j), i < j, of normal texts whose shingles have a Jaccard similarity of `threshold` on.
 
-    With `first`, only pairs of one of the first so many texts with another. All are found: two sets of
+    With `first`, only pairs of one of the first `first` texts with another. All are found: two sets of
     similarity t share one of the |x| - ceil(t |x|) + 1 rarest shingles of each.
     """
     sets = [shingles(text) for text in texts]

@@ -174,9 +174,20 @@ class FormEvaluation(ABC):
     def chance(self, benchmark: Benchmark) -> dict[str, float]:
         """The mean value of random, never equal scores, per measure."""
 
-    @abstractmethod
     def check(self, benchmark: Benchmark, answers: Answers, *, where: str) -> None:
         """Raise `ScoreError` unless `answers` answer every question."""
+        if answers.has_rankings:
+            form = benchmark.questions.form
+            raise ScoreError("rankings answer a gallery only", where=where, given=f"form '{form}'")
+        if answers.has_scores:
+            Scores(answers.scores).check(benchmark, where=where)
+        else:
+            self.check_outcomes(len(benchmark), answers.outcomes.right, where=where)
+
+    def check_outcomes(self, n: int, right: Mapping[str, NDArray[Any]], *, where: str) -> None:
+        """Raise `ScoreError` unless what is right answers all of n questions."""
+        problem = "right and wrong say nothing of how scores go with ratings"
+        raise ScoreError(problem, where=where, given="outcomes", allowed="a score per question")
 
     @abstractmethod
     def per_item(
@@ -421,13 +432,6 @@ def tie_facts(
         "rate": float(tied.mean()),
         "measures": {str(ties): of_all for ties, of_all in measures.items()},
     }
-
-
-def refuse_rankings(benchmark: Benchmark, answers: Answers, *, where: str) -> None:
-    """Raise `ScoreError` where answers are rankings."""
-    if answers.has_rankings:
-        form = benchmark.questions.form
-        raise ScoreError("rankings answer a gallery only", where=where, given=f"form '{form}'")
 
 
 def check_answers(

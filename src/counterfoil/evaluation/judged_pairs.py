@@ -270,6 +270,6 @@ def coverage(
 
 
 def count(name: str, direction: str, counts: Wholes) -> Multiplicity:
-    """The multiplicity of queries with so many right answers each."""
+    """The multiplicity of queries, from the number of right answers of each."""
     numbers, queries = np.unique(counts, return_counts=True)
     return Multiplicity(name, direction, dict(zip(numbers.tolist(), queries.tolist(), strict=True)))

@@ -8,7 +8,7 @@ tau-b leaves them out; counting them as agreement would draw every tau towards 1
 with three limits:
 
 * Models that agree throughout agree in every draw, so the interval reaches at least as far as perfect
-  agreement of so many models leaves it (`perfect`).
+  agreement of all models leaves it (`perfect`).
 * Queries drawn anew add their noise a second time: the interval of small benchmarks and close models leans
   towards 0 and is too wide (docs/statistics.md).
 * Sizes of one family of models are not independent; then the interval is too narrow.
@@ -203,7 +203,7 @@ class RankCorrelation:
         }
 
 
-#: A block of draws holds at most so many signs of pairs of models.
+#: The most signs of pairs of models that a block of draws holds.
 _AT_ONCE = 1 << 22
 
 
@@ -313,7 +313,7 @@ def _correlations(values: ndarray, copies: ndarray) -> tuple[ndarray, ndarray]:
 
 
 def perfect(models: int) -> float:
-    """The least low end of the interval of tau where all pairs of so many models agree.
+    """The least low end of the interval of tau where all pairs of the models agree.
 
     One order in m! agrees by luck, as log2(m!) tosses of a coin do: p ** log2(m!) is the tail, tau 2 p - 1.
     """

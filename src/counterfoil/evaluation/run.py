@@ -129,8 +129,10 @@ def is_run_folder(path: Path) -> bool:
     return (path / "manifest.json").is_file() and (path / ANSWERS).is_file()
 
 
-def is_run_of(folder: Path, *, scorer: str, identity: Collection[str] = ()) -> bool:
-    """Whether the folder holds a whole run of `scorer`, whose identity may be called `identity`."""
+def is_run_of(
+    folder: Path, *, scorer: str, identity: Collection[str] = (), benchmark: Benchmark | None = None
+) -> bool:
+    """Whether the folder holds a whole run of `scorer`, called one of `identity`, on the same data."""
     try:
         manifest = _verified(folder)[0]
         named = manifest.get("asked", _result(folder).scorer)
@@ -138,7 +140,13 @@ def is_run_of(folder: Path, *, scorer: str, identity: Collection[str] = ()) -> b
         return False
     about = manifest.get("scorer") or {}
     identifiers = [about[key] for key in ("name", "key") if key in about]
-    return bool(named == scorer and (not identity or not identifiers or set(identity) & set(identifiers)))
+    # On some of the questions of a path it is a run on the same data.
+    data = manifest["benchmark"]
+    same = (
+        benchmark is None or data["path"] == str(benchmark.path or "") or data["digest"] == benchmark.digest
+    )
+    known = not identity or not identifiers or bool(set(identity) & set(identifiers))
+    return bool(named == scorer) and same and known
 
 
 def load_run(folder: str | Path) -> Run:

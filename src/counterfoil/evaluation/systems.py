@@ -111,7 +111,7 @@ LEAST, ENOUGH = 3, 10
 ONE_PERSON = "one person"
 #: Numbers that a block of samples may hold.
 _AT_ONCE = 1 << 21
-#: With up to so many systems every order is looked at in the test: 8! are 40,320.
+#: The most systems of which the test looks at every order: 8! are 40,320.
 _EVERY_ORDER = 8
 
 Over = Literal["images", "systems"]

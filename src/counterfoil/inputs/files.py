@@ -158,7 +158,7 @@ def parse_json(text: str, *, where: object, without: Collection[str] = (), finit
         raise DataError(
             "half of a character (a lone surrogate)", where=f"{where}, line {line}", given=half[1]
         )
-    # Only a text with so many opening brackets can be nested so deep.
+    # Only a text with that many opening brackets can be nested so deep.
     if text.count("[") + text.count("{") > MAX_DEPTH:
         _check_depth(value, "JSON", where)
     return value

@@ -92,7 +92,7 @@ def number(kind: object, data: object = b"") -> Any:
 
 
 def _bytes(data: object = b"", encoding: object = "latin1") -> bytes:
-    """Bytes from what pickles keep of them; never so many zeros as a number says, as `bytes` itself would."""
+    """Bytes from what pickles keep of them; never as many zeros as a number says, as `bytes` itself would."""
     if isinstance(data, str):
         return data.encode("latin1")
     if not isinstance(data, bytes | bytearray | list):

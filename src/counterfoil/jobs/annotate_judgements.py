@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from counterfoil.annotate import export as exports
 from counterfoil.annotate.agreement import MOST_LISTED, CampaignAgreement, campaign_agreement, fields_of
-from counterfoil.annotate.campaign import Campaign, open_campaign, unanswered
+from counterfoil.annotate.campaign import RECIPE, Campaign, open_campaign, unanswered
 from counterfoil.annotate.judgement_table import check_table_kind, read_judgement_table, write_judgement_table
 from counterfoil.annotate.labels import Partly
 from counterfoil.annotate.platforms.label_studio import read_export
@@ -81,8 +81,10 @@ def read_judgements(
             return judgement_table(connected, owner), owner
     if database is not None:
         raise InputError("a database belongs to a campaign", where="--database", given=source)
-    own = None if campaign is None else open_campaign(Path(campaign))
-    return read_judgement_table(path), own
+    # An export lies in a folder of its campaign.
+    beside = next((folder for folder in path.absolute().parents[:2] if (folder / RECIPE).is_file()), None)
+    home = beside if campaign is None else Path(campaign)
+    return read_judgement_table(path), None if home is None else open_campaign(home)
 
 
 class PeopleAgreements(Tabular):
@@ -208,7 +210,8 @@ def annotate_agreement(
 
     Arguments:
         source: A campaign's folder, or a table of judgements.
-        campaign: For a table: the campaign whose questions it answers, which gives their scales.
+        campaign: For a table: the campaign whose questions it answers, which gives their scales and options.
+            Default: the one in whose folder the table lies.
         scale: Distance of answers in Krippendorff's alpha. Default: the question's scale.
         by_kind: Whether to report by kind of item too.
     """
@@ -305,12 +308,12 @@ def import_judgements(
 
 #: What reads a table, by its name.
 _READERS = {
-    "judgements": "annotate agreement FILE --campaign",
+    "judgements": "annotate agreement FILE --campaign CAMPAIGN",
     "choices": "build choose --people",
     "answers": "build filter --people",
     "gains": "pool bias --judgements",
-    "scores": "evaluate given:",
-    "outcomes": "evaluate given:",
+    "scores": "evaluate people:CAMPAIGN BENCHMARK",
+    "outcomes": "evaluate people:CAMPAIGN BENCHMARK",
     "votes": "annotate preferences",
     "ratings": "evaluate SCORER ratings --data",
     "rows": "evaluate SCORER pairs --data",

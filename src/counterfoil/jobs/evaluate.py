@@ -248,9 +248,10 @@ class _Evaluation:
                 folder = _run_folder(self.out, part.key)
                 other = (folder / "manifest.json").exists() and not overwriting()
                 scorer_key = identity.name, identity.key
-                if other and not is_run_of(folder, scorer=self.run_name, identity=scorer_key):
+                same_run = partial(is_run_of, scorer=self.run_name, identity=scorer_key)
+                if other and not same_run(folder, benchmark=part.benchmark):
                     raise InputError(
-                        "the folder holds a run of another scorer of this name",
+                        "the folder holds a run of another scorer of this name, or on other data",
                         where=folder,
                         hint="name another folder, or replace it with --overwrite",
                     )
@@ -397,7 +398,7 @@ def evaluate(
     kept in the folder `cache` ("default": the user's own; None keeps nothing), so an evaluation that was
     stopped goes on where it was. A scorer of your own whose weights are not known has no place in the default
     cache (see `counterfoil.scorer`). `out` gets a run folder OUT/BENCHMARK, which `compare` and `load_run`
-    read; one of another scorer is replaced with `overwrite` only.
+    read; one of another scorer, or on other data, is replaced with `overwrite` only.
 
     A bar on standard error shows progress after two seconds; `progress` is called with (stage, done, total)
     in its place, `note` with each line about what was decided, and `quiet` shows neither. Raises

@@ -28,7 +28,7 @@ from counterfoil.models import precomputed_galleries as galleries
 from counterfoil.models.base import Options
 from counterfoil.report.tables import Column, Table
 
-#: A table shows numbers by k at so many of them.
+#: The most values of k that a table shows.
 _MOST_KS = 10
 
 

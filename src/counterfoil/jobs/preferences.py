@@ -12,7 +12,7 @@ from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.jobs.shared_options import DRAWS, SEED, Reporting
 from counterfoil.report.tables import Cell, Column, Table, amount
 
-#: Of so many names the chances over each other are shown.
+#: The most names whose chances over each other are shown.
 _FEW = 12
 
 

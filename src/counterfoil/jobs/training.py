@@ -187,7 +187,7 @@ class Stage:
 def stages_of(
     recipe: Recipe, backbone: "Backbone", rows: int, *, processes: int = 1, chunk: int | None = None
 ) -> tuple[Stage, ...]:
-    """What each stage will do; raises `InputError` where so many rows, or processes, cannot do it."""
+    """What each stage will do; raises `InputError` where the rows or processes are too few."""
     from counterfoil.train.dataloaders import check_batches, length
     from counterfoil.train.gradients import check_chunk
     from counterfoil.train.optim import count, trained_parameters

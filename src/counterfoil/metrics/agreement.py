@@ -228,7 +228,7 @@ def weighted_agreement(
 
     marginal = into_categories @ (weights[item_of] * cell)
     n = marginal.sum(axis=0)
-    # Categories that are the same thing throughout; of the others two equal ones are one in so many.
+    # Categories that are the same thing throughout; two others are equal one time in their number.
     fixed = np.ones(len(marginal), dtype=bool)
     fixed[category[alike > 0]] = False
     joint = marginal[~fixed].sum(axis=0)

@@ -19,7 +19,7 @@ from numpy import ndarray
 
 from counterfoil.errors import InputError, ScoreError
 
-# From so many positives of a query on, sorting all scores once is faster than comparing them with each.
+# With this many positives of a query, sorting all scores once is faster than comparing them with each.
 _SORT_FROM = 60
 
 
@@ -283,7 +283,7 @@ def join(blocks: Sequence[Ranks]) -> Ranks:
 
 # Scores compared at once: about as many as fit the processor's cache.
 _COUNTED_AT_ONCE = 1 << 19
-# Counts of so many rows fit into one byte.
+# The most rows whose counts fit into one byte.
 _BYTE = 255
 
 
@@ -302,7 +302,7 @@ def tally(
     above, level = np.zeros(len(query), np.int64), np.zeros(len(query), np.int64)
     order = np.argsort(query, kind="stable")
     columns, first, size = np.unique(query[order], return_index=True, return_counts=True)
-    # Queries of most pairs first, so that those with a second, third, ... pair are always the first so many.
+    # Queries of most pairs first, so that those with a second, third, ... pair always come first.
     fewer = np.argsort(-size, kind="stable")
     most = int(size.max(initial=0))
     layers = [order[first[fewer[: np.count_nonzero(size > nth)]] + nth] for nth in range(most)]
@@ -319,7 +319,7 @@ def tally(
 
 
 def _add(block: ndarray, layers: list[ndarray], score: ndarray, above: ndarray, level: ndarray) -> None:
-    """Add to the counts of pairs; those of a layer are one for each of the first so many columns."""
+    """Add to the counts of pairs; those of a layer are one for each of the first columns."""
     for at in layers:
         thresholds, step = score[at], min(_BYTE, max(1, _COUNTED_AT_ONCE // max(len(at), 1)))
         higher, equal = np.zeros((2, len(at)), np.int64)

@@ -50,7 +50,7 @@ def panels(
     gap: tuple[float, float] = (0.3, 0.55),
     sharey: bool = False,
 ) -> Iterator[tuple[Any, list[Any]]]:
-    """A figure and its `count` axes in so many columns, each `panel` wide and high, in inches."""
+    """A figure and its `count` axes in `columns` columns, each `panel` wide and high, in inches."""
     columns = max(1, min(columns, count))
     rows = ceil(count / columns)
     width = left + columns * panel[0] + (columns - 1) * gap[0] + right
@@ -178,7 +178,7 @@ def plain(
 
 
 def aside(axes: Any, text: str, point: tuple[float, float], offset: tuple[float, float], **look: Any) -> None:
-    """A text so many points away from a point of the axes."""
+    """A text at an offset, in points, from a point of the axes."""
     look = {"va": "center", "fontsize": 8, "color": INK, **look}
     axes.annotate(text, point, xytext=offset, textcoords="offset points", **look)
 

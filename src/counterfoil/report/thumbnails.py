@@ -28,7 +28,7 @@ from counterfoil.report.tables import group
 PICTURES = ("auto", "always", "never")
 #: The longer side of a thumbnail, in pixels.
 SIDE = 200
-#: A video is shown as so many frames side by side, each so many pixels wide and high at most.
+#: The frames of a video that are shown side by side, and the most pixels of each in width and height.
 FRAMES, FRAME_SIDE = 5, 112
 #: How much of a page its pictures may take, in bytes of base64 text.
 BUDGET = 8_000_000

@@ -27,7 +27,7 @@ MOST_CAPTIONS, MOST_IMAGES = 1 / 4, 1 / 2
 #: Fewer questions than these are no large share of any.
 _FEW = 5
 
-#: From so many components of one size on, components are taken as units.
+#: The fewest components of one size that are taken as units.
 COMPONENTS = 50.0
 
 #: Entries that the sets of shared items may take; beyond it pairs that share two items count twice.
@@ -297,7 +297,7 @@ class Shared:
 
     @cached_property
     def n_independent(self) -> float:
-        """So many questions, at least, share nothing with one another: the bound of Caro and Wei."""
+        """The least number of questions that share nothing with one another: the bound of Caro and Wei."""
         return float((1 / self.partners).sum())
 
 

@@ -37,7 +37,7 @@ from counterfoil.stats.tests import holm
 
 #: What is looked at, in the order of columns.
 SIGNS = ("fast", "straight", "golden", "disagree")
-#: Below so many people there is no pool to compare with.
+#: The fewest people that make a pool to compare with.
 FEWEST = 8
 #: Seconds that no judgement of a picture takes, and the share of answers below that slips may make.
 FLOOR, SLIPS = 0.4, 0.05

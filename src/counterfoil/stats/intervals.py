@@ -44,7 +44,7 @@ class Spread:
     """Estimates, the variance of each, and what that is known from.
 
     `freedom` are the degrees of freedom of each variance; `units` is how many questions have nothing to do
-    with one another: an estimate that does not vary is one of so many.
+    with one another: an estimate that does not vary is one of that many.
     """
 
     value: Float[ndarray, "k"]
@@ -80,7 +80,7 @@ class Spread:
     def student(self, *, widest: float = 1.0) -> tuple[Reals, Reals, Reals]:
         """(low, high, p) of Student's t for estimates in [-widest, widest] that are nearly normal.
 
-        An estimate that does not vary is known as well as one of so many units that agree throughout.
+        An estimate that does not vary is known as well as one of that many units that agree throughout.
         """
         if widest != 1:
             parts = self.value / widest, self.variance / widest**2, self.freedom, self.units

@@ -395,7 +395,7 @@ class _Population:
 
         a, b = self.means * self.weights, (1 - self.means) * self.weights
         log = self.prior.copy()
-        # The density depends on how many people have so many right, wrong and all answers.
+        # The density depends on how many people have each number of right, wrong and all answers.
         for counts, at in ((hits, a), (misses, b), (hits + misses, self.weights)):
             values, n = np.unique(counts, return_counts=True)
             rises = gammaln(at[:, None] + values) - gammaln(at)[:, None]

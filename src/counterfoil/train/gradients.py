@@ -108,7 +108,7 @@ def gradients(
 
 
 def chunks(batch: Batch, aim: Objective, rows: int | None) -> Iterator[Batch]:
-    """The batch in parts of so many of its rows, each with all its roles; None leaves it whole."""
+    """The batch in parts of `rows` of its rows, each with all its roles; None leaves it whole."""
     if rows is None or rows >= len(batch.rows):
         yield batch
         return

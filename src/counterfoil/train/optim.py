@@ -121,7 +121,7 @@ def launched(device: str, devices: int, precision: str) -> Fabric:
     gpus = torch.cuda.device_count()
     if (kind == "cuda" or (kind == "auto" and gpus)) and max(processes, int(number or 0) + 1) > gpus:
         given = f"{device}, {processes} devices"
-        raise InputError("not so many GPUs here", given=given, allowed=f"{gpus} GPUs")
+        raise InputError("more GPUs than are here", given=given, allowed=f"{gpus} GPUs")
     fabric = Fabric(
         accelerator=kind,
         devices=[int(number)] if number and not elastic else processes,

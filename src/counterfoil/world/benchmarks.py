@@ -69,7 +69,7 @@ def described(
             if len(meanings) == captions_each * len(scenes):
                 break
         else:
-            problem = "there are not so many different captions of a scene"
+            problem = "a scene does not have that many different captions"
             given = f"{captions_each} captions for each of {n:,} images"
             raise InputError(problem, given=given, hint="ask for fewer captions or fewer images")
     return scenes, meanings, items
@@ -80,7 +80,7 @@ IMAGES, CAPTIONS_EACH = 300, 2
 #: Pixels to a side of every picture.
 SIZE = 192
 
-#: What draws the benchmarks of the catalog, of so many questions.
+#: What draws the benchmarks of the catalog, given the number of questions.
 _DRAWN: Mapping[str, Callable[[int], Benchmark]] = {
     "world-quads": lambda n: sample.quads(n, size=SIZE, lazy=True),
     "world-choices": lambda n: sample.choices(n, size=SIZE, lazy=True),

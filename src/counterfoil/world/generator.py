@@ -19,7 +19,7 @@ from counterfoil.world.scenes import Scene, Thing, hollow, one_of, place, sample
 
 #: Tries at one kind of failure before the original is shown.
 _TRIES = 60
-#: Spoilt scenes have one thing changed; after every so many tries one more.
+#: Spoilt scenes have one thing changed; one more after each round of tries.
 _PER_THING = 12
 
 #: Of wrong pictures, how many fit both captions, and how the others divide.

@@ -346,7 +346,7 @@ def _paint(picture: NDArray[np.uint8], scene: Scene, style: str, seed: int) -> N
         picture += tile[top : top + size, left : left + size]
 
 
-#: Pictures of at most so many pixels to a side are kept as they are: JPEG would blur them.
+#: The side, in pixels, up to which pictures are kept as they are: JPEG would blur them.
 AS_PIXELS = 96
 
 

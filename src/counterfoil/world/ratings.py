@@ -50,7 +50,7 @@ def level(meaning: Meaning, scene: Scene) -> int:
 
 
 def levels(true: Int64[ndarray, "*rows"], of: Int64[ndarray, "*rows"]) -> Int64[ndarray, "*rows"]:
-    """The level of captions of which so many claims are true, of so many."""
+    """The level of captions, from the number of their true claims and of all their claims."""
     return np.where(true == of, 4, np.where(2 * true >= of, 3, np.where(true > 0, 2, 1)))
 
 

@@ -253,7 +253,7 @@ def _painted(drawn: Sequence[LazyDrawing], progress: Progress) -> list[Source]:
 
 
 def card_of(name: str, size: int) -> Card:
-    """The card of one of the world's benchmarks, for so many questions."""
+    """The card of one of the world's benchmarks, for a number of questions."""
     (card,) = (card for card in cards_of("counterfoil.world") if card.name == name)
     return card.model_copy(update={"size": size})
 

@@ -271,7 +271,7 @@ class Form(ABC):
 
     @abstractmethod
     def check_items(self, images: int, captions: int, *, where: str) -> None:
-        """Raise `DataError` unless the positions fit a benchmark of so many images and captions."""
+        """Raise `DataError` unless the positions fit these numbers of images and captions."""
 
     def select(self: _Form, rows: Ids) -> _Form:
         """The chosen questions over the same items."""

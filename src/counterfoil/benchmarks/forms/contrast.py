@@ -21,7 +21,7 @@ from counterfoil.benchmarks.forms.tables import QUESTIONS, Positive, StoredField
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema
 
-#: Up to so many candidates of a choice count as items that its answer depends on; of more, sets of candidates
+#: The most candidates of a choice that count as items that its answer depends on; of more, sets of candidates
 #: that any two questions share are too many to go through.
 MOST_APART = 10
 

@@ -101,7 +101,7 @@ def stored_schema(file: str, fields: Sequence[StoredField]) -> Schema:
 
 
 def read_references(table: pa.Table, rows: int, facts: Mapping[str, Any]) -> References | None:
-    """The references of so many rows; None where the manifest says that there are none."""
+    """The references of `rows` rows; None where the manifest says that there are none."""
     if not facts["references"]:
         return None
     of_row = table.column("row").to_numpy()
@@ -111,7 +111,7 @@ def read_references(table: pa.Table, rows: int, facts: Mapping[str, Any]) -> Ref
 
 
 def unpacked(rows: list[bytes | None], classes: int) -> NDArray[np.bool_]:
-    """Codes of so many classes, (rows, classes); raises `DataError` for one that is missing or of others."""
+    """Codes of classes, (rows, classes); raises `DataError` for one that is missing or of others."""
     width = -(-classes // 8)
     odd = next((at for at, row in enumerate(rows) if row is None or len(row) != width), None)
     if odd is not None:

@@ -13,7 +13,7 @@ from counterfoil.benchmarks.publishing.tables import WrittenFile
 
 _SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 _SIZE_NAMES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "n>10M")
-#: So many groups of a grouping are listed.
+#: The most groups of a grouping that are listed.
 _MOST_GROUPS = 30
 
 

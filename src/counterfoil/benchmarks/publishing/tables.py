@@ -21,7 +21,7 @@ from counterfoil.benchmarks.forms.release import ReleaseColumn, ReleaseTable
 from counterfoil.benchmarks.records import FileSource, Image, decode
 from counterfoil.store import writing
 
-#: A file holds images of about so many bytes at most, and a row group so many rows.
+#: The bytes of images that a file holds at most, about, and the rows of a row group.
 MOST_BYTES = 256 << 20
 ROWS_WITH_IMAGES, ROWS = 100, 10_000
 

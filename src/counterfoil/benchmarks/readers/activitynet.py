@@ -127,7 +127,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
 
 
 def _shown(times: list[tuple[float, float]], sentences: int, duration: float, where: str) -> list[int]:
-    """Which of so many sentences have a segment that is not empty."""
+    """Which of the first `sentences` sentences have a segment that is not empty."""
     if sentences > len(times):
         given, allowed = f"{sentences} sentences", f"{len(times)}"
         raise DataError("more sentences than segments", where=where, given=given, allowed=allowed)

@@ -94,6 +94,8 @@ def required(table: DataTable, *columns: str) -> None:
         if name not in table:
             what, given, allowed = f"no column '{name}'", ", ".join(table.columns), _NAMES.get(name, (name,))
             hint = "a TOML file can say what other columns mean (docs/tutorial-own.md)"
+            if name == "negative_caption":
+                hint = f"a table of right pairs alone is benchmark 'gallery'; {hint}"
             raise DataError(what, where=table.source, given=given, allowed=allowed, hint=hint)
 
 

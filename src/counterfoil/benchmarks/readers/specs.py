@@ -152,7 +152,7 @@ class Layout(BaseModel):
     truth: str = ""
     votes: tuple[str, ...] = ()
     calibration: str = ""
-    #: Of judged captions: the columns of ratings, whether some may be missing, the first so many references
+    #: Of judged captions: the columns of ratings, whether some may be missing, how many first references
     #: that are used, and other fields of the questions.
     ratings: tuple[str, ...] = ()
     missing: bool = False

@@ -28,7 +28,7 @@ _LETTERS = 4
 _VALUES, _RECALL = 128, 0.99
 #: Texts that are hashed together.
 _BLOCK = 50_000
-#: Of texts that share a band each is compared with so many that come before it, at most.
+#: The most earlier texts of a shared band that each text is compared with.
 _COMPARED = 100
 
 

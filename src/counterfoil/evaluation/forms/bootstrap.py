@@ -20,7 +20,7 @@ from counterfoil.stats.two_way_clustering import inflation
 
 @dataclass(frozen=True, eq=False)
 class DrawnQuestions:
-    """What is drawn of a benchmark: the cluster of each question, of so many, and what questions share."""
+    """What is drawn of a benchmark: the cluster of each question, their number, and what questions share."""
 
     benchmark: Benchmark
     clusters: Int[ndarray, "n"]

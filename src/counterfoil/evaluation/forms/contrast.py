@@ -19,7 +19,6 @@ from counterfoil.evaluation.evaluate import (
     Prepared,
     Tested,
     outcome_ties,
-    refuse_rankings,
     tie_facts,
 )
 from counterfoil.evaluation.intervals import dependence
@@ -110,19 +109,14 @@ class ContrastEvaluation(FormEvaluation):
         grouping, members = measure.within
         return contrast.together(values, benchmark.questions.groupings[grouping], members)
 
-    def check(self, benchmark: Benchmark, answers: Answers, *, where: str) -> None:
-        refuse_rankings(benchmark, answers, where=where)
-        if isinstance(answers, Scores):
-            answers.check(benchmark, where=where)
-            return
-        right = answers.outcomes.right
+    def check_outcomes(self, n: int, right: Mapping[str, NDArray[Any]], *, where: str) -> None:
         for name in self.needed(right):
             if name not in right:
                 names = tuple(right)
                 raise ScoreError(f"no outcomes for '{name}'", where=where, given=names, allowed=self.outcomes)
-            if right[name].shape != (len(benchmark),):
+            if right[name].shape != (n,):
                 what = f"outcomes of '{name}' have the wrong number of rows"
-                raise ScoreError(what, where=where, given=len(right[name]), allowed=str(len(benchmark)))
+                raise ScoreError(what, where=where, given=len(right[name]), allowed=str(n))
 
     def needed(self, right: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
         """The outcomes that must be there, beside those that are."""

@@ -18,14 +18,7 @@ from numpy import ndarray
 from counterfoil.benchmarks.answers import Answers, Scores
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Rated
-from counterfoil.errors import ScoreError
-from counterfoil.evaluation.evaluate import (
-    EvaluationSettings,
-    JointEvaluation,
-    Prepared,
-    refuse_rankings,
-    shared_by,
-)
+from counterfoil.evaluation.evaluate import EvaluationSettings, JointEvaluation, Prepared, shared_by
 from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, MeasureDraws
 from counterfoil.evaluation.intervals import IntervalMethod, facts, of_spread
 from counterfoil.evaluation.result import Estimate, Run
@@ -79,7 +72,7 @@ def points(
 
 @dataclass(frozen=True, eq=False)
 class WeightedRatings:
-    """Points made ready for samples; `clusters` has the cluster of each question, of so many."""
+    """Points made ready for samples; `clusters` has the cluster of each question."""
 
     parts: tuple[Points, ...]
     clusters: Int[ndarray, "n"]
@@ -173,17 +166,6 @@ class RatedEvaluation(JointEvaluation):
     def chance(self, benchmark: Benchmark) -> dict[str, float]:
         """0: scores that have nothing to do with the ratings; of pairwise accuracies the estimates say it."""
         return {name: 0.0 for name in self.measure_names(benchmark) if name in MEASURES}
-
-    def check(self, benchmark: Benchmark, answers: Answers, *, where: str) -> None:
-        refuse_rankings(benchmark, answers, where=where)
-        if not answers.has_scores:
-            raise ScoreError(
-                "right and wrong say nothing of how scores go with ratings",
-                where=where,
-                given="outcomes",
-                allowed="a score per question",
-            )
-        Scores(answers.scores).check(benchmark, where=where)
 
     def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
         questions = benchmark.rated

@@ -22,7 +22,6 @@ from counterfoil.evaluation.evaluate import (
     JointEvaluation,
     Prepared,
     outcome_ties,
-    refuse_rankings,
     shared_by,
     tie_facts,
 )
@@ -144,18 +143,13 @@ class StatementEvaluation(JointEvaluation):
     def chance(self, benchmark: Benchmark) -> dict[str, float]:
         return {measure.name: float(measure.expected or 0) for measure in self.measures(benchmark)}
 
-    def check(self, benchmark: Benchmark, answers: Answers, *, where: str) -> None:
-        refuse_rankings(benchmark, answers, where=where)
-        if isinstance(answers, Scores):
-            answers.check(benchmark, where=where)
-            return
-        right = answers.outcomes.right
-        if set(right) != {"accuracy"} or right["accuracy"].shape != (len(benchmark),):
+    def check_outcomes(self, n: int, right: Mapping[str, ndarray], *, where: str) -> None:
+        if set(right) != {"accuracy"} or right["accuracy"].shape != (n,):
             raise ScoreError(
                 "outcomes do not answer every statement once",
                 where=where,
                 given=", ".join(f"{name}: {len(column):,}" for name, column in right.items()),
-                allowed=f"accuracy: {len(benchmark):,}",
+                allowed=f"accuracy: {n:,}",
             )
 
     def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:

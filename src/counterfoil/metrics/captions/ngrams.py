@@ -17,7 +17,7 @@ from scipy import sparse
 
 from counterfoil.errors import InputError
 
-#: n-grams of one to so many tokens, as BLEU and CIDEr have it.
+#: The longest n-grams, in tokens, as BLEU and CIDEr have it.
 ORDERS = 4
 #: Candidates whose n-grams are compared in one go; bounds the memory, changes no value.
 BLOCK = 2048

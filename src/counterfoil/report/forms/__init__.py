@@ -26,7 +26,7 @@ from counterfoil.stats import Reals
 MANY_GROUPS = 8
 #: How dots are read.
 READING = "Dot: the value. Bar: its 95 % interval. Dashed: chance."
-#: So many of the questions that a scorer does worst on are listed.
+#: The most questions that are listed of those that a scorer does worst on.
 WORST = 10
 #: The single choices of a quad.
 SINGLE = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")

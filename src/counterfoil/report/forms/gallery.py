@@ -35,12 +35,12 @@ from counterfoil.report.thumbnails import turns
 FIRST = 5
 #: An item's relevance to a query, by the digit that encodes it.
 MARKS = ("wrong", "right", "partly right")
-#: At most so many queries are shown, and at most so many answers of all scorers together.
+#: The most queries that are shown, and the most answers of all scorers together.
 MOST_QUERIES, MOST_ANSWERS = 2_000, 12_000
 _TITLES = {"i2t": "Images look for captions", "t2i": "Captions look for images"}
 #: How far down the curves look.
 KS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100)
-#: More scorers than this, and only the best so many are named; the others are thin and grey.
+#: More scorers than this, and only the best of them are named; the others are thin and grey.
 NAMED = 8
 #: The name of the curve of a random order.
 CHANCE = "chance"

@@ -23,10 +23,10 @@ from counterfoil.report.thumbnails import grouping, shown_scores, spread
 
 #: How far from its place among all questions by rating one may stand by score, as a share of all, to agree.
 NEAR = 0.2
-#: At most so many questions are shown, at most so many answers of all scorers together, and of every
-#: question at most so many references.
+#: The most questions that are shown, the most answers of all scorers together, and of every
+#: question the most references.
 MOST_QUESTIONS, MOST_ANSWERS, MOST_REFERENCES = 2_000, 16_000, 8
-#: So many different ratings have a column each; more are put into as many columns of equal width.
+#: The most different ratings that have a column each; more are put into as many columns of equal width.
 MOST_LEVELS = 9
 
 

@@ -147,7 +147,7 @@ class Spec(BaseModel):
     direction: Literal["i2t", "t2i"] | None = None
     #: The benchmark whose queries count; its own where it is not said.
     over: str | None = None
-    #: What a number is divided by: "queries", a benchmark with so many right answers, or a whole number.
+    #: What a number is divided by: "queries", a benchmark for its right answers, or a whole number.
     per: str | None = None
     #: The first R items of a ranking, R being the number of right answers: 1 for a right one, 0 for a wrong.
     shown: str | None = None

@@ -424,7 +424,7 @@ def printed_tau(case: Case) -> Recomputed:
     means = []
     for columns in (case.columns(case.spec.of), case.columns(case.spec.against)):
         rows = [row for row in columns[0] if all(row in column for column in columns)]
-        # Rounded to so many decimals that equal means are equal in floating point.
+        # Rounded, so that equal means are equal in floating point.
         means.append({row: round(float(np.mean([column[row] for column in columns])), 9) for row in rows})
     x, y = means
     rows = [row for row in x if row in y]
