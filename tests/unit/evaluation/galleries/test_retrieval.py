@@ -118,7 +118,9 @@ def test_ties_are_counted_by_query(galleries, setting):
     result = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=50)
     assert (result.ties["questions"], result.ties["rate"]) == (sum(expected), sum(expected) / 48)
     for ties in Ties:
-        other = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=50, ties=ties)
+        other = result
+        if ties is not Ties.STRICT:
+            other = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=50, ties=ties)
         for name, estimate in other.measures.items():
             assert result.ties["measures"][str(ties)][name] == estimate.value
 
