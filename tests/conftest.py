@@ -33,7 +33,7 @@ shapecheck.install()
 
 # How long an example takes is up to the machine. `make slow` draws many more of them.
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=300)
-hypothesis.settings.register_profile("quick", deadline=None, max_examples=40)
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=25)
 hypothesis.settings.load_profile("quick")
 
 # Models and data never come from the network in a test.

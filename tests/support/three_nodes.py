@@ -100,10 +100,10 @@ def main(folder):
     with socket.socket() as free:
         free.bind(("", 0))
         port = free.getsockname()[1]
-    # A node that is lost is noticed within seconds, not half a minute.
+    # A node that is lost is noticed within seconds, not half a minute, and no monitor adds another.
     settings = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 1000}
     store = 80 * 2**20
-    head = {"num_cpus": 1, "object_store_memory": store, "include_dashboard": False}
+    head = {"num_cpus": 1, "object_store_memory": store, "include_dashboard": False, "no_monitor": True}
     head |= {"ray_client_server_port": port, "_system_config": settings}
     cluster = Cluster(initialize_head=True, head_node_args=head)
     others = [cluster.add_node(num_cpus=1, object_store_memory=store, wait=False) for _ in range(2)]

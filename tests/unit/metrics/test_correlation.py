@@ -68,11 +68,11 @@ def test_tau_b_of_the_micro_check_and_by_counting_pairs():
 )
 def test_weights_are_copies_of_rows(many, one):
     rng = np.random.default_rng(0)
-    values = rng.integers(0, 4, size=(60, 6, 3)).astype(float)
-    weights = rng.integers(0, 3, size=(60, 6)).astype(float)
+    values = rng.integers(0, 4, size=(20, 6, 3)).astype(float)
+    weights = rng.integers(0, 3, size=(20, 6)).astype(float)
     found = many(values, weights)
     undefined = 0
-    for draw in range(60):
+    for draw in range(20):
         copies = np.repeat(values[draw], weights[draw].astype(int), axis=0)
         for a in range(3):
             for b in range(3):
@@ -180,10 +180,10 @@ def test_columns_sum_to_nothing_and_constants_have_none():
 
 
 def test_heavy_samples_are_exact():
-    rng, clusters = np.random.default_rng(2), 1500
+    rng, clusters = np.random.default_rng(2), 500
     n = 3 * clusters
     x, y = rng.normal(size=n).round(2), rng.integers(0, 300, n).astype(float)
-    weights = np.stack([rng.integers(0, 3, clusters), rng.integers(200_000, 300_000, clusters)])
+    weights = np.stack([rng.integers(0, 3, clusters), rng.integers(600_000, 900_000, clusters)])
     points = WeightedCorrelation.of(x, y, np.arange(n) % clusters)
     # Half of the ordered pairs, in Python's whole numbers.
     signs = np.sign(np.subtract.outer(x, x)) * np.sign(np.subtract.outer(y, y))

@@ -88,9 +88,10 @@ def cut_alike(captions, *, apart):
     assert [row for row in rows if row[1] != row[2]] == []
 
 
-def test_nasty_and_made_up_captions_are_cut_as_by_the_tool_kit():
+@pytest.mark.parametrize("many", [600, pytest.param(5_000, marks=pytest.mark.slow)])
+def test_nasty_and_made_up_captions_are_cut_as_by_the_tool_kit(many):
     # A text of its own here may not break lines otherwise than by "\n", where the tool kit loses its place.
-    captions = [text.replace("\r", " ").replace("\u2028", " ") for text in (*NASTY, *SEEN, *made_up(0, 2500))]
+    captions = [text.replace("\r", " ").replace("\u2028", " ") for text in (*NASTY, *SEEN, *made_up(0, many))]
     cut_alike(captions, apart=True)
 
 
