@@ -187,7 +187,7 @@ def siglip_folder(tmp_path_factory):
 assert os.environ.get("HF_HUB_OFFLINE"), "tests of models never use the network"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def backbones(clip_folder, siglip_folder):
     """A network of each kind, always with other weights than one built from its card."""
 
