@@ -126,6 +126,7 @@ def clip_folder(tmp_path_factory):
 def text_models(tmp_path_factory):
     """Models of texts with random weights: GPT-2 and BERT with some of CLIP's words, T5 with a few."""
     pytest.importorskip("transformers")
+    pytest.importorskip("open_clip")
     return made_once(tmp_path_factory, "text-models", save_text_models)
 
 
@@ -187,7 +188,7 @@ def siglip_folder(tmp_path_factory):
 assert os.environ.get("HF_HUB_OFFLINE"), "tests of models never use the network"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def backbones(clip_folder, siglip_folder):
     """A network of each kind, always with other weights than one built from its card."""
 

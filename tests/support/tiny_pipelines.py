@@ -9,17 +9,21 @@ from diffusers.pipelines.stable_diffusion.safety_checker import StableDiffusionS
 
 from tiny_families import save_clip_tokenizer
 
+#: How many of CLIP's merges the tokenizers hold: each test reads several, and all of them take 0.3 s.
+_MERGES = 500
+
 #: Sizes of the text encoders.
 _TEXT = {
-    "vocab_size": 49408, "hidden_size": 32, "intermediate_size": 37, "num_hidden_layers": 2,
-    "num_attention_heads": 4, "projection_dim": 32, "bos_token_id": 49406, "eos_token_id": 49407,
+    "vocab_size": _MERGES + 514, "hidden_size": 32, "intermediate_size": 37, "num_hidden_layers": 2,
+    "num_attention_heads": 4, "projection_dim": 32, "bos_token_id": _MERGES + 512,
+    "eos_token_id": _MERGES + 513,
 }  # fmt: skip
 
 
 def save_pipelines(place):
     """`sd` with a safety checker, `sdxl`, `dpo` (a UNet alone, in its subfolder) and `sd3`, in `place`."""
     tokenizer = place / "clip"
-    save_clip_tokenizer(tokenizer)
+    save_clip_tokenizer(tokenizer, _MERGES)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(7)
         _sd(tokenizer).save_pretrained(place / "sd")

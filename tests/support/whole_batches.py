@@ -1,7 +1,8 @@
 """Gradients of a step, by `train.gradients` and by a twin that holds the graph of all rows at once.
 
-As a script, one of several processes that train as one (`torchrun` is not needed: the environment is set by
-what starts it): all cases, its share of the rows, and the gradients that it ends with.
+As a script, `whole_batches.py WORLD PORT FOLDER`, processes that train as one (without `torchrun`): all
+cases, a share of the rows each, and the gradients that they end with. They are forks of one that has loaded
+what they need.
 """
 
 import os
@@ -157,10 +158,16 @@ def main(world, out):
 
 
 if __name__ == "__main__":
-    rank, world, port = sys.argv[1:4]
-    os.environ.update(
-        MASTER_ADDR="127.0.0.1", MASTER_PORT=port, WORLD_SIZE=world, RANK=rank, LOCAL_RANK=rank,
-        LOCAL_WORLD_SIZE=world, GROUP_RANK="0", TORCHELASTIC_RUN_ID="whole-batches",
-    )  # fmt: skip
+    size, port, folder = sys.argv[1:]
     torch.set_num_threads(1)
-    main(int(world), sys.argv[4])
+    ranks = range(int(size))
+    # The last of them is this process.
+    rank = next((rank for rank in ranks[:-1] if os.fork() == 0), ranks[-1])
+    os.environ.update(
+        MASTER_ADDR="127.0.0.1", MASTER_PORT=port, WORLD_SIZE=size, RANK=str(rank), LOCAL_RANK=str(rank),
+        LOCAL_WORLD_SIZE=size, GROUP_RANK="0", TORCHELASTIC_RUN_ID="whole-batches",
+    )  # fmt: skip
+    main(int(size), Path(folder) / f"{rank}.pt")
+    if rank == ranks[-1]:
+        for _ in ranks[:-1]:
+            assert os.wait()[1] == 0

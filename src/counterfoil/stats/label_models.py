@@ -347,7 +347,7 @@ def pooled_one_coin(given: Labels, *, seed: int = 0, draws: int = 300, burn: int
         raise InputError("no answers to aggregate", given="0 answers", allowed="1 or more")
     rng = np.random.default_rng(seed)
     k, many = given.n_classes, given.weights.astype(np.int64)
-    population = _Population(k)
+    population = _Population(given)
     # From the shares of votes on, with every person near the mean accuracy.
     posterior, typical = given.shares(), min(mean_accuracy(given), 0.99)
     for _ in range(_FIRST_ROUNDS):
@@ -382,25 +382,28 @@ def pooled_one_coin(given: Labels, *, seed: int = 0, draws: int = 300, burn: int
 class _Population:
     """The beta distribution that people's accuracies are draws of, on a grid of means and weights."""
 
-    def __init__(self, n_classes: int) -> None:
-        low = 1 / n_classes
+    def __init__(self, given: Labels) -> None:
+        low = 1 / given.n_classes
         means = low + (1 - low) * (np.arange(_MEANS) + 0.5) / _MEANS
         self.means = np.repeat(means, len(_WEIGHTS))
         self.weights = np.tile(_WEIGHTS, _MEANS)
         self.prior = np.log(self.means - low)
+        self.asked = given.asked
+        self.of_asked = self._rises(self.weights, given.asked)
 
-    def density(self, hits: Reals, misses: Reals) -> Reals:
-        """The log density of each mean and weight, with right and wrong answers of all people."""
+    def density(self, hits: Reals) -> Reals:
+        """The log density of each mean and weight, from the number of right answers of each person."""
+        right = self._rises(self.means * self.weights, hits)
+        wrong = self._rises((1 - self.means) * self.weights, self.asked - hits)
+        return self.prior + right + wrong - self.of_asked
+
+    @staticmethod
+    def _rises(at: Reals, counts: Reals) -> Reals:
+        """The log of rising factorials, over people: it depends on how many have each number of answers."""
         from scipy.special import gammaln
 
-        a, b = self.means * self.weights, (1 - self.means) * self.weights
-        log = self.prior.copy()
-        # The density depends on how many people have each number of right, wrong and all answers.
-        for counts, at in ((hits, a), (misses, b), (hits + misses, self.weights)):
-            values, n = np.unique(counts, return_counts=True)
-            rises = gammaln(at[:, None] + values) - gammaln(at)[:, None]
-            log += (rises @ n) * (-1.0 if at is self.weights else 1.0)
-        return log
+        values, n = np.unique(counts, return_counts=True)
+        return (gammaln(at[:, None] + values) - gammaln(at)[:, None]) @ n
 
     def draw(self, log: Reals, rng: np.random.Generator) -> tuple[float, float]:
         """A mean and a weight, as likely as their density makes them."""
@@ -429,7 +432,7 @@ def _exchanged(
     for exchanged in ways:
         # Of an item that stands for several, each answer is right as often as the class is the label's.
         hits = _hits(given, exchanged)
-        log = population.density(hits, given.asked - hits)
+        log = population.density(hits)
         right = exchanged[given.items, given.labels]
         spread = (given.weights[given.items] - right) @ np.log(np.maximum(given.options - 1, 1))[given.items]
         explanations.append((np.logaddexp.reduce(log) - spread, exchanged, hits, log))

@@ -17,20 +17,9 @@ from counterfoil.errors import CounterfoilError, InputError, ModelError
 from counterfoil.world.captions import matches
 from counterfoil.world.scenes import Scene, Thing
 from counterfoil.world.truth import read
-from made_once import made_once
 from refusals import refuses
 
 NOTHING = pa.table({"id": pa.array([], pa.string())})
-
-
-@pytest.fixture(scope="module")
-def captioner(tmp_path_factory):
-    pytest.importorskip("transformers")
-    import tiny_generative
-
-    return lambda name: made_once(
-        tmp_path_factory, f"captioner-{name}", lambda folder: tiny_generative.save(name, folder)
-    )
 
 
 @pytest.fixture

@@ -6,20 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import tiny_generative
 from counterfoil.build.pipeline import read_recipe, run_recipe
-from made_once import made_once
-
-
-@pytest.fixture(scope="module")
-def pipelines(tmp_path_factory):
-    tiny_pipelines = pytest.importorskip("tiny_pipelines", exc_type=ImportError)
-    return made_once(tmp_path_factory, "pipelines", tiny_pipelines.save_pipelines)
-
-
-@pytest.fixture(scope="module")
-def captioner(tmp_path_factory):
-    return made_once(tmp_path_factory, "captioner-blip", lambda folder: tiny_generative.save("blip", folder))
 
 
 @pytest.fixture
@@ -80,7 +67,7 @@ def test_captions_of_photographs_get_negatives_by_rules(name, quiet, shared_data
 def test_photographs_get_made_images_beside_them(name, quiet, shared_data, pipelines, captioner):
     settings = _photographs(shared_data) | _imagined(pipelines)
     if name == "pac":
-        settings |= {"caption.by": f"captioner:{captioner}", "caption.max_tokens": 6}
+        settings |= {"caption.by": f"captioner:{captioner('blip')}", "caption.max_tokens": 6}
     if name == "trohn-img":
         settings |= {"read.source": shared_data / "sugarcrepe", "read.layout": "sugarcrepe"}
         settings |= {"imagine.unet": pipelines / "dpo"}

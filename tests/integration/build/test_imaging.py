@@ -19,15 +19,8 @@ from counterfoil.build.step import StepContext
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ModelError
-from made_once import made_once
 
 pytest.importorskip("open_clip")
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    tiny_pipelines = pytest.importorskip("tiny_pipelines", exc_type=ImportError)
-    return made_once(tmp_path_factory, "pipelines", tiny_pipelines.save_pipelines)
 
 
 TEXTS = ("a red cat on a mat", "two dogs", "a bowl of soup", "a tall tree", "a blue bus")
@@ -41,8 +34,8 @@ def wanted(n=5, k=1, source=None):
     ]
 
 
-def settings(place, name, **more):
-    return replace(Imagine(by=f"diffusers:{place / name}", steps=2, size=32), **more)
+def settings(pipelines, name, **more):
+    return replace(Imagine(by=f"diffusers:{pipelines / name}", steps=2, size=32), **more)
 
 
 @cache
@@ -66,15 +59,15 @@ def files(work):
 
 
 @pytest.mark.parametrize("name", ["sd", "sdxl", "sd3"])
-def test_every_image_is_what_the_pipeline_draws_by_itself(place, tmp_path, name):
+def test_every_image_is_what_the_pipeline_draws_by_itself(pipelines, tmp_path, name):
     """One prompt, one generator, one call of the library: whatever is drawn beside it, up to rounding."""
     work = StepContext(tmp_path)
-    made = pipeline(settings(place, name, guidance=5.0, suffix=", 4k", batch=2), work).images(wanted())
+    made = pipeline(settings(pipelines, name, guidance=5.0, suffix=", 4k", batch=2), work).images(wanted())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import diffusers
 
-        pipe = diffusers.DiffusionPipeline.from_pretrained(place / name, local_files_only=True)
+        pipe = diffusers.DiffusionPipeline.from_pretrained(pipelines / name, local_files_only=True)
         pipe.set_progress_bar_config(disable=True)
         for each, found in zip(wanted(), pixels(work, made), strict=True):
             alone = pipe(
@@ -91,11 +84,11 @@ def test_every_image_is_what_the_pipeline_draws_by_itself(place, tmp_path, name)
     assert {each.facts["unsafe"] for each in made} == ({False} if name == "sd" else {None})
 
 
-def test_images_carry_what_they_were_made_with(place, tmp_path):
+def test_images_carry_what_they_were_made_with(pipelines, tmp_path):
     # The revision of the hub is read off where files lie.
     work, revision = StepContext(tmp_path), "0123456789" * 4
     folder = tmp_path / "models--a--b" / "snapshots" / revision
-    shutil.copytree(place / "sdxl", folder)
+    shutil.copytree(pipelines / "sdxl", folder)
     drawing = pipeline(settings(folder.parent, revision, scheduler="DDIMScheduler", saved=16), work)
     (made,) = drawing.images(wanted(1))
     with PIL.Image.open(work.images / made.cell) as picture:
@@ -109,30 +102,30 @@ def test_images_carry_what_they_were_made_with(place, tmp_path):
     assert set(facts["libraries"]) == {"diffusers", "torch"}
     assert made.by == f"StableDiffusionXLPipeline {folder} {facts['weights'][:12]}"
     assert facts["revision"] == revision
-    assert pipeline(settings(place, "sdxl", batch=2), work).facts["revision"] is None
+    assert pipeline(settings(pipelines, "sdxl", batch=2), work).facts["revision"] is None
 
 
-def test_a_unet_of_another_folder_takes_the_place_of_the_pipelines(place, tmp_path):
+def test_a_unet_of_another_folder_takes_the_place_of_the_pipelines(pipelines, tmp_path):
     work = StepContext(tmp_path)
     own, other, direct = (
-        pipeline(settings(place, "sdxl", unet=unet, batch=2), work)
-        for unet in (None, str(place / "dpo"), str(place / "dpo" / "unet"))
+        pipeline(settings(pipelines, "sdxl", unet=unet, batch=2), work)
+        for unet in (None, str(pipelines / "dpo"), str(pipelines / "dpo" / "unet"))
     )
     found = [pixels(work, each.images(wanted(1)))[0] for each in (own, other, direct)]
     assert np.abs(found[0].astype(int) - found[1]).max() > 5
     np.testing.assert_array_equal(found[1], found[2])
     assert own.facts["weights"] != other.facts["weights"] == direct.facts["weights"]
     with pytest.raises(ModelError, match="draws with no UNet; given: StableDiffusion3Pipeline"):
-        pipeline(settings(place, "sd3", unet=str(place / "dpo")), work).images(wanted(1))
+        pipeline(settings(pipelines, "sd3", unet=str(pipelines / "dpo")), work).images(wanted(1))
 
 
 @pytest.mark.parametrize("name", ["sd", "sdxl"])
-def test_edits_start_from_their_source(place, tmp_path, name):
+def test_edits_start_from_their_source(pipelines, tmp_path, name):
     work = StepContext(tmp_path, photos=tmp_path)
     shade = np.linspace(0, 255, 40 * 56).reshape(40, 56).astype(np.uint8)
     PIL.Image.fromarray(np.dstack([shade, 255 - shade, shade])).save(tmp_path / "one.png")
     PIL.Image.fromarray(np.dstack([255 - shade.T, shade.T, shade.T])).save(tmp_path / "two.png")
-    asked = settings(place, name, source="image", size=None, strength=0.5, steps=4)
+    asked = settings(pipelines, name, source="image", size=None, strength=0.5, steps=4)
     editor = pipeline(asked, work)
     both = [*wanted(1, source="one.png"), *wanted(1, source="two.png")]
     first, second = pixels(work, editor.images(both))
@@ -144,7 +137,7 @@ def test_edits_start_from_their_source(place, tmp_path, name):
     assert sized.shape == (32, 32, 3)
 
 
-def test_a_stopped_build_draws_what_lacks_and_ends_in_the_same_bytes(place, tmp_path):
+def test_a_stopped_build_draws_what_lacks_and_ends_in_the_same_bytes(pipelines, tmp_path):
     class StopError(Exception):
         pass
 
@@ -152,7 +145,7 @@ def test_a_stopped_build_draws_what_lacks_and_ends_in_the_same_bytes(place, tmp_
         if done >= 4:
             raise StopError
 
-    asked = settings(place, "sdxl", batch=2)
+    asked = settings(pipelines, "sdxl", batch=2)
     whole, broken = StepContext(tmp_path / "a"), StepContext(tmp_path / "b")
     made = pipeline(asked, whole).images(wanted())
     with pytest.raises(StopError):
@@ -172,12 +165,12 @@ def test_a_stopped_build_draws_what_lacks_and_ends_in_the_same_bytes(place, tmp_
     assert {path: path.stat().st_mtime_ns for path in broken.images.iterdir()} == before
 
 
-def test_the_filter_of_a_pipeline_is_heard(place, tmp_path):
+def test_the_filter_of_a_pipeline_is_heard(pipelines, tmp_path):
     """The thresholds of the checker in the folder are set so that every picture is flagged."""
     from safetensors.torch import load_file, save_file
 
     folder = tmp_path / "sd"
-    shutil.copytree(place / "sd", folder)
+    shutil.copytree(pipelines / "sd", folder)
     weights = load_file(folder / "safety_checker" / "model.safetensors")
     weights["concept_embeds_weights"] = torch.full_like(weights["concept_embeds_weights"], -1.0)
     save_file(weights, folder / "safety_checker" / "model.safetensors", metadata={"format": "pt"})
@@ -191,9 +184,9 @@ def test_the_filter_of_a_pipeline_is_heard(place, tmp_path):
         run_step(dropping, rows, StepContext(tmp_path, step="2-imagine", device="cpu"))
 
 
-def test_the_step_makes_candidates(place, tmp_path):
+def test_the_step_makes_candidates(pipelines, tmp_path):
     rows = pa.table({"id": ["a", "b"], "caption": list(TEXTS[:2]), "image": ["x.png", "y.png"]})
-    step = Imagine(by=f"diffusers:{place / 'sdxl'}", column="caption", steps=1, size=32, k=2)
+    step = Imagine(by=f"diffusers:{pipelines / 'sdxl'}", column="caption", steps=1, size=32, k=2)
     first, again = (
         run_step(step, rows, StepContext(tmp_path / at, seed=3, step="2-imagine", device="cpu"))
         for at in "ab"
@@ -208,11 +201,11 @@ def test_the_step_makes_candidates(place, tmp_path):
     assert not {*other.kept["generated_image"].to_pylist()} & {*first.kept["generated_image"].to_pylist()}
 
 
-def test_captions_that_are_cut_are_counted(place, tmp_path):
+def test_captions_that_are_cut_are_counted(pipelines, tmp_path):
     notes = []
     work = StepContext(tmp_path, session=Session(note=notes.append))
     long = replace(wanted(1)[0], text="a cat " * 60)
-    pipeline(settings(place, "sd", guidance=5.0, suffix=", 4k", batch=2), work).images([long, *wanted(1)])
+    pipeline(settings(pipelines, "sd", guidance=5.0, suffix=", 4k", batch=2), work).images([long, *wanted(1)])
     assert notes == [
         "1 of 2 captions are longer with the suffix than the 77 tokens that the pipeline reads; what is "
         "beyond is not drawn"
@@ -233,25 +226,25 @@ def test_captions_that_are_cut_are_counted(place, tmp_path):
         ("sdxl", {"variant": "fp16"}, r"the pipeline cannot be loaded"),
     ],
 )
-def test_what_cannot_be_drawn_with_is_one_line(place, tmp_path, name, more, message):
-    more = {key: str(place / value) if key == "unet" else value for key, value in more.items()}
+def test_what_cannot_be_drawn_with_is_one_line(pipelines, tmp_path, name, more, message):
+    more = {key: str(pipelines / value) if key == "unet" else value for key, value in more.items()}
     device = more.pop("device", "cpu")
     with pytest.raises(InputError, match=message) as error:
-        pipeline(settings(place, name, **more), StepContext(tmp_path), device).images(wanted(1))
+        pipeline(settings(pipelines, name, **more), StepContext(tmp_path), device).images(wanted(1))
     assert "\n" not in str(error.value)
     assert not (tmp_path / "images").exists()
 
 
-def test_broken_weights_and_an_editing_pipeline_without_images_are_one_line(place, tmp_path):
+def test_broken_weights_and_an_editing_pipeline_without_images_are_one_line(pipelines, tmp_path):
     folder = tmp_path / "sdxl"
-    shutil.copytree(place / "sdxl", folder)
+    shutil.copytree(pipelines / "sdxl", folder)
     weights = folder / "vae" / "diffusion_pytorch_model.safetensors"
     weights.write_bytes(weights.read_bytes()[:100])
     with pytest.raises(ModelError, match="the pipeline cannot be loaded") as error:
         pipeline(settings(tmp_path, "sdxl"), StepContext(tmp_path)).images(wanted(1))
     assert "\n" not in str(error.value)
     folder = tmp_path / "edit"
-    shutil.copytree(place / "sdxl", folder)
+    shutil.copytree(pipelines / "sdxl", folder)
     index = json.loads((folder / "model_index.json").read_text())
     index["_class_name"] = "StableDiffusionXLImg2ImgPipeline"
     (folder / "model_index.json").write_text(json.dumps(index))

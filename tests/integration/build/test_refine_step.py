@@ -30,18 +30,6 @@ def work_in(folder, **more):
     return step_work(folder, "1-refine", cache=folder / "cache", batch_size=256, **more)
 
 
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    """Language models of random weights."""
-    pytest.importorskip("torch")
-    pytest.importorskip("open_clip")
-    from tiny_families import save_text_models
-
-    place = tmp_path_factory.mktemp("models")
-    save_text_models(place)
-    return place
-
-
 def pairs(n=400, seed=0):
     """Rows of which the wrong caption is told by a word in two thirds, with a score that knows nothing."""
     rng = np.random.default_rng(seed)
@@ -63,13 +51,15 @@ def pairs(n=400, seed=0):
     )
 
 
-def test_a_sixth_of_the_seven_files_of_sugarcrepe_is_rated_refined_and_audited(shared_data, models, tmp_path):
+def test_a_sixth_of_the_seven_files_of_sugarcrepe_is_rated_refined_and_audited(
+    shared_data, text_models, tmp_path
+):
     bench = catalog.benchmark("sugarcrepe", data=shared_data / "sugarcrepe")
     bench = bench.select(np.arange(0, len(bench), 6))
     work = work_in(tmp_path)
     rows = of_benchmark(bench, work)
     assert (len(rows), len(rows["subset"].unique())) == (1_252, 7)
-    classifier = f"text-classifier:{models / 'cola'}"
+    classifier = f"text-classifier:{text_models / 'cola'}"
     for scorer, name in (("blind:length", "length"), ("blind:unigram", "unigram"), (classifier, "cola")):
         rows = run_step(Rate(scorer=scorer, score=name), rows, work).kept
     step = Refine(within="subset", held_out=("blind:bag-of-words",))
@@ -100,12 +90,12 @@ def test_a_sixth_of_the_seven_files_of_sugarcrepe_is_rated_refined_and_audited(s
     assert sum(name.startswith(("blind:length", "text-classifier")) for name in blind) == 2
 
 
-def test_rating_gives_the_scores_of_the_scorer_once_per_caption(models, tmp_path):
+def test_rating_gives_the_scores_of_the_scorer_once_per_caption(text_models, tmp_path):
     rows = pairs(12)
-    rate = Rate(scorer=f"lm:{models / 'gpt2'}", set=("score=mean",))
+    rate = Rate(scorer=f"lm:{text_models / 'gpt2'}", set=("score=mean",))
     made = run_step(rate, rows, work_in(tmp_path))
     assert made.kept.column_names == [*rows.column_names, "lm", "negative_lm"]
-    scorer = catalog.scorer(f"lm:{models / 'gpt2'}", Options(device="cpu", settings={"score": "mean"}))
+    scorer = catalog.scorer(f"lm:{text_models / 'gpt2'}", Options(device="cpu", settings={"score": "mean"}))
     for column, score in (("caption", "lm"), ("negative_caption", "negative_lm")):
         batch = [(Image("x"), Caption("x", text)) for text in rows[column].to_pylist()]
         assert np.allclose(made.kept[score], next(iter(scorer.score_pairs([batch]))), atol=1e-5)
@@ -141,8 +131,8 @@ def test_scorers_of_images_look_at_the_images_of_the_rows(tmp_path):
     refuses("looks at images", run_step, Rate(scorer="pixels:colours"), rows.drop_columns(["image"]), work)
 
 
-def test_a_language_model_takes_part_and_another_is_held_out(models, tmp_path):
-    rows, one, other = pairs(30), f"lm:{models / 'gpt2'}", f"lm:{models / 'bert'}"
+def test_a_language_model_takes_part_and_another_is_held_out(text_models, tmp_path):
+    rows, one, other = pairs(30), f"lm:{text_models / 'gpt2'}", f"lm:{text_models / 'bert'}"
     said = []
     work = work_in(tmp_path, note=said.append)
     output = run_step(Refine(balance=(one,), held_out=(other, "blind:length")), rows, work)

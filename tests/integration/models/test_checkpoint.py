@@ -191,10 +191,16 @@ def test_tied_weights_are_kept(backbones, tmp_path):
     assert torch.equal(found.ln_post.weight, tied)
 
 
+@pytest.fixture(scope="module")
+def saved_once(backbones, tiny_architectures, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("saved") / "ckpt"
+    checkpoint.save(folder, backbones("open-clip"), FACTS)
+    return folder
+
+
 @pytest.fixture
-def saved(backbones, tmp_path):
-    checkpoint.save(tmp_path / "ckpt", backbones("open-clip"), FACTS)
-    return tmp_path / "ckpt"
+def saved(saved_once, tmp_path):
+    return shutil.copytree(saved_once, tmp_path / "ckpt")
 
 
 def refused(folder, pattern, error=ModelError):

@@ -243,20 +243,18 @@ def test_the_likeliest_accuracies_promise_what_is_not_so_and_pooled_ones_what_is
 def all_possibilities(given, means=20):
     """The posterior of two classes, summed over every way to give the items classes."""
     low, weights = 0.5, [2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]
-    grid = [(low + 0.5 * (at + 0.5) / means, weight) for at in range(means) for weight in weights]
+    mean = np.repeat(low + 0.5 * (np.arange(means) + 0.5) / means, len(weights))
+    a, b = mean * np.tile(weights, means), (1 - mean) * np.tile(weights, means)
     total, found = 0.0, np.zeros((given.n_items, 2))
     for classes in product((0, 1), repeat=given.n_items):
         n = np.bincount(classes, minlength=2)
         chance_of_classes = np.exp(gammaln(n + 1).sum() - gammaln(n.sum() + 2))
-        chance = 0.0
-        for mean, weight in grid:
-            log = np.log(mean - low)
-            for person in range(given.n_people):
-                own = given.people == person
-                hits = int((np.array(classes)[given.items[own]] == given.labels[own]).sum())
-                a, b = mean * weight, (1 - mean) * weight
-                log += betaln(a + hits, b + own.sum() - hits) - betaln(a, b)
-            chance += np.exp(log)
+        log = np.log(mean - low)
+        for person in range(given.n_people):
+            own = given.people == person
+            hits = int((np.array(classes)[given.items[own]] == given.labels[own]).sum())
+            log += betaln(a + hits, b + own.sum() - hits) - betaln(a, b)
+        chance = np.exp(log).sum()
         for item, label in enumerate(classes):
             found[item, label] += chance * chance_of_classes
         total += chance * chance_of_classes
@@ -281,7 +279,7 @@ def test_two_who_always_differ_from_a_third_are_right_as_likely_as_it_is_whateve
 
 def test_equal_seeds_give_equal_chances():
     _, given = simulated(2, 3, items=30, people=8)
-    found, again = pooled_one_coin(given, seed=4), pooled_one_coin(given, seed=4)
+    found, again = (pooled_one_coin(given, seed=4, draws=50, burn=10) for _ in range(2))
     assert (found.posterior == again.posterior).all()
     assert found.posterior.sum(axis=1) == pytest.approx(1)
 

@@ -1,9 +1,11 @@
 """Two processes that share a batch get the gradients, and the weights, of one that has it all."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -28,24 +30,19 @@ def found(tmp_path_factory):
     } | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
     path = [str(Path(whole_batches.__file__).parent), environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, path))
-    files = [folder / f"{rank}.pt" for rank in range(WORLD)]
-    logs = [folder / f"{rank}.log" for rank in range(WORLD)]
-    running = []
+    command = [sys.executable, whole_batches.__file__, str(WORLD), str(port), str(folder)]
+    running = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True,
+    )  # fmt: skip
     try:
-        for rank in range(WORLD):
-            given = [str(rank), str(WORLD), str(port), str(files[rank])]
-            command = [sys.executable, whole_batches.__file__, *given]
-            with logs[rank].open("w") as log:
-                running.append(
-                    subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
-                )
-        for process, log in zip(running, logs, strict=True):
-            assert process.wait(timeout=150) == 0, log.read_text()
+        said, _ = running.communicate(timeout=150)
+        assert running.returncode == 0, said
     finally:
-        for process in running:
-            process.kill()
-            process.wait()
-    return [torch.load(file) for file in files]
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
+    return [torch.load(folder / f"{rank}.pt") for rank in range(WORLD)]
 
 
 @pytest.mark.parametrize("case", whole_batches.CASES)

@@ -1,8 +1,10 @@
 """METEOR against pycocoevalcap's own, SPICE with a program in its place, and programs that fail."""
 
+import gzip
 import json
 import shutil
 import sys
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -49,9 +51,24 @@ def _ended():
     java.close_meteor()
 
 
-# One test, since each process that asks waits half a minute for the program to start.
+@pytest.fixture
+def few_paraphrases(tmp_path, monkeypatch):
+    """The program beside the first of its paraphrases: to read all five million takes it 15 s."""
+    from pycocoevalcap.meteor import meteor as official
+
+    shutil.copy(java.folder("meteor") / "meteor-1.5.jar", tmp_path)
+    (tmp_path / "data").mkdir()
+    name = "data/paraphrase-en.gz"
+    # Three lines each: how likely, and two phrases.
+    with gzip.open(java.folder("meteor") / name) as whole, gzip.open(tmp_path / name, "wb") as few:
+        few.writelines(islice(whole, 3 * 100_000))
+    monkeypatch.setattr(official, "__file__", str(tmp_path / "meteor.py"))
+    java.close_meteor()
+
+
+# One test, since the program takes seconds to start.
 @needs_java
-def test_meteor_is_that_of_pycocoevalcap_and_reads_each_caption_as_one():
+def test_meteor_is_that_of_pycocoevalcap_and_reads_each_caption_as_one(few_paraphrases):
     candidates = ["a man rides two brown horses down the street", "the red shirt is half-open , quickly"]
     candidates += ["two dogs"]
     references = [
