@@ -215,9 +215,9 @@ class Stored(BaseModel):
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def read_model(path: str | Path, model: type[Model], *, hint: str | None = "was it edited?") -> Model:
+def read_model(path: str | Path, model: type[Model]) -> Model:
     """The value in a JSON file of ours; raises `DataError` naming the file and the field that is off."""
-    return check_model(read_json(path), model, where=path, hint=hint)
+    return check_model(read_json(path), model, where=path)
 
 
 def check_model(

@@ -132,12 +132,10 @@ def multiplicity(by_direction: Sequence[tuple[str, Mapping[int, int]]], *, most:
     return figure
 
 
-def training_curves(
-    curves: Mapping[str, Mapping[int, float]], *, kept_step: int, unit: str = "steps", columns: int = 2
-) -> Any:
+def training_curves(curves: Mapping[str, Mapping[int, float]], *, kept_step: int, unit: str) -> Any:
     """Measures of a training over its steps, a panel each; dashed is the step whose weights are kept."""
     margin: dict[str, Any] = {"left": 0.6, "bottom": 0.45, "gap": (0.65, 0.7)}
-    with panels((3.0, 1.7), len(curves), columns, **margin) as (figure, grid):
+    with panels((3.0, 1.7), len(curves), 2, **margin) as (figure, grid):
         for axes, (name, curve) in zip(grid, curves.items(), strict=True):
             axes.plot(list(curve), list(curve.values()), color=INK, marker="o", ms=3, lw=1.2)
             axes.axvline(kept_step, color=MUTED, lw=0.8, ls=(0, (4, 3)))

@@ -65,6 +65,7 @@ def test_a_measure_of_quads():
         evaluate(benchmark, answers, scorer="good", measures="last_pear")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_measure_of_galleries(capsys):
     benchmark = gallery_benchmark()
     rankings = rankings_of(benchmark, gallery_scores()["good"])

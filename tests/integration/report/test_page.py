@@ -143,8 +143,6 @@ whole = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *more: None if name == "matplotlib" else whole(name, *more)
 sys.meta_path.insert(0, Hidden())
 from counterfoil.cli import main
-from counterfoil.world import benchmarks
-benchmarks.SIZE = 48
 for line in sys.stdin.read().splitlines():
     sys.argv = ["counterfoil", *line.split()]
     try:
@@ -155,9 +153,11 @@ for line in sys.stdin.read().splitlines():
 
 
 def test_measuring_and_comparing_need_no_matplotlib_and_a_page_says_what_it_needs(tmp_path):
+    rows = ["image,caption,negative_image,negative_caption", *(f"a{n},cat {n},b{n},dog" for n in range(9))]
+    (tmp_path / "pairs.csv").write_text("\n".join(rows))
     lines = [
-        "evaluate pixels:colours world-quads --out a --draws 100 --no-cache",
-        "evaluate blind:length world-quads --out b --draws 100 --no-cache",
+        "evaluate blind:random pairs --data pairs.csv --out a --draws 100 --no-cache",
+        "evaluate blind:length pairs --data pairs.csv --out b --draws 100 --no-cache",
         "compare a b --draws 100 --markdown t.md",
         "compare a b --draws 100 --html t.html",
         "annotate preferences votes.csv --plot p.svg",
