@@ -35,7 +35,7 @@ from counterfoil.benchmarks.tables import (
 )
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.inputs.arrays import read_npy
-from counterfoil.inputs.files import located, parse_json, read_text, read_value
+from counterfoil.inputs.files import Location, located, location, parse_json, read_text, read_value
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +163,8 @@ def photographs(
         base = base.parent
     folders = [f"images/{split}/" for split in splits] + [f"{split}/" for split in splits] + ["images/", ""]
     photos = Photos(base) if is_image_folder(base) else None
+    if not isinstance(location(base), Location):
+        folders = [start for start in folders if (base / start).is_dir()]
     sources: list[FileSource | None] = []
     for possible in names:
         paths = (start + name for start, name in product(folders, possible))
