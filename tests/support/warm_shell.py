@@ -29,16 +29,14 @@ SMALL = {"SIZE": 48, "IMAGES": 60}
 
 
 class ShellHere:
-    """Runs commands, and Python that is none's to keep, in `folder` and in the process of the test.
-
-    What libraries load, which is seconds for each process, the tests beside this one have loaded.
-    """
+    """Runs commands, and Python that is no one's to keep, in `folder` and in the process of the test."""
 
     def __init__(self, folder, *, small_worlds=False, **variables):
         # The other process needs none of pytest.
         from pytest import MonkeyPatch  # noqa: PT013
 
         from counterfoil.world import benchmarks
+        from processes import none_by_default
 
         self.folder = folder
         self.run = run
@@ -49,6 +47,7 @@ class ShellHere:
         self._patched.setitem(sys.modules, "__main__", sys.modules["__main__"])
         for name, value in {"COLUMNS": "100", **variables}.items():
             self._patched.setenv(name, value)
+        none_by_default(self._patched)
         for name, value in SMALL.items() if small_worlds else ():
             self._patched.setattr(benchmarks, name, value)
 

@@ -45,15 +45,14 @@ LANGUAGES = {"sh", "console", "python", "toml", *OTHERS}
 #: What commands whose output no page shows are given besides, so that they do the same with less: whole
 #: benchmarks are measured by the commands whose output is shown, in integration/cli and in unit/world.
 SMALLER = {
-    ("evaluate",): {"--draws": "100"},
-    ("audit",): {"--limit": "400"},
-    ("compare",): {"--draws": "100"},
-    ("compare", "--baseline"): {"--pictures": "never"},
-    ("compare", "rankings"): {"--draws": "100"},
-    ("pool", "bias"): {"--draws": "100"},
-    ("train",): {"--steps": "2", "--batch-size": "40"},
-    ("explain",): {"--limit": "1"},
-    ("world", "build"): {"--n": "28"},
+    "evaluate": {"--draws": "100"},
+    "audit": {"--limit": "400"},
+    "compare": {"--draws": "100"},
+    "pool bias": {"--draws": "100"},
+    "train": {"--steps": "2", "--batch-size": "40"},
+    "train mix": {},
+    "explain": {"--limit": "1"},
+    "world build": {"--n": "28"},
 }
 #: Galleries are measured whole: other commands compare and rank their runs.
 GALLERIES = {"coco-5k", "coco-1k", "cxc", "eccv", "pmrp", "world-gallery"}
@@ -134,12 +133,7 @@ def prepared(command, folder):
 
 
 def smaller(words):
-    options = {}
-    two = ("compare rankings", "compare lengths", "train mix", "pool bias")
-    command = tuple(words[1:3] if " ".join(words[1:3]) in two else words[1:2])
-    for first, given in SMALLER.items():
-        if first[: len(command)] == command and set(first) <= set(words):
-            options |= given
+    options = dict(SMALLER.get(" ".join(words[1:3]), SMALLER.get(words[1], {})))
     precomputed = words[2].startswith(("given:", "embeddings:"))
     if words[1] == "evaluate" and GALLERIES.isdisjoint(words) and not precomputed:
         options["--limit"] = "60"
