@@ -26,6 +26,7 @@ from counterfoil.engine.session import Session, run
 from counterfoil.models.base import Embedder, Options, Scorer
 from counterfoil.models.captions import java
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
+from made_once import made_once
 
 #: How far scores of a model may lie apart in batches of other sizes, whose float32 sums have another order.
 NEAR = 2e-6
@@ -190,13 +191,19 @@ OF_PAIRS = ("constant", "random", "length", "pixels")
 _SLOW = [pytest.param(kind, marks=pytest.mark.slow) if kind.name == "METEOR" else kind for kind in KINDS]
 
 
+@pytest.fixture(scope="session")
+def java_folder(tmp_path_factory):
+    """Where a program in the place of Java lies."""
+    return tmp_path_factory.mktemp("java")
+
+
 @pytest.fixture(params=_SLOW, ids=NAMES)
-def kind(request, files, monkeypatch):
+def kind(request, java_folder, monkeypatch):
     found: Kind = request.param
     if found.java:
         pytest.importorskip("pycocoevalcap")
         if found.name == "SPICE":  # Its parser is not at hand: a program in its place answers.
-            spice_program.fake(files / "spice", monkeypatch)
+            spice_program.fake(java_folder, monkeypatch)
         elif shutil.which("java") is None:
             pytest.skip("needs Java")
     if "{chat}" in found.spec:
@@ -227,8 +234,12 @@ def chat():
 
 @pytest.fixture(scope="session")
 def files(chat, tmp_path_factory, benchmarks):
-    """The files that the scorers above read, each twice with other contents."""
-    folder = tmp_path_factory.mktemp("scorers")
+    """The files that the scorers above read, made once for all processes."""
+    return made_once(tmp_path_factory, "scorers", lambda folder: _make_files(folder, benchmarks))
+
+
+def _make_files(folder, benchmarks):
+    """Each twice with other contents."""
     quads, gallery = benchmarks["quads"], benchmarks["gallery"]
     for end, seed in (("", 0), ("-2", 1)):
         rng = np.random.default_rng(seed)
@@ -274,7 +285,6 @@ def files(chat, tmp_path_factory, benchmarks):
     (folder / "captions.txt").write_text("a square\na red circle on a square\n")
     PIL.Image.new("RGB", (8, 8), "white").save(folder / "grey.png")
     _models(folder, [caption.text or "" for caption in quads.captions])
-    return folder
 
 
 def _models(folder, texts):
