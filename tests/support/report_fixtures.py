@@ -20,6 +20,7 @@ from counterfoil.metrics.ranks import Qrels
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import figure_style, figures
 from counterfoil.report.page import page
+from made_once import made_once
 from small_galleries import cut_after
 
 #: A caption that would end the data island, or run, if anything on the page forgot to escape it.
@@ -199,8 +200,11 @@ def everything(quads, choices, galleries, rated, preferred):
 
 
 @pytest.fixture(scope="session")
-def report(everything):
-    return page(everything, title="A <test> & report")
+def report(everything, tmp_path_factory):
+    def make(folder):
+        (folder / "page.html").write_bytes(page(everything, title="A <test> & report").encode())
+
+    return (made_once(tmp_path_factory, "report", make) / "page.html").read_bytes().decode()
 
 
 @pytest.fixture
