@@ -26,7 +26,6 @@ from counterfoil.engine.session import Session, run
 from counterfoil.models.base import Embedder, Options, Scorer
 from counterfoil.models.captions import java
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
-from made_once import made_once
 
 #: How far scores of a model may lie apart in batches of other sizes, whose float32 sums have another order.
 NEAR = 2e-6
@@ -191,19 +190,13 @@ OF_PAIRS = ("constant", "random", "length", "pixels")
 _SLOW = [pytest.param(kind, marks=pytest.mark.slow) if kind.name == "METEOR" else kind for kind in KINDS]
 
 
-@pytest.fixture(scope="session")
-def java_folder(tmp_path_factory):
-    """Where a program in the place of Java lies."""
-    return tmp_path_factory.mktemp("java")
-
-
 @pytest.fixture(params=_SLOW, ids=NAMES)
-def kind(request, java_folder, monkeypatch):
+def kind(request, files, monkeypatch):
     found: Kind = request.param
     if found.java:
         pytest.importorskip("pycocoevalcap")
         if found.name == "SPICE":  # Its parser is not at hand: a program in its place answers.
-            spice_program.fake(java_folder, monkeypatch)
+            spice_program.fake(files / "spice", monkeypatch)
         elif shutil.which("java") is None:
             pytest.skip("needs Java")
     if "{chat}" in found.spec:
@@ -234,12 +227,8 @@ def chat():
 
 @pytest.fixture(scope="session")
 def files(chat, tmp_path_factory, benchmarks):
-    """The files that the scorers above read, made once for all processes."""
-    return made_once(tmp_path_factory, "scorers", lambda folder: _make_files(folder, benchmarks))
-
-
-def _make_files(folder, benchmarks):
-    """Each twice with other contents."""
+    """The files that the scorers above read, each twice with other contents."""
+    folder = tmp_path_factory.mktemp("scorers")
     quads, gallery = benchmarks["quads"], benchmarks["gallery"]
     for end, seed in (("", 0), ("-2", 1)):
         rng = np.random.default_rng(seed)
@@ -285,6 +274,7 @@ def _make_files(folder, benchmarks):
     (folder / "captions.txt").write_text("a square\na red circle on a square\n")
     PIL.Image.new("RGB", (8, 8), "white").save(folder / "grey.png")
     _models(folder, [caption.text or "" for caption in quads.captions])
+    return folder
 
 
 def _models(folder, texts):
@@ -305,7 +295,7 @@ def _models(folder, texts):
     tiny_generative.save("idefics3", folder / "vqa")
     tiny_generative.save("git", folder / "git")
     # Of few words a caption is many tokens, and the rounding of their sum more than `NEAR`.
-    save_text_models(folder, 12000)
+    save_text_models(folder, 48894)
     save_family("siglip2", folder / "siglip2")
     for name in ("blip", "vilt", "lxmert"):
         tiny_matchers.save(name, folder / name)
@@ -339,20 +329,6 @@ def scorer(kind, files, loaded):
     return loaded[kind.name]
 
 
-@pytest.fixture(scope="session")
-def answered():
-    """What they answer, by kind."""
-    return {}
-
-
-@pytest.fixture
-def answers(kind, scorer, benchmarks, answered):
-    """What the scorer answers to the questions that its kind is asked, in batches of many."""
-    if kind.name not in answered:
-        answered[kind.name] = run(benchmarks[kind.benchmark], scorer)
-    return answered[kind.name]
-
-
 @pytest.fixture(autouse=True)
 def short_captions_only():
     with warnings.catch_warnings():
@@ -384,8 +360,9 @@ def test_kinds_that_embed_say_so(kind, scorer):
         assert entry.embeds is False
 
 
-def test_identities_differ_where_options_or_files_change_scores(kind, scorer, answers, files, benchmarks):
-    benchmark, before = benchmarks[kind.benchmark], numbers(answers)
+def test_identities_differ_where_options_or_files_change_scores(kind, scorer, files, benchmarks):
+    benchmark = benchmarks[kind.benchmark]
+    before = numbers(run(benchmark, scorer))
     for change in kind.changes:
         changed = kind.load(files, **change)
         assert changed.identity.key != scorer.identity.key, change
@@ -405,23 +382,24 @@ def test_kinds_declare_what_they_do(scorer):
     assert set(scorer.does) <= set(ANSWERS)
 
 
-def test_batches_of_one_and_of_many_give_equal_scores(kind, scorer, answers, benchmarks):
-    one = run(benchmarks[kind.benchmark], scorer, session=Session(batch_size=1))
-    np.testing.assert_allclose(numbers(one), numbers(answers), rtol=0, atol=NEAR if kind.torch else 0)
+def test_batches_of_one_and_of_many_give_equal_scores(kind, scorer, benchmarks):
+    benchmark = benchmarks[kind.benchmark]
+    one, many = (numbers(run(benchmark, scorer, session=Session(batch_size=size))) for size in (1, 64))
+    np.testing.assert_allclose(one, many, rtol=0, atol=NEAR if kind.torch else 0)
 
 
 # A gallery keeps its queries in their order.
 @pytest.mark.parametrize(
     "kind", [each for each in KINDS if each.benchmark != "gallery"], indirect=True, ids=lambda kind: kind.name
 )
-def test_scores_do_not_depend_on_the_order_of_the_questions(kind, scorer, answers, benchmarks):
+def test_scores_do_not_depend_on_the_order_of_the_questions(kind, scorer, benchmarks):
     benchmark = benchmarks[kind.benchmark]
     order = np.arange(len(benchmark))[::-1]
-    after = run(benchmark.select(order), scorer)
-    if isinstance(answers, Scores):
-        before = Scores(answers.values[order])
+    before, after = run(benchmark, scorer), run(benchmark.select(order), scorer)
+    if isinstance(before, Scores):
+        before = Scores(before.values[order])
     else:
-        before = Outcomes({name: right[order] for name, right in answers.right.items()})
+        before = Outcomes({name: right[order] for name, right in before.right.items()})
     np.testing.assert_allclose(numbers(after), numbers(before), rtol=0, atol=NEAR if kind.torch else 1e-12)
 
 

@@ -70,25 +70,17 @@ def run_apart(arguments: list[str], folder: Path) -> Ended:
     return Ended(ended.returncode, ended.stdout, ended.stderr, after.ru_utime - before.ru_utime)
 
 
-def states(folder: Path, *, folders: bool = False) -> dict[str, object]:
+def states(folder: Path) -> dict[str, object]:
     """What tells every file below `folder` from any other: written into or replaced, it is another one.
 
     The time of the last change, the size and the number of the file on its disk, which is quicker to see than
-    the digest of its bytes, and stricter: a file that was replaced by the same bytes was replaced. Of
-    `folders` their names.
+    the digest of its bytes, and stricter: a file that was replaced by the same bytes was replaced.
     """
     found: dict[str, object] = {}
-    waiting, start = [str(folder)], len(str(folder)) + 1
-    while waiting:
-        with os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                name, about = entry.path[start:], entry.stat(follow_symlinks=False)
-                if not stat.S_ISDIR(about.st_mode):
-                    found[name] = (about.st_ino, about.st_mtime_ns, about.st_size)
-                    continue
-                waiting.append(entry.path)
-                if folders:
-                    found[name] = "a folder"
+    for path in sorted(folder.rglob("*")):
+        about = path.lstat()
+        if not stat.S_ISDIR(about.st_mode):
+            found[str(path.relative_to(folder))] = (about.st_ino, about.st_mtime_ns, about.st_size)
     return found
 
 

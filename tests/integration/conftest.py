@@ -1,11 +1,10 @@
-"""A bucket of S3, for what is read and written at a distance; worlds that are drawn once."""
+"""A bucket of S3, for what is read and written at a distance."""
 
 import secrets
 
 import pytest
 
 from bucket_servers import new_bucket, s3_at
-from world_fixtures import drawn_once  # noqa: F401
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,6 @@ from counterfoil.metrics.ranks import Qrels
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import figure_style, figures
 from counterfoil.report.page import page
-from made_once import made_once
 from small_galleries import cut_after
 
 #: A caption that would end the data island, or run, if anything on the page forgot to escape it.
@@ -200,11 +199,8 @@ def everything(quads, choices, galleries, rated, preferred):
 
 
 @pytest.fixture(scope="session")
-def report(everything, tmp_path_factory):
-    def make(folder):
-        (folder / "page.html").write_bytes(page(everything, title="A <test> & report").encode())
-
-    return (made_once(tmp_path_factory, "report", make) / "page.html").read_bytes().decode()
+def report(everything):
+    return page(everything, title="A <test> & report")
 
 
 @pytest.fixture

@@ -8,10 +8,8 @@ import os
 import signal
 import sys
 
-import pyarrow as pa
-
 from counterfoil import store
-from counterfoil.cli import derive, main, tables  # noqa: F401
+from counterfoil.cli import main, tables  # noqa: F401
 from counterfoil.jobs import annotate_create  # noqa: F401
 
 
@@ -27,8 +25,6 @@ def _kill_at(number):
 
 
 if __name__ == "__main__":
-    # The first table loads pandas, where there is one.
-    pa.table({"a": ["b"]})
     number, status = 0, -signal.SIGKILL
     while status == -signal.SIGKILL:
         number += 1

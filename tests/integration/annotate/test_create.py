@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 from starlette.testclient import TestClient
 
+from counterfoil import catalog
 from counterfoil.annotate.campaign import FILES, SECRETS, TEXTS, budget_of, open_campaign
 from counterfoil.annotate.database import open_database
 from counterfoil.annotate.participants import make_links
@@ -24,7 +25,6 @@ from counterfoil.annotate.server.app import make_app
 from counterfoil.annotate.simulation import crowd, simulate
 from counterfoil.benchmarks.folder import save
 from counterfoil.cli import app
-from counterfoil.world.benchmarks import gallery
 from refusals import refuses
 
 
@@ -171,9 +171,9 @@ def contents(folder):
 
 def test_a_pool_with_golden_pairs_drawn_from_its_gallery(here):
     """ECCV Caption section 3.2: 18 pairs of a pool, one true pair and one random one in each task."""
-    drawn = gallery(40, captions_each=2, size=32, lazy=True)
-    save(drawn, here / "mine")
-    images, captions = [i.id for i in drawn.images], [c.id for c in drawn.captions]
+    gallery = catalog.benchmark("world-gallery")
+    save(gallery, here / "mine")
+    images, captions = [i.id for i in gallery.images], [c.id for c in gallery.captions]
     rows = [
         {"pair": str(at), "direction": "i2t", "query": images[at % 20], "item": captions[at]}
         | {"image": images[at % 20], "caption": captions[at], "place:a": "1"}

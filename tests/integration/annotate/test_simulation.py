@@ -50,7 +50,6 @@ def test_over_http_the_same_people_give_the_same_answers(tmp_path, monkeypatch):
     assert direct.states == http.states
 
 
-@pytest.mark.usefixtures("few_draws")
 def test_hours_and_pay_are_those_of_the_budget_and_labels_those_of_able_people(tmp_path):
     made = campaign(tmp_path / "c", 100, golden_share=0.1)
     found = annotate_simulate(made.folder, people=8, accuracy=0.9)
@@ -89,7 +88,6 @@ def test_chances_of_labels_hold_where_people_err_as_the_model_says(tmp_path):
     assert by_model["majority"].calibrated is None
 
 
-@pytest.mark.usefixtures("few_draws")
 def test_people_who_guess_get_labels_no_better_than_chance(tmp_path):
     found = annotate_simulate(campaign(tmp_path / "c", 50).folder, people=9, mix={"careless": 1.0})
     assert found.labels[0].low < 0.5 < found.labels[0].high

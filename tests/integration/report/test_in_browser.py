@@ -431,7 +431,6 @@ def test_it_fits_every_screen_and_axe_finds_nothing(report, fits):
     assert view.locator("table.numbers").first.is_visible()
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_the_numbers_need_no_script_and_ids_stand_for_pictures(quads, galleries, chromium, tmp_path, opened):
     text = page([quads, galleries], pictures="never")
     view = opened(text)

@@ -3,19 +3,18 @@
 import resource
 import shutil
 import subprocess
-from contextlib import ExitStack, closing, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import pytest
-from starlette.testclient import TestClient
 
 from annotate.server_load import serving
 from annotate.small_campaigns import make, pairs
 from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.database import open_database
 from counterfoil.annotate.participants import make_links
-from counterfoil.annotate.server.app import make_app
 from work_page import begin
 
 #: How many answers a page keeps to send them again.
@@ -24,7 +23,7 @@ WAITING = "Object.keys(localStorage).filter((each) => each.startsWith('counterfo
 
 @dataclass
 class SmallDisk:
-    """A disk in memory of 8 MiB; without the right to mount one, files that a process may not lengthen."""
+    """A disk in memory of 8 MiB; without the right to mount one, files that the server may not lengthen."""
 
     folder: Path
     mounted: bool
@@ -34,22 +33,21 @@ class SmallDisk:
         """Status and words of a refusal when it is full."""
         return (507, "the disk is full") if self.mounted else (503, "disk I/O error")
 
-    def fill(self, process=0):
-        """Leave no room, for all or for that process; 0 is this one."""
+    def fill(self, server):
         if not self.mounted:
             sizes = [path.stat().st_size for path in self.folder.rglob("*") if path.is_file()]
-            resource.prlimit(process, resource.RLIMIT_FSIZE, (max(sizes), resource.RLIM_INFINITY))
+            resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (max(sizes), resource.RLIM_INFINITY))
             return
         with (self.folder / "ballast").open("wb", buffering=0) as file, suppress(OSError):
             while file.write(bytes(4096)):
                 pass
         assert shutil.disk_usage(self.folder).free == 0
 
-    def free(self, process=0):
+    def free(self, server):
         if self.mounted:
-            (self.folder / "ballast").unlink(missing_ok=True)
+            (self.folder / "ballast").unlink()
         else:
-            resource.prlimit(process, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+            resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
 
 
 @pytest.fixture(params=["mounted", "limited"])
@@ -68,10 +66,10 @@ def disk(tmp_path, request):
 def test_answers_are_refused_and_none_is_lost_while_the_disk_is_full(disk):
     campaign = make(disk.folder / "campaign", pairs(40), overlap=2)
     acknowledged = []
-    with closing(open_database(campaign)) as database, ExitStack() as freed:
-        client = TestClient(make_app(campaign, database), "http://127.0.0.1", follow_redirects=False)
-        entered = client.get(f"/enter/{make_links(campaign, 1)[0]}")
-        api = entered.headers["location"].replace("/work/", "/api/work/")
+    with serving(campaign) as server, httpx.Client() as client:
+        site = f"http://127.0.0.1:{server.port}"
+        entered = client.get(f"{site}/enter/{make_links(campaign, 1)[0]}")
+        api = entered.headers["location"].replace("/work/", f"{site}/api/work/")
         seen = client.post(f"{api}/consent", json={}).json()
 
         def answer():
@@ -85,8 +83,7 @@ def test_answers_are_refused_and_none_is_lost_while_the_disk_is_full(disk):
             return reply
 
         assert all(answer().is_success for _ in range(3))
-        freed.callback(disk.free)
-        disk.fill()
+        disk.fill(server)
         # What room is left in a page that is there already is used.
         while (refused := answer()).is_success:
             pass
@@ -97,10 +94,10 @@ def test_answers_are_refused_and_none_is_lost_while_the_disk_is_full(disk):
         assert [answer().status_code for _ in range(5)] == [status] * 5
         # What only reads goes on.
         assert client.get(api).json()["items"][0]["lease"] == seen["items"][0]["lease"]
-        assert client.get("/research").status_code == 401
+        assert client.get(f"{site}/research").status_code == 401
         with closing(open_database(campaign)) as beside:
             assert len(judgement_table(beside, campaign)) == before
-        disk.free()
+        disk.free(server)
         assert all(answer().is_success for _ in range(20 - before))
     with closing(open_database(campaign)) as db, db.reading() as connection:
         assert connection.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"
@@ -115,7 +112,7 @@ def test_the_page_says_so_keeps_the_answer_and_sends_it_again(disk, chromium):
         page = context.new_page()
         page.goto(f"http://127.0.0.1:{server.port}/enter/{make_links(campaign, 1)[0]}")
         begin(page)
-        disk.fill(server.process.pid)
+        disk.fill(server)
         sending = page.locator("#sending:not([hidden])", has_text=disk.refusal[1])
         for _ in range(20):
             page.wait_for_timeout(300)
@@ -124,7 +121,7 @@ def test_the_page_says_so_keeps_the_answer_and_sends_it_again(disk, chromium):
                 break
         sending.wait_for(timeout=20_000)
         assert (waiting := page.evaluate(WAITING)) >= 1
-        disk.free(server.process.pid)
+        disk.free(server)
         page.locator("#sending[hidden]").wait_for(state="attached", timeout=60_000)
         assert page.evaluate(WAITING) == 0
         with closing(open_database(campaign)) as db:

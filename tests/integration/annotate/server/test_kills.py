@@ -14,9 +14,6 @@ def test_no_answer_is_lost_when_the_server_of_200_people_is_killed_ten_times(tmp
     work_through_kills(tmp_path / "campaign", new_database(), people=200, items=1_000, times=10)
 
 
-@pytest.mark.parametrize(
-    "new_database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True
-)
 def test_no_answer_is_lost_when_a_commit_is_killed(tmp_path, new_database):
     work_through_a_killed_commit(tmp_path / "campaign", new_database())
 
