@@ -30,7 +30,7 @@ _scope = _with_shapes("context")
 
 #: So many calls of a function in a test are checked, since some are called a million times; and so many of a
 #: function within a function, which is made anew at each call of that one, in a process.
-MOST, MOST_MADE = 100, 5
+MOST, MOST_MADE = 10, 5
 _test = 0
 _made: Counter[CodeType | None] = Counter()
 
