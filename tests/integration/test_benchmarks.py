@@ -2,14 +2,11 @@
 
 import json
 import re
-import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from processes import python
-from warm_shell import ShellHere
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "benchmarks"
@@ -48,8 +45,6 @@ LONG = {
     *("agreement", "chance", "coverage", "engine", "executors", "fidelity", "gpu", "noise_filter", "pairs"),
     *("pooling", "ranking", "routes", "stopping_rule", "training_memory", "training_rows", "training_step"),
 }
-#: Scripts that may leave something in the process; the others run in that of the test.
-OWN_PROCESS = {*LONG, "annotation_server", "captions"}
 #: Modules beside the scripts.
 HELPERS = {"processor", "small_trainings"}
 
@@ -64,8 +59,8 @@ def test_every_script_has_a_tiny_size():
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in TINY]
 )
-@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
-def test_a_script_runs_to_its_end(name, tmp_path, monkeypatch, request):
+def test_a_script_runs_to_its_end(name, tmp_path):
+    pytest.importorskip("torch")
     arguments = TINY[name].replace("FOLDER", str(tmp_path / "build")).split()
     if "shares.jsonl" in arguments:
         votes = (1, 4 / 14, 0, 1, 10 / 11, 1 / 11, 2 / 12, 1)
@@ -73,16 +68,7 @@ def test_a_script_runs_to_its_end(name, tmp_path, monkeypatch, request):
         rows = [json.dumps({"label": pair, "score": share}) for pair, share in zip(pairs, votes, strict=True)]
         (tmp_path / "shares.jsonl").write_text("\n".join(rows))
     own = {"OMP_NUM_THREADS": "1", "COUNTERFOIL_DATA": str(tmp_path / "no-data")}
-    script = SCRIPTS / f"{name}.py"
-    if name in OWN_PROCESS:
-        done = python(script, *arguments, cwd=tmp_path, variables=own)
-        code, out, err = done.returncode, done.stdout, done.stderr
-    else:
-        monkeypatch.setattr(sys, "path", list(sys.path))
-        shell = ShellHere(tmp_path, **own)
-        request.addfinalizer(shell.close)
-        run = f"import runpy, sys\nsys.argv = {[str(script), *arguments]}\n"
-        code, out, err = shell.run(f"{run}runpy.run_path({str(script)!r}, run_name='__main__')")
-    assert "Traceback" not in err, err
-    assert code in ({0, 1} if name in MAY_DISAGREE else {0}), out + err
-    assert out.strip()
+    done = python(SCRIPTS / f"{name}.py", *arguments, cwd=tmp_path, variables=own)
+    assert "Traceback" not in done.stderr, done.stderr
+    assert done.returncode in ({0, 1} if name in MAY_DISAGREE else {0}), done.stdout + done.stderr
+    assert done.stdout.strip()

@@ -39,10 +39,10 @@ class Installed:
         return done
 
 
-@pytest.fixture(scope="module")
-def command(tmp_path_factory):
-    """Commands where the plugin is installed, in one process and folder."""
-    made = Installed(install(tmp_path_factory.mktemp("plugin") / "site"))
+@pytest.fixture
+def command(tmp_path):
+    """Commands where the plugin is installed."""
+    made = Installed(install(tmp_path / "site"))
     yield made
     made.close()
 
@@ -83,7 +83,7 @@ def test_form_of_work_from_another_package(command):
 
 def test_form_of_question_from_another_package(command):
     folder = command.folder
-    runs = folder / "degrees-runs"
+    runs = folder / "runs"
     hue = result(
         command, "evaluate", "example-hue:primary", "example-degrees", "--out", runs / "hue", "--json", "-"
     )
@@ -102,9 +102,9 @@ def test_form_of_question_from_another_package(command):
     assert given["measures"]["concordance"]["value"] == pytest.approx(2.5 / 3)
     assert given["measures"]["accuracy"]["value"] == 0.5
     command("evaluate", "blind:constant", "example-degrees", "--out", runs / "constant")
-    compared = command("compare", runs / "hue", runs / "constant", "--html", folder / "degrees.html")
+    compared = command("compare", runs / "hue", runs / "constant", "--html", folder / "report.html")
     assert "Concordance" in compared.out
-    page = (folder / "degrees.html").read_text()
+    page = (folder / "report.html").read_text()
     assert "Each holds an image and 3 captions, the truest first." in page
     assert "<dt>Concordance</dt>" in page
     assert '"in order"' in page
@@ -137,9 +137,7 @@ def test_the_form_of_work_is_shown_in_full():
     assert f"```python\n{source}```" in (ROOT / "docs" / "forms-of-work.md").read_text()
 
 
-def test_a_package_that_cannot_be_imported_is_a_line_where_it_is_named(tmp_path, request):
-    command = Installed(install(tmp_path / "site"))
-    request.addfinalizer(command.close)
+def test_a_package_that_cannot_be_imported_is_a_line_where_it_is_named(command):
     (command.site / "counterfoil_example-1.0.dist-info" / "entry_points.txt").write_text(
         "[counterfoil.scorers]\nbroken = counterfoil_missing:ENTRY\n"
         "other = counterfoil_example.vowels:ENTRY\n"

@@ -11,9 +11,3 @@ def python(*arguments, timeout=600, variables=None, **how):
     return subprocess.run(
         command, env=env, capture_output=True, text=True, timeout=timeout, check=False, **how
     )
-
-
-def none_by_default(patched):
-    """A command that does not say how many processes decode images starts none: each loads what it loads."""
-    for job in ("evaluation_inputs", "training"):
-        patched.setattr(f"counterfoil.jobs.{job}.processes", lambda asked: asked or 0)

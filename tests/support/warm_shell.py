@@ -1,8 +1,7 @@
-"""Commands of the command line one after another, in one process that has loaded what they need.
+"""Commands of the command line one after another in one process, which has loaded what they need.
 
-That is the process of the test (`ShellHere`), or another one (`WarmShell`), which runs this as a script: each
-line of standard input is a JSON list of words, or a text of Python, each line of standard output what came of
-them.
+Run as a script it is that process: each line of standard input is a JSON list of words, or a text of Python,
+each line of standard output what came of them.
 """
 
 import contextlib
@@ -24,39 +23,16 @@ class Ended(NamedTuple):
     err: str
 
 
-#: Questions and images of worlds by name: tests/unit/world and `make slow` have those of the catalog.
-SMALL = {"SIZE": 48, "IMAGES": 60}
-
-
-class ShellHere:
-    """Runs commands, and Python that is no one's to keep, in `folder` and in the process of the test."""
-
-    def __init__(self, folder, *, small_worlds=False, **variables):
-        # The other process needs none of pytest.
-        from pytest import MonkeyPatch  # noqa: PT013
-
-        from counterfoil.world import benchmarks
-        from processes import none_by_default
-
-        self.folder = folder
-        self.run = run
-        self._patched = MonkeyPatch()
-        self.close = self._patched.undo
-        self._patched.chdir(folder)
-        self._patched.setattr(sys, "argv", sys.argv)
-        self._patched.setitem(sys.modules, "__main__", sys.modules["__main__"])
-        for name, value in {"COLUMNS": "100", **variables}.items():
-            self._patched.setenv(name, value)
-        none_by_default(self._patched)
-        for name, value in SMALL.items() if small_worlds else ():
-            self._patched.setattr(benchmarks, name, value)
-
-
 class WarmShell:
-    """A process, without shape checks, that runs commands in `folder`."""
+    """A process, without shape checks, that runs commands in `folder`; `done` are those it has run.
+
+    With `small_worlds` worlds by name have few questions: tests/unit/world and `make slow` have those of the
+    catalog.
+    """
 
     def __init__(self, folder, *, small_worlds=False, **variables):
         self.folder = folder
+        self.done = set()
         self._process = subprocess.Popen(
             [sys.executable, __file__, *(["small-worlds"] if small_worlds else [])],
             cwd=folder,
@@ -111,7 +87,7 @@ if __name__ == "__main__":
     # As in conftest.py: what the commands load stays, and need not be walked again and again.
     gc.set_threshold(100_000, 50, 50)
     if "small-worlds" in sys.argv:
-        vars(benchmarks).update(SMALL)
+        benchmarks.SIZE, benchmarks.IMAGES = 48, 60
     for line in sys.stdin:
         sys.stdout.write(json.dumps(run(json.loads(line))._asdict()) + "\n")
         sys.stdout.flush()

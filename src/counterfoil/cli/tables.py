@@ -315,8 +315,10 @@ def show_facts(result: Any, console: Console) -> None:
     from counterfoil.cli.listings import print_facts
 
     if result.facts:
-        facts = {name: f"{fact:,}" if isinstance(fact, int) else fact for name, fact in result.facts.items()}
-        print_facts(console, facts)
+        print_facts(
+            console,
+            {name: f"{fact:,}" if isinstance(fact, int) else fact for name, fact in result.facts.items()},
+        )
 
 
 def show_status(

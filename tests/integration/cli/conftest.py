@@ -11,7 +11,6 @@ import pytest
 
 from counterfoil.benchmarks import Benchmark
 from counterfoil.world import benchmarks
-from processes import none_by_default
 
 from .annotator_world import made
 from .caption_samples import CANDIDATES, REFERENCES, written
@@ -80,7 +79,6 @@ def counterfoil(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("COUNTERFOIL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.delenv("COUNTERFOIL_DATA", raising=False)
-    none_by_default(monkeypatch)
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["counterfoil", *words(arguments)])

@@ -23,9 +23,6 @@ STAND_INS = {
 #: Rows of the training sets: a recipe's batch, which a page trains on from Python, holds 400.
 ROWS = 600
 
-#: Images of COCO's test half, of 5,000: COCO 1K is measured in parts of a thousand.
-COCO = 1000
-
 #: Embeddings with a run over COCO 5K and ECCV Caption each.
 RUNS = ("blip", "pcme", "vsrn")
 
@@ -44,9 +41,8 @@ def build(folder, shared):
     shutil.copytree(shared / "winoground", folder / "data" / "winoground")
     shutil.copytree(shared / "flickr8k", folder / "data" / "flickr8k")
     os.symlink("data/flickr8k", folder / "flickr8k")
-    for name in ("sugarcrepe", "detectors"):
+    for name in ("eccv", "sugarcrepe", "detectors"):
         shutil.copytree(shared / name, folder / "data" / name)
-    part_of_coco(shared / "eccv", folder / "data" / "eccv")
     sugarcrepe_photographs(folder)
     winoground_questions(folder / "data" / "winoground")
     bivlc_parquet(folder / "data" / "bivlc" / "test-00000-of-00001.parquet", folder)
@@ -168,25 +164,8 @@ def caption_files(folder):
     (folder / "m.csv").write_text("system,M1,M2\nA,0.27,0.32\nB,0.25,0.30\nC,0.19,0.21\n")
 
 
-def part_of_coco(whole, folder):
-    """The first images of COCO's test half, their captions, and the released positives among them."""
-    folder.mkdir(parents=True)
-    captions = np.load(whole / "coco_test_ids.npy")[: 5 * COCO]
-    np.save(folder / "coco_test_ids.npy", captions)
-    owners = json.loads((whole / "original_caption_to_image.json").read_text())
-    kept = {"caption": set(captions.tolist()), "image": {owners[str(caption)][0] for caption in captions}}
-    for file in whole.glob("*.json"):
-        _, query, _, answer = file.stem.split("_")
-        among = {
-            asked: [each for each in right if each in kept[answer]]
-            for asked, right in json.loads(file.read_text()).items()
-            if int(asked) in kept[query]
-        }
-        (folder / file.name).write_text(json.dumps({asked: right for asked, right in among.items() if right}))
-
-
 def coco_embeddings(path, eccv, seed):
-    """Points of images near those of their captions."""
+    """Points of COCO's 5,000 test images near those of their captions."""
     captions = np.load(eccv / "coco_test_ids.npy")
     owner = {
         int(c): int(i[0])
@@ -247,11 +226,8 @@ def given_similarities(folder):
         # The queries of ECCV Caption alone: the page ranks nothing else by these lists.
         asked = {int(query) for query in json.loads((folder / "data" / "eccv" / file).read_text())}
         kept = np.isin(ids, list(asked))
-        scores = rows[kept].astype(np.float32)
-        best = np.argpartition(-scores, 60, axis=1)[:, :60]
-        order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1)
-        ranked = items[np.take_along_axis(best, order, axis=1)]
-        lists[name] = dict(zip(map(str, ids[kept]), ranked.tolist(), strict=True))
+        order = np.argsort(-rows[kept].astype(np.float32), axis=1, kind="stable")[:, :60]
+        lists[name] = {str(q): items[row].tolist() for q, row in zip(ids[kept], order, strict=True)}
     (folder / "rankings.json").write_text(json.dumps(lists))
 
 

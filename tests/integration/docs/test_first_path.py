@@ -8,12 +8,10 @@ from itertools import count
 
 import pytest
 
-from warm_shell import ShellHere, WarmShell
+from warm_shell import WarmShell
 
 from .blocks import FIRST, ROOT, agrees, blocks, commands
 
-#: Pages in a process of their own, as a user's is: nothing is loaded there, and what is registered is gone.
-OWN_PROCESS = ("README.md", "docs/tutorial-own.md")
 #: What sets the toolkit up, before the path begins.
 SET_UP = ("make", "pip")
 #: The one heading under which commands need a network, and are shown as text.
@@ -30,15 +28,13 @@ def expanded(word, folder):
 
 
 @pytest.mark.parametrize("page", FIRST)
-def test_a_page_runs_in_an_empty_folder_without_a_network(page, tmp_path, request):
+def test_a_page_runs_in_an_empty_folder_without_a_network(page, tmp_path):
     folder, home = tmp_path / "folder", tmp_path / "home"
     for place in (folder, home):
         place.mkdir()
     places = {"HOME": home, "COUNTERFOIL_CACHE": home / "cache", "COUNTERFOIL_DATA": home / "data"}
     places = {name: str(place) for name, place in places.items()}
-    kind = WarmShell if page in OWN_PROCESS else ShellHere
-    shell = kind(folder, small_worlds=True, OMP_NUM_THREADS="1", **OFFLINE, **places)
-    request.addfinalizer(shell.close)
+    shell = WarmShell(folder, small_worlds=True, OMP_NUM_THREADS="1", **OFFLINE, **places)
     count, printed = 0, ""
     for block in blocks(page):
         if block.language == "text":
@@ -71,6 +67,7 @@ def test_a_page_runs_in_an_empty_folder_without_a_network(page, tmp_path, reques
                 printed = subprocess.check_output(command.words, cwd=folder, text=True)
             if command.printed is not None:
                 assert agrees(command.printed, printed), f"{command.where} prints\n{printed}"
+    shell.close()
     assert count > 3
 
 
