@@ -140,13 +140,10 @@ def is_run_of(
         return False
     about = manifest.get("scorer") or {}
     identifiers = [about[key] for key in ("name", "key") if key in about]
-    # On some of the questions of a path it is a run on the same data.
-    data = manifest["benchmark"]
-    same = (
-        benchmark is None or data["path"] == str(benchmark.path or "") or data["digest"] == benchmark.digest
-    )
-    known = not identity or not identifiers or bool(set(identity) & set(identifiers))
-    return bool(named == scorer) and same and known
+    if benchmark is not None and manifest["benchmark"]["path"] != str(benchmark.path or ""):
+        # On some of the questions of a path it is a run on the same data.
+        named = named if manifest["benchmark"]["digest"] == benchmark.digest else None
+    return bool(named == scorer and (not identity or not identifiers or set(identity) & set(identifiers)))
 
 
 def load_run(folder: str | Path) -> Run:

@@ -102,7 +102,5 @@ def test_captions_end_when_nothing_is_left_to_mention(monkeypatch):
     with pytest.raises(InputError, match="the number of captions for each image must be positive"):
         gallery(3, captions_each=0)
     monkeypatch.setattr("counterfoil.world.benchmarks._TRIES", 1)
-    with pytest.raises(
-        InputError, match="not have that many different captions; given: 200 captions"
-    ):
+    with pytest.raises(InputError, match="not have that many different captions; given: 200 captions"):
         gallery(1, captions_each=200)
