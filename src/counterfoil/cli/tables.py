@@ -315,10 +315,8 @@ def show_facts(result: Any, console: Console) -> None:
     from counterfoil.cli.listings import print_facts
 
     if result.facts:
-        print_facts(
-            console,
-            {name: f"{fact:,}" if isinstance(fact, int) else fact for name, fact in result.facts.items()},
-        )
+        facts = {name: f"{fact:,}" if isinstance(fact, int) else fact for name, fact in result.facts.items()}
+        print_facts(console, facts)
 
 
 def show_status(

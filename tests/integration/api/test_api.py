@@ -305,32 +305,6 @@ def test_a_script_needs_no_guard_for_worker_processes(table):
     assert (done.returncode, done.stdout.split()) == (0, ["once", "8"]), done.stderr
 
 
-def test_a_users_script_is_typed(table):
-    pytest.importorskip("mypy")
-    script = table.parent / "typed.py"
-    script.write_text(
-        "import counterfoil as cf\n"
-        "bench = cf.load_benchmark('pairs', data='my.csv', images='photos')\n"
-        "clip = cf.load_scorer('open-clip:ViT-B-32-quickgelu/openai', device='cpu')\n"
-        "mine = cf.scorer(lambda images, captions: [0.0] * len(images), name='none', version='1')\n"
-        "runs: list[cf.EvaluationRun] = [cf.evaluate(clip, bench), cf.evaluate(mine, bench)]\n"
-        "value: float = runs[0].result['group'].value\n"
-        "found: cf.RunComparison = cf.compare(runs, baseline=runs[0])\n"
-        "found.to_html('report.html')\n"
-        "reveal_type(cf.evaluate(mine, bench).result)\n"
-        "cf.evaluate(mine, bench, drawz=3)\n"
-    )
-    # With the settings and from the cache of `make lint`, which has checked all that is imported here.
-    asked = ("-m", "mypy", "--cache-dir", ".mypy_cache", script)
-    done = python(*asked, cwd=ROOT, variables={"MYPYPATH": "src"})
-    lines = [line for line in done.stdout.splitlines() if "typed.py" in line]
-    assert "counterfoil.evaluation.result.Result" in lines[0]
-    assert [line for line in lines if "error" in line] == [
-        line for line in lines if 'Unexpected keyword argument "drawz"' in line
-    ]
-    assert done.stdout.count("error:") == 1, done.stdout
-
-
 SCRIPT = ROOT / "tests" / "support" / "public_names.py"
 #: Python that finds none of the packages that standard input names, and runs the script that is named.
 RUN = """

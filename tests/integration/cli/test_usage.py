@@ -196,13 +196,14 @@ def test_a_run_is_replaced_by_its_own_scorer_alone(counterfoil, place):
     with unchanged(place, new=False):
         counterfoil.refused(*run, "--name clip", says="runs/pairs: the folder holds other files (")
     counterfoil.succeeds(*run, "--name clip --overwrite")
-    Path("others.csv").write_text("".join(Path("pairs.csv").read_text().splitlines(True)[:-1]))
+    Path("o.csv").write_text("".join(Path("pairs.csv").read_text().splitlines(True)[:-1]))
     # Of the same name, but another scorer, or other data.
     with unchanged(place, new=False):
-        other = ("evaluate blind:constant", *run[2:], "--name clip")
-        counterfoil.refused(*other, says="a run of another scorer of this name")
-        others = [part.replace("pairs.csv", "others.csv") for part in run]
-        counterfoil.refused(*others, "--name clip", says="or on other data")
+        counterfoil.refused(
+            "evaluate blind:constant", *run[2:], "--name clip", says="a run of another scorer"
+        )
+        data = "evaluate blind:length pairs --data o.csv --out runs --name clip"
+        counterfoil.refused(data, says="or on other data")
     Path("runs/pairs/result.json").write_text("{}")
     with unchanged(place, new=False):
         counterfoil.refused(*run, "--name clip", says="the folder holds other files (")

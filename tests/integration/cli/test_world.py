@@ -61,15 +61,6 @@ def test_built_folders_and_names_can_be_evaluated(counterfoil, tmp_path):
     assert "World, preferences, 14 questions" in said.out
 
 
-def test_a_gallery_by_name_is_drawn(counterfoil, monkeypatch):
-    # A few small pictures.
-    monkeypatch.setattr("counterfoil.world.benchmarks.SIZE", 32)
-    monkeypatch.setattr("counterfoil.world.benchmarks.IMAGES", 20)
-    said = counterfoil.succeeds("evaluate blind:constant world-gallery --ties half --json - --draws 100")
-    for measure in json.loads(said.out)["measures"].values():
-        assert measure["value"] == pytest.approx(measure["chance"], abs=1e-12)
-
-
 def test_training_sets(counterfoil, tmp_path):
     out = tmp_path / "set"
     said = counterfoil.succeeds("world", "build", "training", "--kind", "trohn-text", "--n", 50, "--out", out)

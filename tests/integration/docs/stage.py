@@ -23,6 +23,9 @@ STAND_INS = {
 #: Rows of the training sets: a recipe's batch, which a page trains on from Python, holds 400.
 ROWS = 600
 
+#: Images of COCO's test half, of 5,000: COCO 1K is measured in parts of a thousand.
+COCO = 1000
+
 #: Embeddings with a run over COCO 5K and ECCV Caption each.
 RUNS = ("blip", "pcme", "vsrn")
 
@@ -41,8 +44,9 @@ def build(folder, shared):
     shutil.copytree(shared / "winoground", folder / "data" / "winoground")
     shutil.copytree(shared / "flickr8k", folder / "data" / "flickr8k")
     os.symlink("data/flickr8k", folder / "flickr8k")
-    for name in ("eccv", "sugarcrepe", "detectors"):
+    for name in ("sugarcrepe", "detectors"):
         shutil.copytree(shared / name, folder / "data" / name)
+    part_of_coco(shared / "eccv", folder / "data" / "eccv")
     sugarcrepe_photographs(folder)
     winoground_questions(folder / "data" / "winoground")
     bivlc_parquet(folder / "data" / "bivlc" / "test-00000-of-00001.parquet", folder)
@@ -164,8 +168,25 @@ def caption_files(folder):
     (folder / "m.csv").write_text("system,M1,M2\nA,0.27,0.32\nB,0.25,0.30\nC,0.19,0.21\n")
 
 
+def part_of_coco(whole, folder):
+    """The first images of COCO's test half, their captions, and the released positives among them."""
+    folder.mkdir(parents=True)
+    captions = np.load(whole / "coco_test_ids.npy")[: 5 * COCO]
+    np.save(folder / "coco_test_ids.npy", captions)
+    owners = json.loads((whole / "original_caption_to_image.json").read_text())
+    kept = {"caption": set(captions.tolist()), "image": {owners[str(caption)][0] for caption in captions}}
+    for file in whole.glob("*.json"):
+        _, query, _, answer = file.stem.split("_")
+        among = {
+            asked: there
+            for asked, right in json.loads(file.read_text()).items()
+            if int(asked) in kept[query] and (there := [each for each in right if each in kept[answer]])
+        }
+        (folder / file.name).write_text(json.dumps(among))
+
+
 def coco_embeddings(path, eccv, seed):
-    """Points of COCO's 5,000 test images near those of their captions."""
+    """Points of images near those of their captions."""
     captions = np.load(eccv / "coco_test_ids.npy")
     owner = {
         int(c): int(i[0])

@@ -33,6 +33,8 @@ ELSEWHERE = {
 }
 #: Benchmarks from the hub, or from what was fetched, to the local data that stand for them.
 NOT_HERE = {name: f"data/{name}" for name in ("bivlc", "winoground", "sugarcrepe")}
+#: Those over COCO's test half are over a fifth of it.
+PARTS = dict.fromkeys(("coco-5k", "coco-1k", "cxc", "eccv"), "data/eccv")
 #: What other programs read, and where that is tested.
 OTHERS = {
     "nginx": "tests/integration/annotate/server/test_behind_nginx.py",
@@ -43,14 +45,14 @@ LANGUAGES = {"sh", "console", "python", "toml", *OTHERS}
 #: What commands whose output no page shows are given besides, so that they do the same with less: whole
 #: benchmarks are measured by the commands whose output is shown, in integration/cli and in unit/world.
 SMALLER = {
-    ("evaluate",): {"--draws": "100"},
-    ("compare",): {"--draws": "100"},
-    ("compare", "--baseline"): {"--pictures": "never"},
-    ("compare", "rankings"): {"--draws": "100"},
-    ("pool", "bias"): {"--draws": "100"},
-    ("train",): {"--steps": "2", "--batch-size": "40"},
-    ("explain",): {"--limit": "1"},
-    ("world", "build"): {"--n": "28"},
+    "evaluate": {"--draws": "100"},
+    "audit": {"--limit": "400"},
+    "compare": {"--draws": "100"},
+    "pool bias": {"--draws": "100"},
+    "train": {"--steps": "2", "--batch-size": "40"},
+    "train mix": {},
+    "explain": {"--limit": "1"},
+    "world build": {"--n": "28"},
 }
 #: Galleries are measured whole: other commands compare and rank their runs.
 GALLERIES = {"coco-5k", "coco-1k", "cxc", "eccv", "pmrp", "world-gallery"}
@@ -71,7 +73,7 @@ def begun(folder, shared):
     shell = warm_shell(folder)
     for name in stage.RUNS:
         words = f"counterfoil evaluate embeddings:{name}.npz coco-5k eccv --data data/eccv --out runs/{name}"
-        done = shell.run([*words.split(), "--draws", "100"])
+        done = shell.run([*words.split(), "--no-counts", "--draws", "100"])
         assert done.code == 0, done.err
     shell.close()
 
@@ -116,25 +118,22 @@ def prepared(command, folder):
     if "--guard" in words:
         guard = words.index("--guard") + 1
         words[guard] = f"{words[guard]}={NOT_HERE[words[guard]]}"
-    takes_data = {*words[1:3]} & {"evaluate", "explain"} and not words[2].startswith("given:")
-    if takes_data and all("=" in value for value in named):
+    if words[1] in ("evaluate", "explain") and all("=" in value for value in named):
         known = {value.partition("=")[0] for value in named}
+        places = PARTS if words[2].startswith("given:") else NOT_HERE | PARTS
         words += [
             part
-            for name, place in NOT_HERE.items()
+            for name, place in places.items()
             if name in words and name not in known
             for part in ("--data", f"{name}={place}")
         ]
+    if not PARTS.keys().isdisjoint(words):
+        words += ["--no-counts"]
     return words if command.printed is not None else smaller(words)
 
 
 def smaller(words):
-    options = {}
-    two = ("compare rankings", "compare lengths", "train mix", "pool bias")
-    command = tuple(words[1:3] if " ".join(words[1:3]) in two else words[1:2])
-    for first, given in SMALLER.items():
-        if first[: len(command)] == command and set(first) <= set(words):
-            options |= given
+    options = dict(SMALLER.get(" ".join(words[1:3]), SMALLER.get(words[1], {})))
     precomputed = words[2].startswith(("given:", "embeddings:"))
     if words[1] == "evaluate" and GALLERIES.isdisjoint(words) and not precomputed:
         options["--limit"] = "60"

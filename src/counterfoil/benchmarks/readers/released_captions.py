@@ -35,7 +35,7 @@ from counterfoil.benchmarks.tables import (
 )
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.inputs.arrays import read_npy
-from counterfoil.inputs.files import located, parse_json, read_text, read_value
+from counterfoil.inputs.files import Location, located, location, parse_json, read_text, read_value
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,11 +162,12 @@ def photographs(
     if images is None and base.name == "annotations":
         base = base.parent
     folders = [f"images/{split}/" for split in splits] + [f"{split}/" for split in splits] + ["images/", ""]
-    photos = Photos(base) if is_image_folder(base) else None
+    photos = Photos(base if is_image_folder(base) else None)
+    if not isinstance(location(base), Location):
+        folders = [start for start in folders if (base / start).is_dir()]
     sources: list[FileSource | None] = []
     for possible in names:
-        paths = (start + name for start, name in product(folders, possible))
-        at_hand = (photos.source(path) for path in paths) if photos is not None else ()
+        at_hand = (photos.source(start + name) for start, name in product(folders, possible))
         sources.append(next(filter(None, at_hand), None))
     if images is not None and not any(sources):
         what = f"none of the {len(names):,} images is in this folder"
