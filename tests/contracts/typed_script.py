@@ -10,7 +10,6 @@ def script() -> None:
     clip = cf.load_scorer("open-clip:ViT-B-32-quickgelu/openai", device="cpu")
     mine = cf.scorer(lambda images, captions: [0.0] * len(images), name="none", version="1")
     runs: list[cf.EvaluationRun] = [cf.evaluate(clip, bench), cf.evaluate(mine, bench)]
-    found: cf.RunComparison = cf.compare(runs, baseline=runs[0])
-    found.to_html("report.html", title="mine")
+    assert_type(cf.compare(runs, baseline=runs[0]), cf.RunComparison).to_html("report.html", title="mine")
     assert_type(runs[0].result["group"].value, float)
     cf.evaluate(mine, bench, drawz=3)  # type: ignore[call-arg]
