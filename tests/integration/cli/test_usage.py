@@ -202,7 +202,7 @@ def test_a_run_is_replaced_by_its_own_scorer_alone(counterfoil, place):
         counterfoil.refused(
             "evaluate blind:constant", *run[2:], "--name clip", says="a run of another scorer"
         )
-        counterfoil.refused(*_EVALUATE[:4], "o.csv --out runs --name clip", says="or on other data")
+        counterfoil.refused(*_EVALUATE[:4], "o.csv", "--out runs --name clip", says="or on other data")
     Path("runs/pairs/result.json").write_text("{}")
     with unchanged(place, new=False):
         counterfoil.refused(*run, "--name clip", says="the folder holds other files (")
