@@ -1,5 +1,6 @@
 """Shape checks of the test run: what is refused."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,16 @@ def both(a: Float[np.ndarray, "n"], b: "Float[np.ndarray, 'n'] | None" = None) -
 
 
 @shapecheck.checked
+def plain(count: int, *, share: float = 1.0, of: "unknown.Type" = None) -> list[str]:
+    return ["a"] * count if count > 0 else [count]
+
+
+@shapecheck.checked
+def steps(rows: Float[np.ndarray, "n"]) -> Iterator[float]:
+    yield from rows
+
+
+@shapecheck.checked
 @dataclass(frozen=True)
 class Rows:
     values: Float[np.ndarray, "n d"]
@@ -32,6 +43,8 @@ def test_what_fits_passes_and_axis_names_are_forgotten_after_each_call():
     assert len(both(floats(2))) == 2
     assert len(both(floats(1), floats(1))) == 1
     assert len(both(floats(3))) == 3
+    assert plain(2, share=1, of=object()) == ["a", "a"]
+    assert list(steps(floats(2))) == [0, 0]
     assert len(Rows(values=floats(2, 3), ids=np.zeros(2, int)).ids) == 2
 
 
@@ -40,8 +53,13 @@ def test_what_fits_passes_and_axis_names_are_forgotten_after_each_call():
     [
         lambda: both(floats(2, 2)),
         lambda: both(np.zeros(2, int)),
+        lambda: both([0.0]),
         lambda: both(floats(2), floats(3)),  # one axis name, two lengths
         lambda: both(floats(2), floats(2)),  # the result is one long
+        lambda: plain("2"),
+        lambda: plain(1, share="all"),
+        lambda: plain(0),
+        lambda: steps(np.zeros(2, int)),
         lambda: Rows(values=floats(2, 3), ids=np.zeros(3, int)),
         lambda: Rows(values=floats(2), ids=np.zeros(2, int)),
     ],

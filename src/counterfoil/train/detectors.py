@@ -168,7 +168,7 @@ def fit(
     """Train a unit on images against negative images, and one on captions against negative captions.
 
     Images and captions are natural (0), their negatives synthetic (1). A batch is `recipe.batch_size` rows:
-    natural items, then as many synthetic ones. The loss is binary cross-entropy, `recipe.epochs`
+    that many natural items, then as many synthetic ones. The loss is binary cross-entropy, `recipe.epochs`
     epochs for captions and `recipe.image_epochs` for images, `recipe.steps` at most. With `validation` the
     units of the epoch that tells most of its items right are kept, of equal ones the first; without, the
     last. The same data, encoder and recipe give the same detector on one machine. The encoder is frozen and

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
@@ -29,7 +30,7 @@ from counterfoil.cli import app
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.run import load_run
 from counterfoil.jobs.annotate_create import create_campaign
-from counterfoil.jobs.annotate_judgements import annotate_export
+from counterfoil.jobs.annotate_judgements import annotate_agreement, annotate_export
 from counterfoil.jobs.build import build_benchmark
 from counterfoil.models.base import Options
 from refusals import refuses
@@ -368,6 +369,11 @@ def test_a_quad_is_right_as_often_as_one_answer_to_each_query_is(here):
 def test_judgements_without_a_known_truth_are_exported(here):
     found = annotate_export(asked_twice(here).folder)
     assert {"judgements", "labels", "outcomes"} & set(found.written) == {"judgements", "labels"}
+    # In its campaign's folder a table is read with the campaign's options, elsewhere without.
+    shutil.copy(inside := found.written["judgements"][0], outside := here / "judgements.csv")
+    of = [annotate_agreement(path, draws=100).to_arrow() for path in (found.folder.parent, inside, outside)]
+    assert of[0]["alpha"].equals(of[1]["alpha"])
+    assert not of[0]["alpha"].equals(of[2]["alpha"])
     assert any("12 items have no known right answer" in line for line in found.notes)
     refuses("'truth'", catalog.scorer, "people:campaign", error=InputError)
     created = create_campaign("choose", "items.json", here / "again", images=here / "photos")

@@ -219,7 +219,7 @@ def read_pmrp(
 ) -> Benchmark:
     """The gallery of COCO's test half, judged by its instances.
 
-    Right are images whose codes differ in at most a number of places, for each of `thresholds`; at most `cap`
+    Right are images whose codes differ in at most that many places, for each of `thresholds`; at most `cap`
     places are looked at. An image without any object is no query, nor are its captions; where `bare` ones
     stay in the gallery, they match nothing. With `folds` the gallery is in parts of a thousand images.
     """

@@ -367,7 +367,7 @@ def sdci(
     """sDCI: images and their regions of 224 pixels a side or more, cut out with 15 % around.
 
     The `captions` are the own ones and a wrong one, which swaps words, or is the hardest of any kind by the
-    authors' CLIP; with `batch` the own ones and those of the others of entries in a row. Files that
+    authors' CLIP; with `batch` the own ones and those of the others of `batch` entries in a row. Files that
     the authors' code passes over are passed over.
     """
     (file,) = released_set(card, data, ("splits.json",))
