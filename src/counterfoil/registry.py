@@ -32,7 +32,7 @@ class Registry(Mapping[str, T], Generic[T]):
         kind: str,
         type_of_entry: type[T],
         group: str,
-        own: Sequence[T] | Callable[[], Iterable[T]],
+        entries: Sequence[T] | Callable[[], Iterable[T]],
         *,
         name: str = "name",
         synonyms: Mapping[str, str] = {},
@@ -40,7 +40,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self.kind, self.group = kind, group
         self._type, self._name = type_of_entry, name
         self._synonyms = synonyms
-        self._sources: list[Sequence[T] | Callable[[], Iterable[T]]] = [own]
+        self._sources: list[Sequence[T] | Callable[[], Iterable[T]]] = [entries]
         self._known: dict[str, T] = {}
         self._loaded = False
         self._points: dict[str, EntryPoint] | None = None
@@ -57,9 +57,9 @@ class Registry(Mapping[str, T], Generic[T]):
         self._known[name] = entry
         return entry
 
-    def extend(self, own: Sequence[T] | Callable[[], Iterable[T]]) -> None:
+    def extend(self, entries: Sequence[T] | Callable[[], Iterable[T]]) -> None:
         """Add entries of counterfoil that a higher layer owns, after those of lower layers."""
-        self._sources.append(own)
+        self._sources.append(entries)
         self._loaded = False
 
     def takes(self, entry: object) -> bool:
@@ -91,10 +91,10 @@ class Registry(Mapping[str, T], Generic[T]):
         return self[spelling]
 
     def __getitem__(self, name: str) -> T:
-        known = self._entries()
-        if name not in known:
-            known[name] = self._load(self._offered()[name])
-        return known[name]
+        entries = self._entries()
+        if name not in entries:
+            entries[name] = self._load(self._offered()[name])
+        return entries[name]
 
     def __iter__(self) -> Iterator[str]:
         entries = self._entries()

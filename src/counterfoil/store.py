@@ -172,10 +172,10 @@ def csv_text(cell: str) -> str:
 
 def write_csv(path: str | Path, table: pa.Table) -> None:
     """Write an Arrow table to `path` as CSV in one piece, its texts by `csv_cell`."""
-    for at, field in enumerate(table.schema):
+    for i, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
-            cells = [None if text is None else csv_cell(text) for text in table.column(at).to_pylist()]
-            table = table.set_column(at, field, pa.array(cells, pa.string()))
+            cells = [None if text is None else csv_cell(text) for text in table.column(i).to_pylist()]
+            table = table.set_column(i, field, pa.array(cells, pa.string()))
     with writing(path) as file:
         csv.write_csv(table, file)
 

@@ -345,10 +345,10 @@ def shape_of(benchmark: Benchmark) -> tuple[int, ...]:
 
 def scores_of(benchmark: Benchmark, *, seed: int = 0, values: int = 4) -> NDArray[np.float64]:
     """Scores of a few whole values, so that many tie; with `values` 1 the scores of a constant scorer."""
-    found = np.random.default_rng(seed).integers(0, values, shape_of(benchmark)).astype(np.float64)
+    result = np.random.default_rng(seed).integers(0, values, shape_of(benchmark)).astype(np.float64)
     # Of statements they are probabilities.
     return (
-        found / max(values - 1, 1) if benchmark.card.form == "statement" else without_gaps(benchmark, found)
+        result / max(values - 1, 1) if benchmark.card.form == "statement" else without_gaps(benchmark, result)
     )
 
 
@@ -367,24 +367,24 @@ def perfect_of(benchmark: Benchmark) -> NDArray[np.float64]:
         return np.nanmean(questions.ratings, axis=1)
     if isinstance(questions, forms.Statement):
         return questions.truth.astype(np.float64)
-    found = np.zeros(shape_of(benchmark))
+    result = np.zeros(shape_of(benchmark))
     if isinstance(questions, forms.Quad):
-        found[:] = np.eye(2)
+        result[:] = np.eye(2)
     elif isinstance(questions, forms.Choice):
-        found[:, : questions.correct] = 1
+        result[:, : questions.correct] = 1
     elif isinstance(questions, forms.Paraphrase):
-        found[:, 0] = 1
+        result[:, 0] = 1
     elif isinstance(questions, forms.Preference):
-        found[np.arange(len(found)), questions.label] = 1
+        result[np.arange(len(result)), questions.label] = 1
     else:
         assert isinstance(questions, forms.Gallery)
         right = questions.i2t.positives
         for row, image in enumerate(questions.i2t.queries):
             if isinstance(right, Plausible):
-                found[image] = right.distances(np.array([row]))[0] <= right.thresholds[0]
+                result[image] = right.distances(np.array([row]))[0] <= right.thresholds[0]
             else:
-                found[image, right.take(np.array([row])).items] = 1
-    return found
+                result[image, right.take(np.array([row])).items] = 1
+    return result
 
 
 def answers_of(benchmark: Benchmark, scores: NDArray[np.float64]) -> Answers:
@@ -397,7 +397,7 @@ def outcomes_of(benchmark: Benchmark, scores: NDArray[np.float64]) -> Outcomes:
     """Right and wrong of scores under strict ties, decided question by question."""
     questions = benchmark.questions
     if isinstance(questions, forms.Quad):
-        found = {
+        result = {
             "ipos2t": [four[0, 0] > four[1, 0] for four in scores],
             "ineg2t": [four[1, 1] > four[0, 1] for four in scores],
             "tpos2i": [four[0, 0] > four[0, 1] for four in scores],
@@ -405,17 +405,17 @@ def outcomes_of(benchmark: Benchmark, scores: NDArray[np.float64]) -> Outcomes:
         }
     elif isinstance(questions, forms.Preference):
         labelled = zip(scores, questions.label, strict=True)
-        found = {"accuracy": [two[label] > two[1 - label] for two, label in labelled]}
+        result = {"accuracy": [two[label] > two[1 - label] for two, label in labelled]}
     elif isinstance(questions, forms.Statement):
         with_truth = zip(scores, questions.truth, strict=True)
-        found = {"accuracy": [(score > 0.5) if true else (score < 0.5) for score, true in with_truth]}
+        result = {"accuracy": [(score > 0.5) if true else (score < 0.5) for score, true in with_truth]}
     elif isinstance(questions, forms.Paraphrase):
-        found = {"accuracy": [same > first and same > second for same, first, second in scores]}
+        result = {"accuracy": [same > first and same > second for same, first, second in scores]}
     else:
         assert isinstance(questions, forms.Choice)
         right = questions.correct
-        found = {"accuracy": [row[:right].min() > row[right:].max() for row in scores]}
-    return Outcomes({name: np.asarray(column, dtype=bool) for name, column in found.items()})
+        result = {"accuracy": [row[:right].min() > row[right:].max() for row in scores]}
+    return Outcomes({name: np.asarray(column, dtype=bool) for name, column in result.items()})
 
 
 def rankings(benchmark: Benchmark, scores: NDArray[np.float64], *, top: int = 4) -> Rankings:

@@ -63,13 +63,13 @@ class Module:
 @cache
 def modules() -> tuple[Module, ...]:
     """All modules under src, by name; a package is called as it is imported."""
-    found = []
+    result = []
     for path in sorted(SOURCE.rglob("*.py")):
         parts = path.relative_to(SOURCE).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts) or "counterfoil"
         text = path.read_text(encoding="utf-8")
-        found.append(Module(name, text, ast.parse(text)))
-    return tuple(found)
+        result.append(Module(name, text, ast.parse(text)))
+    return tuple(result)
 
 
 def type_tests() -> dict[str, int]:
@@ -146,7 +146,7 @@ def long_signatures() -> dict[str, int]:
 
     Those of `cli` and of jobs do not count: every option of a command is one.
     """
-    found = {}
+    result = {}
     for module in modules():
         if module.package == "cli":
             continue
@@ -155,11 +155,11 @@ def long_signatures() -> dict[str, int]:
                 if any(ast.unparse(mark).startswith("job(") for mark in node.decorator_list):
                     continue
                 every = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-                count = sum(each.arg not in ("self", "cls") for each in every)
+                count = sum(item.arg not in ("self", "cls") for item in every)
                 count += (node.args.vararg is not None) + (node.args.kwarg is not None)
                 if count > MOST_PARAMETERS:
-                    found[f"{module.name}:{node.name}"] = count
-    return found
+                    result[f"{module.name}:{node.name}"] = count
+    return result
 
 
 def what_docstrings() -> list[str]:
@@ -189,8 +189,8 @@ def _strings(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _strings(each)
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _strings(item)
 
 
 def unresolved_targets() -> list[str]:
@@ -202,12 +202,12 @@ def unresolved_targets() -> list[str]:
 def upward_targets() -> list[str]:
     """Targets in a layer above the module they stand in, as "module -> module"."""
     level = layers()
-    found = {
+    result = {
         f"{place} -> {module}"
         for place, module, _ in targets()
         if _package(place) != _package(module) and level[_package(module)] <= level[_package(place)]
     }
-    return sorted(found)
+    return sorted(result)
 
 
 def _package(name: str) -> str:
@@ -217,8 +217,8 @@ def _package(name: str) -> str:
 def layers() -> dict[str, int]:
     """The layer of every package, from import-linter's contract in pyproject.toml; 0 is the uppermost."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
-    (found,) = (each["layers"] for each in settings["contracts"] if each["type"] == "layers")
-    return {name.strip(): number for number, line in enumerate(found) for name in re.split(r"[|:]", line)}
+    (result,) = (item["layers"] for item in settings["contracts"] if item["type"] == "layers")
+    return {name.strip(): number for number, line in enumerate(result) for name in re.split(r"[|:]", line)}
 
 
 def _top_names(tree: ast.Module) -> set[str]:
@@ -240,12 +240,12 @@ def circles(graph: grimp.ImportGraph) -> list[str]:
     Imports count wherever they stand: at the top, in a function, or for types alone.
     """
     reach = {name: graph.find_upstream_modules(name) for name in graph.modules}
-    found = {
+    result = {
         tuple(sorted({name} | {other for other in reach[name] if name in reach[other]}))
         for name in graph.modules
         if any(name in reach[other] for other in graph.find_modules_directly_imported_by(name))
     }
-    return [" <-> ".join(names) for names in sorted(found)]
+    return [" <-> ".join(names) for names in sorted(result)]
 
 
 #: What breaks each of the contracts.
@@ -325,8 +325,8 @@ def counts() -> dict[str, int]:
 
 
 def limits() -> dict[str, int]:
-    found: dict[str, int] = json.loads(LIMITS.read_text(encoding="utf-8"))
-    return found
+    result: dict[str, int] = json.loads(LIMITS.read_text(encoding="utf-8"))
+    return result
 
 
 @cache

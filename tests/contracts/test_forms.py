@@ -80,14 +80,14 @@ def same_answers(first, second):
 @pytest.mark.parametrize("name", CASES)
 def test_captions_that_questions_choose_among_are_those_of_their_pairs(name):
     benchmark = CASES[name]()
-    found = benchmark.questions.caption_candidates()
+    result = benchmark.questions.caption_candidates()
     if name.startswith(("gallery", "caption to", "paraphrases")):
-        assert found is None
+        assert result is None
         return
-    assert found is not None
-    np.testing.assert_array_equal(found.caption[found.row_of], benchmark.questions.pairs()[0].reshape(-1))
-    if found.decides:
-        by_truth = benchmark.listed.collect(found.truth[found.row_of])
+    assert result is not None
+    np.testing.assert_array_equal(result.caption[result.row_of], benchmark.questions.pairs()[0].reshape(-1))
+    if result.decides:
+        by_truth = benchmark.listed.collect(result.truth[result.row_of])
         np.testing.assert_array_equal(by_truth, forms.without_gaps(benchmark, forms.perfect_of(benchmark)))
 
 
@@ -111,10 +111,10 @@ def test_a_constant_scorer_gets_zero_chance_or_one_by_the_policy_of_ties(name):
 
 def test_the_mean_rating_correlates_perfectly_with_the_ratings_of_one():
     benchmark = CASES["ratings"]()
-    found = value_of(benchmark, forms.perfect_of(benchmark))
-    assert set(found) == set(of(benchmark).measure_names(benchmark))
-    assert found["kendall_tau_b"] == pytest.approx(1)
-    assert found["spearman"] == pytest.approx(1)
+    result = value_of(benchmark, forms.perfect_of(benchmark))
+    assert set(result) == set(of(benchmark).measure_names(benchmark))
+    assert result["kendall_tau_b"] == pytest.approx(1)
+    assert result["spearman"] == pytest.approx(1)
     assert value_of(benchmark, -forms.perfect_of(benchmark))["spearman"] == pytest.approx(-1)
 
 
@@ -169,9 +169,9 @@ def test_values_per_question_are_those_of_the_chosen_questions_alone(name, ties)
     chosen = benchmark.select(rows)
     assert chosen.questions.ids == tuple(benchmark.questions.ids[row] for row in rows)
     some = scores if benchmark.card.form == "gallery" else scores[rows]
-    found = per_item(chosen, forms.answers_of(chosen, some), ties=ties)
-    assert set(found) == set(every)
-    for measure, value in found.items():
+    result = per_item(chosen, forms.answers_of(chosen, some), ties=ties)
+    assert set(result) == set(every)
+    for measure, value in result.items():
         np.testing.assert_array_equal(value, every[measure][rows], err_msg=measure)
 
 

@@ -59,7 +59,7 @@ class Kind:
 
 def _filled(value, files):
     if isinstance(value, Mapping):
-        return {name: _filled(each, files) for name, each in value.items()}
+        return {name: _filled(item, files) for name, item in value.items()}
     return value.format(files) if isinstance(value, str) and "{}/" in value else value
 
 
@@ -192,30 +192,30 @@ _SLOW = [pytest.param(kind, marks=pytest.mark.slow) if kind.name == "METEOR" els
 
 @pytest.fixture(params=_SLOW, ids=NAMES)
 def kind(request, files, monkeypatch):
-    found: Kind = request.param
-    if found.java:
+    result: Kind = request.param
+    if result.java:
         pytest.importorskip("pycocoevalcap")
-        if found.name == "SPICE":  # Its parser is not at hand: a program in its place answers.
+        if result.name == "SPICE":  # Its parser is not at hand: a program in its place answers.
             spice_program.fake(files / "spice", monkeypatch)
         elif shutil.which("java") is None:
             pytest.skip("needs Java")
-    if "{chat}" in found.spec:
+    if "{chat}" in result.spec:
         pytest.importorskip("httpx2")
-    if found.torch:
+    if result.torch:
         pytest.importorskip("open_clip")
         pytest.importorskip("transformers")
-    return found
+    return result
 
 
 @pytest.fixture(scope="session")
 def benchmarks():
-    found = {
+    result = {
         "quads": forms.quads(4),
         "gallery": forms.gallery(images=range(5)),
         "paraphrases": forms.paraphrases({"swap": 5}),
         "ratings": forms.rated(forms.grades(8), per_image=2),
     }
-    return {name: forms.shown(benchmark) for name, benchmark in found.items()}
+    return {name: forms.shown(benchmark) for name, benchmark in result.items()}
 
 
 @pytest.fixture(scope="session")
@@ -342,7 +342,7 @@ def numbers(answers):
     if isinstance(answers, Outcomes):
         return np.concatenate([np.asarray(right, dtype=float) for right in answers.right.values()])
     assert isinstance(answers, Rankings)
-    return np.concatenate([each for side in (answers.i2t, answers.t2i) for each in (side.above, side.level)])
+    return np.concatenate([item for side in (answers.i2t, answers.t2i) for item in (side.above, side.level)])
 
 
 def test_identities_are_stable_over_two_loads(kind, files, scorer):
@@ -390,7 +390,7 @@ def test_batches_of_one_and_of_many_give_equal_scores(kind, scorer, benchmarks):
 
 # A gallery keeps its queries in their order.
 @pytest.mark.parametrize(
-    "kind", [each for each in KINDS if each.benchmark != "gallery"], indirect=True, ids=lambda kind: kind.name
+    "kind", [item for item in KINDS if item.benchmark != "gallery"], indirect=True, ids=lambda kind: kind.name
 )
 def test_scores_do_not_depend_on_the_order_of_the_questions(kind, scorer, benchmarks):
     benchmark = benchmarks[kind.benchmark]
@@ -405,10 +405,10 @@ def test_scores_do_not_depend_on_the_order_of_the_questions(kind, scorer, benchm
 
 #: Kinds whose answers to a question are its items' own: not those that learn, nor tables of other questions.
 OWN = [
-    each
-    for each in KINDS
-    if each.benchmark == "quads"
-    and not each.spec.startswith(("given:", "blind:bag", "blind:uni", "blind:lea"))
+    item
+    for item in KINDS
+    if item.benchmark == "quads"
+    and not item.spec.startswith(("given:", "blind:bag", "blind:uni", "blind:lea"))
 ]
 
 
@@ -420,22 +420,22 @@ def test_questions_of_different_numbers_of_candidates_are_answered_as_pairs_are(
     uneven = Choice(("a", "b", "c"), query=np.array([0, 2, 4]), candidates=candidates)
     of, place = np.nonzero(candidates[:, 1:] >= 0)
     pairs = Choice(
-        tuple(str(at) for at in range(len(of))),
+        tuple(str(i) for i in range(len(of))),
         query=uneven.query[of],
         candidates=np.stack([candidates[of, 0], candidates[of, place + 1]], axis=1),
     )
-    found, alone = (
+    result, alone = (
         run(replace(quads, card=card, questions=questions), scorer) for questions in (uneven, pairs)
     )
-    if isinstance(found, Outcomes):
-        right = [alone.outcomes.right["accuracy"][of == at].all() for at in range(3)]
+    if isinstance(result, Outcomes):
+        right = [alone.outcomes.right["accuracy"][of == i].all() for i in range(3)]
         # What picks is right among few where it is among many.
-        assert (found.right["accuracy"] <= right).all()
+        assert (result.right["accuracy"] <= right).all()
         return
     near = NEAR if kind.torch else 1e-12
-    assert (found.scores[candidates < 0] == -np.inf).all()
-    np.testing.assert_allclose(found.scores[of, 0], alone.scores[:, 0], rtol=0, atol=near)
-    np.testing.assert_allclose(found.scores[of, place + 1], alone.scores[:, 1], rtol=0, atol=near)
+    assert (result.scores[candidates < 0] == -np.inf).all()
+    np.testing.assert_allclose(result.scores[of, 0], alone.scores[:, 0], rtol=0, atol=near)
+    np.testing.assert_allclose(result.scores[of, place + 1], alone.scores[:, 1], rtol=0, atol=near)
 
 
 #: Kinds that read so many tokens of a caption and say which captions are longer.
@@ -483,12 +483,12 @@ def test_only_models_import_torch(files):
     # One process for all, in which the first kind that imports a model library is named.
     specs = [
         (
-            each.name,
-            each.spec.format(files, **SERVERS),
-            {k: str(v).format(files) for k, v in each.options.items()},
+            item.name,
+            item.spec.format(files, **SERVERS),
+            {k: str(v).format(files) for k, v in item.options.items()},
         )
-        for each in KINDS
-        if not (each.torch or each.java)
+        for item in KINDS
+        if not (item.torch or item.java)
     ]
     code = (
         "import json, sys\n"

@@ -76,12 +76,12 @@ def states(folder: Path) -> dict[str, object]:
     The time of the last change, the size and the number of the file on its disk, which is quicker to see than
     the digest of its bytes, and stricter: a file that was replaced by the same bytes was replaced.
     """
-    found: dict[str, object] = {}
+    result: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
         about = path.lstat()
         if not stat.S_ISDIR(about.st_mode):
-            found[str(path.relative_to(folder))] = (about.st_ino, about.st_mtime_ns, about.st_size)
-    return found
+            result[str(path.relative_to(folder))] = (about.st_ino, about.st_mtime_ns, about.st_size)
+    return result
 
 
 def _stream() -> io.TextIOWrapper:

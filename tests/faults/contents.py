@@ -52,8 +52,8 @@ CONTENTS: dict[str, tuple[str, str, str]] = {
         "systems wrote captions of different images",
     ),
     **{
-        f"people-{at}.csv": (text, PEOPLE, words)
-        for at, (text, words) in enumerate(
+        f"people-{i}.csv": (text, PEOPLE, words)
+        for i, (text, words) in enumerate(
             (
                 ("system,M1\nsystemA,1\n", "systems that people gave nothing; given: systemB, candidates"),
                 ("who,M1\nsystemA,1\n", "no column 'system'; given: who, M1"),
@@ -69,8 +69,8 @@ CONTENTS: dict[str, tuple[str, str, str]] = {
         )
     },
     **{
-        f"mine-{at}.toml": (f'recipe = "coco"\n[run]\n{line}\n', "train", words)
-        for at, (line, words) in enumerate(
+        f"mine-{i}.toml": (f'recipe = "coco"\n[run]\n{line}\n', "train", words)
+        for i, (line, words) in enumerate(
             (
                 ('modle = "small"', "[run]: unknown key; given: modle"),
                 ("devices = 0", "[run], key 'devices': out of range; given: 0"),

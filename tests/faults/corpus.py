@@ -164,7 +164,7 @@ def of_files() -> Iterator[Case]:
         for kind, file in chosen:
             command = READERS[file][_drawn(file, kind) % len(READERS[file])]
             # Where two files do not fit each other either may be the one that is named.
-            others = [each for each in READERS if each in command.split()]
+            others = [item for item in READERS if item in command.split()]
             yield Case(
                 kind,
                 file,

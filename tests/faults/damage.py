@@ -139,8 +139,8 @@ TABLE: dict[str, Damage] = {
 def _json(change: Callable[[Any], Any]) -> Damage:
     def damage(path: Path) -> None:
         if path.suffix == ".jsonl":
-            found = change([json.loads(line) for line in path.read_text().splitlines()])
-            text = "\n".join(map(json.dumps, found)) if isinstance(found, list) else json.dumps(found)
+            result = change([json.loads(line) for line in path.read_text().splitlines()])
+            text = "\n".join(map(json.dumps, result)) if isinstance(result, list) else json.dumps(result)
             replaced(path, text)
         else:
             replaced(path, json.dumps(change(json.loads(path.read_text()))))

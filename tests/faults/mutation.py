@@ -50,14 +50,16 @@ def _number(data: bytes, at: int, rng: np.random.Generator) -> bytes:
 
 #: Bytes changed from a place on.
 _BYTES: dict[str, Callable[[bytes, int, np.random.Generator], bytes]] = {
-    "cut": lambda data, at, rng: data[:at],
-    "flipped": lambda data, at, rng: (
-        data[:at] + flipped(data[at : at + 64] or b"x", rng, 4) + data[at + 64 :]
+    "cut": lambda data, i, rng: data[:i],
+    "flipped": lambda data, start, rng: (
+        data[:start] + flipped(data[start : start + 64] or b"x", rng, 4) + data[start + 64 :]
     ),
     "a number put in": _number,
-    "left out": lambda data, at, rng: data[:at] + data[at + int(rng.integers(1, 64)) :],
-    "repeated": lambda data, at, rng: data[:at] + data[at : at + int(rng.integers(1, 64))] * 3 + data[at:],
-    "inserted": lambda data, at, rng: data[:at] + rng.bytes(int(rng.integers(1, 64))) + data[at:],
+    "left out": lambda data, i, rng: data[:i] + data[i + int(rng.integers(1, 64)) :],
+    "repeated": lambda data, start, rng: (
+        data[:start] + data[start : start + int(rng.integers(1, 64))] * 3 + data[start:]
+    ),
+    "inserted": lambda data, start, rng: data[:start] + rng.bytes(int(rng.integers(1, 64))) + data[start:],
 }
 
 
@@ -111,12 +113,12 @@ def _cell(path: Path, rng: np.random.Generator) -> str:
 
 def _line(path: Path, rng: np.random.Generator) -> str:
     lines = path.read_text("utf-8").splitlines()
-    at = int(rng.integers(len(lines)))
+    i = int(rng.integers(len(lines)))
     value = _VALUES[int(rng.integers(len(_VALUES)))]
-    key = lines[at].partition("=")[0].strip() or "key"
-    lines[at] = f"{key} = {json.dumps(value)}" if rng.integers(3) else str(value)
+    key = lines[i].partition("=")[0].strip() or "key"
+    lines[i] = f"{key} = {json.dumps(value)}" if rng.integers(3) else str(value)
     replaced(path, "\n".join(lines))
-    return f"line {at} is {lines[at][:50]!r}"
+    return f"line {i} is {lines[i][:50]!r}"
 
 
 def _header(path: Path, rng: np.random.Generator) -> str:
@@ -126,7 +128,7 @@ def _header(path: Path, rng: np.random.Generator) -> str:
         kind = list(ARRAYS)[int(rng.integers(len(ARRAYS)))]
         replaced(path, ARRAYS[kind])
         return kind
-    digits = [at for at, byte in enumerate(data[:4000]) if 48 <= byte < 58]
+    digits = [i for i, byte in enumerate(data[:4000]) if 48 <= byte < 58]
     for _ in range(int(rng.integers(1, 4))):
         if digits:
             data[digits[int(rng.integers(len(digits)))]] = int(rng.choice(list(b"0123456789-. ")))

@@ -179,7 +179,7 @@ def cells() -> Iterator[Case]:
             columns = {"image": images, "caption": ["a"], "negative_caption": ["b"]}
             pq.write_table(pa.table(columns), folder / "pairs.parquet")
 
-        command = tuple("pairs.parquet" if each == "pairs.csv" else each for each in PUBLISH)
+        command = tuple("pairs.parquet" if item == "pairs.csv" else item for item in PUBLISH)
         yield Case("cells", f"publish a path in Parquet: {cell[:60]!r}", command, prepare=rows)
 
 
@@ -332,7 +332,7 @@ def endpoints() -> Iterator[Case]:
         if answer not in ("silent", "slow body", "slow headers"):
             yield Case("endpoints", f"fetch: {name}", fetch, answer=answer)
     for address in ADDRESSES:
-        command = tuple(f"chat:{address}" if each.startswith("chat:") else each for each in ask)
+        command = tuple(f"chat:{address}" if item.startswith("chat:") else item for item in ask)
         yield Case("endpoints", f"address {address[:60]!r}", command, environment=key)
     no = _status(401, '{"error": {"message": "no"}}')
     for odd in ("KEY\n", "\nKEY", "KEY\r\nX: y", "KEY KEY", "KEY\u00e9", "KEY\t", " ", "KEY\x7f"):

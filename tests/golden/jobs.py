@@ -184,9 +184,9 @@ _VERSION = re.compile(r"\|v\d[\w.]*")
 
 def _settled(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _settled(each) for key, each in value.items() if key not in _CIRCUMSTANCE}
+        return {key: _settled(item) for key, item in value.items() if key not in _CIRCUMSTANCE}
     if isinstance(value, list):
-        return [_settled(each) for each in value]
+        return [_settled(item) for item in value]
     if isinstance(value, str):
         return _VERSION.sub("|vVERSION", value)
     return float(f"{value:.9g}") if isinstance(value, float) else value

@@ -31,9 +31,9 @@ def instructions():
 def filled(value):
     """A value of the compose file with its variables filled in, as `docker compose config` does."""
     if isinstance(value, dict):
-        return {key: filled(each) for key, each in value.items()}
+        return {key: filled(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [filled(each) for each in value]
+        return [filled(item) for item in value]
     if not isinstance(value, str):
         return value
     known = {"STUDY_HOST": HOST, "POSTGRES_PASSWORD": PASSWORD, "STUDY_UID": "1000"}
@@ -56,9 +56,9 @@ def parsed(arguments):
 
 
 def test_the_dockerfile_is_sound_and_builds_of_the_wheel():
-    found = instructions()
-    assert found[0][0] == "FROM"
-    given = dict(found)
+    result = instructions()
+    assert result[0][0] == "FROM"
+    given = dict(result)
     # Neither root nor everything of the folder: keys and answers lie there.
     assert given["USER"] not in ("root", "0")
     assert given["COPY"].split()[:-1] == ["*.whl"]
@@ -97,12 +97,12 @@ def test_the_campaign_is_served_as_the_others_reach_it(compose, tmp_path):
     options = parsed(services["campaign"]["command"])
     assert check_public_url(options["public_url"]) == f"https://{HOST}"
     (proxy,) = map(check_proxy, options["proxies"])
-    (subnet,) = (each["subnet"] for each in compose["networks"]["inside"]["ipam"]["config"])
+    (subnet,) = (item["subnet"] for item in compose["networks"]["inside"]["ipam"]["config"])
     assert ipaddress.ip_network(proxy) == ipaddress.ip_network(subnet)
     pytest.importorskip("psycopg")
     address = address_of(make(tmp_path / "c", pairs(1)), options["database"])
     environment = services["database"]["environment"]
-    user, password, name = (environment[f"POSTGRES_{each}"] for each in ("USER", "PASSWORD", "DB"))
+    user, password, name = (environment[f"POSTGRES_{item}"] for item in ("USER", "PASSWORD", "DB"))
     assert address == f"postgresql+psycopg://{user}@database/{name}"
     # Of a command everybody on the machine sees what it was given.
     assert services["campaign"]["environment"] == {"PGPASSWORD": password}
@@ -120,7 +120,7 @@ def test_the_docs_say_what_has_to_be_set():
     assert f"proxy_pass http://127.0.0.1:{port};" in text
     variables = set(re.findall(r"\$\{(\w+)", (DEPLOY / "compose.yaml").read_text()))
     assert variables == {"STUDY_HOST", "STUDY_UID", "POSTGRES_PASSWORD"}
-    assert all(f"{each}=" in text for each in variables)
+    assert all(f"{item}=" in text for item in variables)
     # The file with the password is its owner's alone.
     assert text.index("umask 077") < text.index("> .env")
     (words,) = re.findall(r"docker compose exec campaign counterfoil (.*)", text)

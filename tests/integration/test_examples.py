@@ -85,8 +85,8 @@ def test_metrics_of_captions(tmp_path):
     assert tau["world:oracle"] == 1
     low, high = (float(part.strip("[,]")) for part in lines["metric:length"][3:])
     assert low < 0 < high
-    found = re.search(r"of metric:cider to metric:length: (\S+)  \[(\S+), (\S+)\]  p (\S+)", out)
-    value, low, high, p = map(float, found.groups())
+    result = re.search(r"of metric:cider to metric:length: (\S+)  \[(\S+), (\S+)\]  p (\S+)", out)
+    value, low, high, p = map(float, result.groups())
     assert value == pytest.approx(tau["metric:cider"] - tau["metric:length"], abs=2e-3)
     assert 0 < low < value < high
     # None of the 1,000 permutations does as well.

@@ -164,7 +164,7 @@ def whatsup(name, relations, into):
             of = "_of" if relation in ("left", "right", "in-front") else ""
             stem = f"{objects[0]}_{relation}{of}_{objects[1]}"
             image = into.picture(f"images/{stem}.jpeg", 4 * n + k)
-            texts = [f"A {objects[0]} {each} {objects[1]}" for each in relations]
+            texts = [f"A {objects[0]} {item} {objects[1]}" for item in relations]
             texts = [texts[k], *texts[:k], *texts[k + 1 :]]
             rows.append({"image_path": f"data/{image}", "caption_options": texts})
             into.question(stem, (texts[0], f"data/{image}"), groups=[relation])
@@ -258,18 +258,18 @@ def crepe_systematicity(into, *, of):
             rows.append({"region_id": 7 * number, "caption": f"right {number}"})
             rows[-1] |= {"x": 4, "y": 2, "width": 20, "height": 10 + row}
             for k, kind in enumerate(("comp", "atom")):
-                wrong = [f"wrong {kind} {number} {at}" for at in range(2 * row + k + n)]
+                wrong = [f"wrong {kind} {number} {i}" for i in range(2 * row + k + n)]
                 rows[-1][f"valid_hard_negs_{kind}"] = str(wrong)
             rows[-1] |= {"image_id": number, "valid_hard_negs_combined": "[]"}
         for kind in ("atom", "comp"):
-            for row, each in enumerate(rows):
-                if each[f"valid_hard_negs_{kind}"] != "[]":
+            for row, item in enumerate(rows):
+                if item[f"valid_hard_negs_{kind}"] != "[]":
                     groups = f"{split}_{kind}", split.replace("_", " "), kind
                     into.question(f"{split}_{kind}/{row}", groups=groups)
         into.right |= {(f"right {10 * n + row}", f"{10 * n + row}.jpg#4,2,24,{12 + row}") for row in range(3)}
         for other in ("cc12m", "yfcc", "laion"):
-            found = rows if other == of else [{**each, "caption": f"of {other}"} for each in rows]
-            into.csv(f"syst_hard_negatives/syst_vg_hard_negs_{split}_in_{other}.csv", found)
+            result = rows if other == of else [{**item, "caption": f"of {other}"} for item in rows]
+            into.csv(f"syst_hard_negatives/syst_vg_hard_negs_{split}_in_{other}.csv", result)
 
 
 def svo_probes(into):
@@ -279,7 +279,7 @@ def svo_probes(into):
         row = {"sentence": f"A person sits {n}", "pos_triplet": "person,sit,x", "neg_triplet": "person,run,x"}
         row |= {"pos_url": "http://a", "neg_url": "http://b"}
         row |= {"pos_image_id": 10 * n, "neg_image_id": 10 * n + 1}
-        rows.append(row | {each: each == kind for each in ("subj_neg", "verb_neg", "obj_neg")})
+        rows.append(row | {item: item == kind for item in ("subj_neg", "verb_neg", "obj_neg")})
         group = {"subj_neg": "subject", "verb_neg": "verb", "obj_neg": "object"}[kind]
         into.question(str(n), (row["sentence"], images[0]), groups=[group])
     into.csv("svo_probes.csv", [*rows, rows[0] | {"sentence": ""}])

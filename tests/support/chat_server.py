@@ -96,7 +96,7 @@ class Handler(loopback.Handler):
         with STATE.lock:
             STATE.log.append(entry)
             fault = STATE.faults.pop(0) if STATE.faults else ""
-            held = STATE.most is not None and sum(each["answered"] for each in STATE.log) >= STATE.most
+            held = STATE.most is not None and sum(item["answered"] for item in STATE.log) >= STATE.most
             entry["answered"] = not held and fault in ("", "late")
             released = STATE.released
         if held:
@@ -180,8 +180,8 @@ def answer(text, images, shows):
 
 
 def _quoted(text):
-    found = re.search(r'"(.*)"', text)
-    return found.group(1) if found else ""
+    result = re.search(r'"(.*)"', text)
+    return result.group(1) if result else ""
 
 
 def _digest(url):

@@ -21,8 +21,8 @@ def java_tokens(texts, *, apart):
     lines = [line for text in texts for line in ((text, "x q") if apart else (text,))]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
-        found = module.PTBTokenizer().tokenize({i: [{"caption": line}] for i, line in enumerate(lines)})
-    tokens = [found[i][0] for i in range(len(lines))]
+        result = module.PTBTokenizer().tokenize({i: [{"caption": line}] for i, line in enumerate(lines)})
+    tokens = [result[i][0] for i in range(len(lines))]
     if apart:
         assert set(tokens[1::2]) <= {"x q"}, "the tool kit's lines have moved against its captions"
     return tokens[::2] if apart else tokens

@@ -35,14 +35,14 @@ def items(folder):
 
 def scores(images, captions, bonus):
     """(images, captions) scores: a jumble of the ids, and more for some pairs."""
-    found = (images[:, None] * 7919) ^ (captions[None, :] * 104729)
-    found %= 1000003
+    result = (images[:, None] * 7919) ^ (captions[None, :] * 104729)
+    result %= 1000003
     column = {int(c): j for j, c in enumerate(captions)}
     for row, image in enumerate(images.tolist()):
         for caption, more in bonus[image]:
             if caption in column:
-                found[row, column[caption]] += more
-    return found
+                result[row, column[caption]] += more
+    return result
 
 
 def blocks(folder, side, parts=5):
@@ -56,10 +56,10 @@ def blocks(folder, side, parts=5):
     queries, gallery = (images, captions) if side == "i2t" else (captions, images)
     for rows in np.split(np.arange(len(queries)), parts):
         if side == "i2t":
-            found = scores(queries[rows], gallery, bonus)
+            result = scores(queries[rows], gallery, bonus)
         else:
-            found = np.ascontiguousarray(scores(gallery, queries[rows], bonus).T)
+            result = np.ascontiguousarray(scores(gallery, queries[rows], bonus).T)
         # Ties go to the smaller id: room for ids below 2 ** 20 under each score.
-        found *= 2**20
-        found -= gallery[None, :]
-        yield rows, found
+        result *= 2**20
+        result -= gallery[None, :]
+        yield rows, result

@@ -8,7 +8,7 @@ from counterfoil.benchmarks.records import Image, PixelSource
 
 
 def batched(items, size):
-    return [items[at : at + size] for at in range(0, len(items), size)]
+    return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 def scored(scorer, pairs, size=64, **more):

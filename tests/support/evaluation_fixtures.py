@@ -63,16 +63,16 @@ def galleries():
         back[8] += [0, 4]
         back[35] = []
         worth = [[float(rng.choice([0.5, 1.0])) if gains else 1.0 for _ in row] for row in (*own, *back)]
-        found: list[Qrels | Plausible]
+        result: list[Qrels | Plausible]
         if rule:
             codes = rng.random((12, 4)) < 0.5
-            found = [Plausible(codes, codes[owners], (0, 1), 3), Plausible(codes[owners], codes, (0, 1), 3)]
+            result = [Plausible(codes, codes[owners], (0, 1), 3), Plausible(codes[owners], codes, (0, 1), 3)]
         else:
-            found = [Qrels.of(own, worth[:12]), Qrels.of(back, worth[12:])]
+            result = [Qrels.of(own, worth[:12]), Qrels.of(back, worth[12:])]
         benchmark = forms.gallery_of(
             [Image(f"i{i}") for i in range(12)],
             [Caption(f"c{i}", f"caption {i}" if i else None) for i in range(36)],
-            found,
+            result,
             parts=(image_parts, image_parts[owners]) if parts else (None, None),
             labels={"kind": ("odd", "even") * 6 + ("even",) * 36},
             title="Toy gallery",

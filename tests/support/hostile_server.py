@@ -26,7 +26,7 @@ def hostile(kind, *, to=""):
     over = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.settimeout(0.1)
-        found = Hostile(listening.getsockname()[1])
+        result = Hostile(listening.getsockname()[1])
 
         def serve():
             while not over.is_set():
@@ -39,14 +39,14 @@ def hostile(kind, *, to=""):
         def answer(connection):
             with connection, suppress(OSError):
                 connection.settimeout(10)
-                found.requests.append(connection.recv(1 << 16))
+                result.requests.append(connection.recv(1 << 16))
                 for block in _answer(kind, to, over):
                     connection.sendall(block)
 
         serving = threading.Thread(target=serve, daemon=True)
         serving.start()
         try:
-            yield found
+            yield result
         finally:
             over.set()
             serving.join()

@@ -60,12 +60,12 @@ class ImageHandler(Handler):
         if not self.path.endswith("/images/edits"):
             return super()._parsed(body)
         kind = f"Content-Type: {self.headers['Content-Type']}\r\n\r\n"
-        found = {}
+        result = {}
         for part in email.message_from_bytes(kind.encode() + body).get_payload():
             name = part.get_param("name", header="content-disposition")
             data = part.get_payload(decode=True)
-            found[name] = (part.get_content_type(), data) if name == "image" else data.decode()
-        return found
+            result[name] = (part.get_content_type(), data) if name == "image" else data.decode()
+        return result
 
     def _answer(self, asked):
         if asked["model"] != "painter":
@@ -81,18 +81,18 @@ class ImageHandler(Handler):
                 with PIL.Image.open(io.BytesIO(source)) as opened:
                     assert opened.get_format_mimetype() == kind
                 prompt = edited(prompt, source)
-            found = {"revised_prompt": f"{prompt}, revised"}
+            result = {"revised_prompt": f"{prompt}, revised"}
             if STATE.always == "url":
-                found["url"] = f"http://{self.headers['Host']}/image/{prompt.encode().hex()}"
+                result["url"] = f"http://{self.headers['Host']}/image/{prompt.encode().hex()}"
             else:
-                found["b64_json"] = base64.b64encode(picture(prompt, side)).decode()
-            self.send(200, {"created": 7, "data": [found], "usage": {"output_tokens": 5}})
+                result["b64_json"] = base64.b64encode(picture(prompt, side)).decode()
+            self.send(200, {"created": 7, "data": [result], "usage": {"output_tokens": 5}})
 
 
 @contextmanager
 def running():
-    with chat_server.running(__file__) as found:
-        yield found
+    with chat_server.running(__file__) as result:
+        yield result
 
 
 def asked(server):

@@ -10,7 +10,7 @@ def judged_rows(benchmark):
             asked.ids[question],
             benchmark.images[image].id,
             text[caption],
-            [] if asked.references is None else [text[at] for at in asked.references.row(row)],
+            [] if asked.references is None else [text[i] for i in asked.references.row(row)],
         )
         for row, (question, image, caption) in enumerate(rows)
     ]

@@ -200,19 +200,21 @@ def backbones(clip_folder, siglip_folder):
         torch.manual_seed(8)
         if kind == "small":
             small = pytest.importorskip("counterfoil.models.small")
-            found = small.backbone(["a red star", "two cats on a mat"])
+            result = small.backbone(["a red star", "two cats on a mat"])
         elif kind in ("vse", "vsrn"):
-            found = recurrent.backbone(["a red star", "two cats on a mat"], kind=kind)
+            result = recurrent.backbone(["a red star", "two cats on a mat"], kind=kind)
         elif kind in ("hf", "siglip", "pcme-hf"):
-            found = registry.backbone(f"hf:{siglip_folder if kind == 'siglip' else clip_folder}")
+            result = registry.backbone(f"hf:{siglip_folder if kind == 'siglip' else clip_folder}")
         else:
-            found = registry.backbone("open-clip:tiny-last" if kind == "open-clip-last" else "open-clip:tiny")
+            result = registry.backbone(
+                "open-clip:tiny-last" if kind == "open-clip-last" else "open-clip:tiny"
+            )
         if kind.partition("-")[0] in ("pvse", "pcme"):
-            found = getattr(pcme, kind.partition("-")[0])(found)
+            result = getattr(pcme, kind.partition("-")[0])(result)
         if kind == "detector":
-            found = networks.detector(found)
-        for each in found.network.parameters():
-            each.data += 0.05 * torch.randn_like(each)
-        return found
+            result = networks.detector(result)
+        for item in result.network.parameters():
+            item.data += 0.05 * torch.randn_like(item)
+        return result
 
     return made

@@ -18,8 +18,7 @@ def main():
         except cf.CounterfoilError as error:
             missing[name] = re.search(r"\[(\w+)\]", str(error))[1]
     rows = [
-        {"image": f"{at}.jpg", "caption": f"a cat on mat {at}", "negative_caption": "a dog"}
-        for at in range(8)
+        {"image": f"{i}.jpg", "caption": f"a cat on mat {i}", "negative_caption": "a dog"} for i in range(8)
     ]
     bench = cf.load_benchmark("pairs", data=rows)
     plain = {"draws": 100, "cache": None, "quiet": True}

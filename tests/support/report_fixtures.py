@@ -130,11 +130,11 @@ def gallery_benchmark(n=N_GALLERY, *, parts=False, **card):
 
 def rankings_of(benchmark, scores, *, top=10, cut=0):
     """What `scores` (images x captions) make of a gallery; `cut` ends its lists, which are orders alone."""
-    found = forms.rankings(benchmark, scores, top=top)
+    result = forms.rankings(benchmark, scores, top=top)
     if not cut:
-        return found
+        return result
     sides = (
-        replace(side, top_scores=np.full_like(side.top_scores, np.nan)) for side in (found.i2t, found.t2i)
+        replace(side, top_scores=np.full_like(side.top_scores, np.nan)) for side in (result.i2t, result.t2i)
     )
     return cut_after(Rankings(*sides), cut)
 

@@ -51,9 +51,9 @@ CELLS = {
 
 def campaign_of(folder, form, *, n=3, onboarding=None, instructions="Look **closely**.", **recipe):
     """A campaign of n items of a form in a folder, with a test of two items where `onboarding` is golden."""
-    items = [WorkItem(f"{form} {at}", CELLS[form]) for at in range(n)]
+    items = [WorkItem(f"{form} {i}", CELLS[form]) for i in range(n)]
     if onboarding:
-        items += [WorkItem(f"test {at}", CELLS[form], "onboarding", onboarding) for at in range(2)]
+        items += [WorkItem(f"test {i}", CELLS[form], "onboarding", onboarding) for i in range(2)]
         recipe["onboarding"] = 2
     values = {"title": "Discs & <grounds>", "overlap": 30, "completion": "DONE-1", **recipe}
     campaign = create_folder(folder, CampaignRecipe(form=form, **values), items, PICTURES)

@@ -30,9 +30,9 @@ def benchmark(rng, n, m, *, parts=0, rule=False, some=False):
                 if of_image is not None and of_caption is not None:
                     mine, theirs = (of_image, of_caption) if side == 0 else (of_caption, of_image)
                     seen = theirs == mine[query]
-                found = np.flatnonzero(seen & (rng.random(items) < 0.2)).tolist()
-                rng.shuffle(found)
-                rows.append([-1, *found] if rng.random() < 0.2 else found)
+                result = np.flatnonzero(seen & (rng.random(items) < 0.2)).tolist()
+                rng.shuffle(result)
+                rows.append([-1, *result] if rng.random() < 0.2 else result)
                 gains.append(rng.choice([1.0, 0.5], len(rows[-1])).tolist())
             right.append(Qrels.of(rows, gains))
     return forms.gallery_of(
@@ -50,8 +50,8 @@ def benchmark(rng, n, m, *, parts=0, rule=False, some=False):
 def twin(asked, scores, top):
     """The same from all scores at once, query by query and pair by pair."""
     # As floats, since unsigned numbers have no negative.
-    found = forms.rankings(asked, scores.astype(np.float64), top=top)
-    return [found.i2t, found.t2i]
+    result = forms.rankings(asked, scores.astype(np.float64), top=top)
+    return [result.i2t, result.t2i]
 
 
 def same(rankings, expected):

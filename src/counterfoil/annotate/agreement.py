@@ -99,8 +99,8 @@ def fields_of(campaign: Campaign) -> dict[str, FormField]:
             if first.values != field.values:
                 parts: dict[bool, dict[str, AnswerOption]] = {False: {}, True: {}}
                 for one in (first, field):
-                    for at, option in enumerate(one.options):
-                        parts[at >= len(one.options) - one.last][option.value] = option
+                    for i, option in enumerate(one.options):
+                        parts[i >= len(one.options) - one.last][option.value] = option
                 joined = {
                     name: {**first.coarser.get(name, {}), **their} for name, their in field.coarser.items()
                 }
@@ -195,7 +195,7 @@ def _readings(
     answers: NDArray[Any] = np.array(words)
     if level != Scale.NOMINAL:
         # Numbers where all are, else the places of a form's options.
-        places = {} if field is None else {value: at for at, value in enumerate(field.values)}
+        places = {} if field is None else {value: i for i, value in enumerate(field.values)}
         odd = next((word for word in words if word not in places), None)
         try:
             answers = np.array([float(word) for word in words])

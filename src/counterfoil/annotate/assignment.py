@@ -113,8 +113,8 @@ def store_answer(connection: Connection, campaign: Campaign, lease: Lease, row: 
     if lease.role == "work":
         one_more = "UPDATE items SET leased = leased - 1, answered = answered + 1 WHERE position = :item"
         run(connection, one_more, item=lease.item)
-    own = {name: getattr(lease, name) for name in ("person", "item", "attempt", "role")}
-    insert(connection, "answers", {**own, "lease": lease.id, **row})
+    columns = {name: getattr(lease, name) for name in ("person", "item", "attempt", "role")}
+    insert(connection, "answers", {**columns, "lease": lease.id, **row})
     if lease.role == "work" and campaign.recipe.design == "adaptive":
         set_target(connection, campaign, lease.item)
 
@@ -157,8 +157,8 @@ def invalidate(connection: Connection, campaign: Campaign, person: str, *, block
     n: int = run(connection, f"UPDATE answers SET counted = false WHERE {counted}", **values).rowcount
     for item in judged if campaign.recipe.design == "adaptive" else ():
         set_target(connection, campaign, item)
-    own = "person = :person" if block is None else "id = :block"
-    given_back = f"UPDATE blocks SET person = NULL, expires = NULL, done = false WHERE {own}"
+    condition = "person = :person" if block is None else "id = :block"
+    given_back = f"UPDATE blocks SET person = NULL, expires = NULL, done = false WHERE {condition}"
     run(connection, given_back, **values)
     return n
 
@@ -252,11 +252,11 @@ def next_items(
             break
         # Golden items stand among the work, and are not shown for their own sake.
         if is_golden_place(recipe.seed, person.id, pages, recipe.golden_share):
-            known = positions_of(campaign, "golden")
-            golden = [campaign.items[at] for at in known]
+            golden_positions = positions_of(campaign, "golden")
+            golden = [campaign.items[i] for i in golden_positions]
             order = own_order(golden, recipe.seed, person.id, "golden")
             free: set[Any] = set(run(connection, GOLDEN, person=person.id).scalars())
-            item = next((known[at] for at in order if known[at] in free), item)
+            item = next((golden_positions[i] for i in order if golden_positions[i] in free), item)
         before.append(issue(connection, campaign, person.id, item, pages, now, expires))
         pages += 1
     return tuple(before)
@@ -267,15 +267,15 @@ def qualification_items(
 ) -> tuple[Lease, ...]:
     """The items of the test that a person has not answered rightly yet, at most `ahead`; none: passed."""
     recipe, positions = campaign.recipe, positions_of(campaign, "onboarding")
-    order = own_order([campaign.items[at] for at in positions], recipe.seed, person, "onboarding")
+    order = own_order([campaign.items[position] for position in positions], recipe.seed, person, "onboarding")
     of_test = f"SELECT {_COLUMNS} FROM leases WHERE person = :person AND role = 'onboarding' ORDER BY attempt"
     latest = {row.item: Lease(*row) for row in run(connection, of_test, person=person)}
     passed = "SELECT item FROM answers WHERE person = :person AND role = 'onboarding' AND \"right\""
     right = set(run(connection, passed, person=person).scalars())
     before: list[Lease] = []
     expires = now + 60 * recipe.lease_minutes
-    for place, at in enumerate(order[: recipe.onboarding]):
-        item = positions[at]
+    for place, position in enumerate(order[: recipe.onboarding]):
+        item = positions[position]
         if item in right or len(before) == ahead:
             continue
         lease = latest.get(item)
@@ -314,8 +314,8 @@ def _items_of_block(
     members = "SELECT item FROM block_items WHERE block = :block AND place >= :place ORDER BY place LIMIT :n"
     new = run(connection, members, block=block, place=place, n=ahead - len(before)).scalars().all()
     before += [
-        issue(connection, campaign, person.id, item, at, now, expires, block=block)
-        for at, item in enumerate(new, place)
+        issue(connection, campaign, person.id, item, i, now, expires, block=block)
+        for i, item in enumerate(new, place)
     ]
     return tuple(before)
 

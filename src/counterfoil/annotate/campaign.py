@@ -85,7 +85,7 @@ class Campaign:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        return {item.id: at for at, item in enumerate(self.items)}
+        return {item.id: i for i, item in enumerate(self.items)}
 
     @cached_property
     def secrets(self) -> Mapping[str, str]:
@@ -251,9 +251,9 @@ def read_items(path: Path, form: WorkForm) -> tuple[WorkItem, ...]:
         golden = parse_json(row["golden"], where=where, finite=True) if row["golden"] else {}
         if not isinstance(golden, dict):
             raise DataError("no golden answers", where=where, given=row["golden"], hint=_AGAIN)
-        own = {name: row[name] for name in form.columns}
+        columns = {name: row[name] for name in form.columns}
         items.append(
-            WorkItem(row["id"], own, row["role"], golden, row["instance"], row["kind"], row["truth"])
+            WorkItem(row["id"], columns, row["role"], golden, row["instance"], row["kind"], row["truth"])
         )
     return tuple(items)
 
@@ -286,7 +286,7 @@ class Budget:
 def budget_of(campaign: Campaign, people: int | None = None) -> Budget:
     """The budget of a campaign, by default for as many people as it needs at least."""
     recipe, seconds, pay = campaign.recipe, campaign.form.seconds, campaign.pay
-    work, known, test = (len(positions_of(campaign, role)) for role in ROLES)
+    work, gold, test = (len(positions_of(campaign, role)) for role in ROLES)
     work *= recipe.overlap
     if recipe.design == "blocks":
         needed = ceil(work / (recipe.per_person - recipe.golden_per_block))
@@ -296,7 +296,7 @@ def budget_of(campaign: Campaign, people: int | None = None) -> Budget:
         share = recipe.golden_share / (1 - recipe.golden_share)
         per_person = items_per_person(campaign)
         people = max(recipe.overlap, ceil(work * (1 + share) / per_person)) if people is None else people
-        golden = min(round(work * share), people * known)
+        golden = min(round(work * share), people * gold)
     words = len(f"{campaign.instructions_in()} {campaign.consent_in()}".split())
     answers = {"work": work, "golden": golden, "onboarding": people * min(recipe.onboarding, test)}
     parts = {role: BudgetPart(n, n * seconds / 3600, n * pay.per_item) for role, n in answers.items() if n}
@@ -307,7 +307,7 @@ def budget_of(campaign: Campaign, people: int | None = None) -> Budget:
 @lru_cache(maxsize=64)
 def positions_of(campaign: Campaign, role: Role) -> tuple[int, ...]:
     """The positions of the campaign's items of a role."""
-    return tuple(at for at, item in enumerate(campaign.items) if item.role == role)
+    return tuple(i for i, item in enumerate(campaign.items) if item.role == role)
 
 
 @lru_cache(maxsize=64)
@@ -316,7 +316,7 @@ def items_per_person(campaign: Campaign) -> int:
     recipe = campaign.recipe
     if recipe.design == "blocks":
         return recipe.per_person
-    apart = len({campaign.items[at].apart for at in positions_of(campaign, "work")})
+    apart = len({campaign.items[i].apart for i in positions_of(campaign, "work")})
     golden = round(apart * recipe.golden_share / (1 - recipe.golden_share))
     most = apart + min(golden, len(positions_of(campaign, "golden")))
     return min(recipe.per_person or most, most)

@@ -204,15 +204,15 @@ def _write_items(connection: Connection, campaign: Campaign, planned: tuple[tupl
     ranks = item_order.work_order(campaign.items, campaign.recipe).tolist()
     rows = [
         {
-            "position": at,
+            "position": i,
             "role": item.role,
             "instance": numbers.setdefault(item.apart, len(numbers)),
-            "rank": ranks[at],
+            "rank": ranks[i],
             # Items of known answer can be given to all: they want no number of answers.
             "target": campaign.recipe.overlap if item.role == "work" else 0,
             "author": item.cells.get("author"),
         }
-        for at, item in enumerate(campaign.items)
+        for i, item in enumerate(campaign.items)
     ]
     insert(connection, "items", *rows)
     for block, members in enumerate(planned):
@@ -256,8 +256,8 @@ def address_of(campaign: Campaign, url: str | None) -> str:
 def hidden(url: str) -> str:
     """An address without the password in it."""
     scheme, mark, rest = url.partition("://")
-    user, at, host = rest.rpartition("@")
-    return f"{scheme}{mark}{user.partition(':')[0]}{at}{host}"
+    user, separator, host = rest.rpartition("@")
+    return f"{scheme}{mark}{user.partition(':')[0]}{separator}{host}"
 
 
 def engine_of(address: str, durable: bool = True) -> sa.Engine:

@@ -189,9 +189,9 @@ def _own_tables(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
         if table == "choices" and answer is not None:
             chosen = None
             if answer != NONE:
-                at = int(answer)
+                i = int(answer)
                 # Of candidates of a build each has a row; of a table of one's own the row has all images.
-                chosen = str(its[at].get("id")) if len(its) > at and "of" in its[at] else f"{item}#{at}"
+                chosen = str(its[i].get("id")) if len(its) > i and "of" in its[i] else f"{item}#{i}"
             rows.append({**row, "of": its[0]["of"] if its and its[0].get("of") else item, "chosen": chosen})
         elif table == "votes" and answer not in (None, SAME):
             winner, loser = (FIRST, SECOND) if answer == FIRST else (SECOND, FIRST)
@@ -208,12 +208,12 @@ def _judged_pool(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
     source = judged.source()
     if not all({"direction", "image", "caption"} <= set(row) for rows in source.values() for row in rows):
         return {}
-    known = [] if judged.campaign.source is None else judged.campaign.source.column_names
-    columns = [name for name in known if name != "item"]
+    source_columns = [] if judged.campaign.source is None else judged.campaign.source.column_names
+    columns = [name for name in source_columns if name != "item"]
     labels = judged.labels
     assert labels is not None
     gains = merged_gains(labels, partly).tolist()
-    positive = [at for at, value in enumerate(labels.values) if value in POSITIVE]
+    positive = [i for i, value in enumerate(labels.values) if value in POSITIVE]
     chances = labels.posterior[:, positive].sum(axis=1).tolist()
     merged = [
         {**row, "gain": gain, "posterior": chance}
@@ -254,7 +254,7 @@ def question_outcomes(judged: JudgedCampaign) -> QuestionOutcomes:
         answers_of.setdefault(name, []).append(answer)
     by_question: dict[str, dict[str, Any]] = {}
     tied, labels = 0, judged.labels
-    places = {} if labels is None else {name: at for at, name in enumerate(labels.items)}
+    places = {} if labels is None else {name: i for i, name in enumerate(labels.items)}
     items = {name: judged.campaign.items[judged.campaign.places[name]] for name in answers_of}
     with_truth = {name: item for name, item in items.items() if item.truth}
     for name, item in with_truth.items():
@@ -277,13 +277,13 @@ def question_outcomes(judged: JudgedCampaign) -> QuestionOutcomes:
 def authored_rows(judged: JudgedCampaign) -> pa.Table:
     """A row per quad that a person wrote: its captions, the images that were picked, tags and the author."""
     rows = []
-    for at, answer in enumerate(judged.answers()):
+    for i, answer in enumerate(judged.answers()):
         images = judged.cells(answer["item"]).get("images") or []
         places = (answer.get(f"answer:{which}_image") for which in ("first", "second"))
         first, second = (None if place is None else images[int(place)] for place in places)
         rows.append(
             {
-                "id": f"{answer['item']}/{at}",
+                "id": f"{answer['item']}/{i}",
                 "caption": answer["answer:first_caption"],
                 "negative_caption": answer["answer:second_caption"],
                 "image": first,
@@ -321,7 +321,7 @@ def data_sheet(campaign: Campaign, table: pa.Table) -> tuple[str, ...]:
         )
     if not np.isnan(done.submitted).all():
         ends = np.nanmin(done.submitted), np.nanmax(done.submitted)
-        first, last = (datetime.fromtimestamp(float(at), UTC).date().isoformat() for at in ends)
+        first, last = (datetime.fromtimestamp(float(i), UTC).date().isoformat() for i in ends)
         lines.append(f"Answered on {first}." if first == last else f"Answered from {first} to {last}.")
     right, golden = (int(counts.sum()) for counts in done.golden_of)
     if golden:

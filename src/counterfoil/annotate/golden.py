@@ -37,8 +37,8 @@ def is_right(item: WorkItem, answer: Mapping[str, Any]) -> bool | None:
 def grouped(names: Iterable[str]) -> dict[str, list[int]]:
     """The places of each name, in order of first appearance."""
     groups: dict[str, list[int]] = {}
-    for at, name in enumerate(names):
-        groups.setdefault(name, []).append(at)
+    for i, name in enumerate(names):
+        groups.setdefault(name, []).append(i)
     return groups
 
 
@@ -61,7 +61,7 @@ def own_order(items: Sequence[WorkItem], seed: int, person: str, what: str) -> t
     """A person's own order of items of known answer, in which right answers alternate."""
     rng = random_numbers(seed, what, person)
     groups = [rng.permutation(members) for members in by_right_answer(items)]
-    keyed = [(at, rng.random(), int(item)) for members in groups for at, item in enumerate(members)]
+    keyed = [(i, rng.random(), int(item)) for members in groups for i, item in enumerate(members)]
     return tuple(item for _, _, item in sorted(keyed))
 
 
@@ -71,19 +71,22 @@ def add_golden(
     """Add golden items to each block: right answers in turn, every item as often as the others."""
     if not recipe.golden_per_block:
         return
-    golden = [at for at, item in enumerate(items) if item.role == "golden"]
-    answers = [[golden[at] for at in members] for members in by_right_answer(items[at] for at in golden)]
+    golden = [position for position, item in enumerate(items) if item.role == "golden"]
+    answers = [
+        [golden[position] for position in members]
+        for members in by_right_answer(items[position] for position in golden)
+    ]
     used: Counter[int] = Counter()
     of_answer: Counter[int] = Counter()
     for block in blocks:
-        apart = {items[at].apart for at in block}
+        apart = {items[position].apart for position in block}
         here: Counter[int] = Counter()
         for _ in range(recipe.golden_per_block):
             free = [
-                (here[group], of_answer[group], used[at], rng.random(), group, at)
+                (here[group], of_answer[group], used[position], rng.random(), group, position)
                 for group, members in enumerate(answers)
-                for at in members
-                if items[at].apart not in apart
+                for position in members
+                if items[position].apart not in apart
             ]
             if not free:
                 raise InputError(
@@ -91,12 +94,12 @@ def add_golden(
                     given=f"{len(golden):,} golden items",
                     hint="give more golden items, of instances of their own, or lower golden_per_block",
                 )
-            *_, group, at = min(free)
-            block.append(at)
-            apart.add(items[at].apart)
+            *_, group, position = min(free)
+            block.append(position)
+            apart.add(items[position].apart)
             here[group] += 1
             of_answer[group] += 1
-            used[at] += 1
+            used[position] += 1
 
 
 def drawn_golden(
@@ -130,7 +133,7 @@ def drawn_golden(
         raise DataError("no true pairs of the images and captions asked about", where=gallery.name)
     pictured = {image.id: image for image in gallery.images}
     texts = {caption.id: caption.text for caption in gallery.captions}
-    drawn = [fitting[at] for at in rng.permutation(len(fitting))[:n].tolist()]
+    drawn = [fitting[i] for i in rng.permutation(len(fitting))[:n].tolist()]
     wrong: list[tuple[str, str]] = []
     tries = 0
     while len(wrong) < n and tries < 100 * n:
@@ -145,9 +148,9 @@ def drawn_golden(
     for kind, pairs, values, truth in zip(
         ("true pair", "random pair"), (drawn, wrong), allowed, TRUTHS[form.name], strict=True
     ):
-        for at, (image, caption) in enumerate(pairs):
+        for i, (image, caption) in enumerate(pairs):
             cells = {"image": pictures.add(pictured[image]), "caption": texts[caption]}
-            name = f"golden {kind} {at}"
+            name = f"golden {kind} {i}"
             golden.append(WorkItem(name, cells, "golden", {form.main: values}, kind=kind, truth=truth))
             form.page(golden[-1])
     return tuple(golden)

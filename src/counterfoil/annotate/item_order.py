@@ -48,11 +48,11 @@ def plan_blocks(items: Sequence[WorkItem], recipe: CampaignRecipe) -> tuple[tupl
     allow. Where the numbers do not divide some blocks have one work item fewer.
     """
     rng = random_numbers(recipe.seed, "blocks")
-    work = [at for at, item in enumerate(items) if item.role == "work"]
+    work = [position for position, item in enumerate(items) if item.role == "work"]
     size = recipe.per_person - recipe.golden_per_block
     copies = recipe.overlap // recipe.people_per_block
     n_blocks = -(-len(work) * copies // size)
-    groups = grouped(items[at].apart for at in work)
+    groups = grouped(items[position].apart for position in work)
     name, largest = max(groups.items(), key=lambda group: len(group[1]))
     needed = len(largest) * copies
     if needed > n_blocks:
@@ -70,10 +70,13 @@ def plan_blocks(items: Sequence[WorkItem], recipe: CampaignRecipe) -> tuple[tupl
     # Items of one direction ("i2t" of the kind "i2t-0") stand after those of the other, and golden items of
     # no kind among all of them.
     for block in done if recipe.by_direction else ():
-        directions = {at: items[at].kind.partition("-")[0] for at in block}
+        directions = {position: items[position].kind.partition("-")[0] for position in block}
         names = sorted(set(directions.values()) - {""})
         order = {name: place for place, name in enumerate(names)}
-        parts = {at: order.get(way, int(rng.integers(max(1, len(names))))) for at, way in directions.items()}
+        parts = {
+            position: order.get(way, int(rng.integers(max(1, len(names)))))
+            for position, way in directions.items()
+        }
         block.sort(key=parts.__getitem__)
     return tuple(map(tuple, done))
 
@@ -89,22 +92,24 @@ def _dealt(
     """Deal answers to blocks in turn; no block gets an instance twice, and kinds go round."""
     from scipy.optimize import linear_sum_assignment
 
-    kinds = {kind: at for at, kind in enumerate(sorted({items[at].kind for at in work}))}
+    kinds = {
+        kind: position for position, kind in enumerate(sorted({items[position].kind for position in work}))
+    }
     counts = np.zeros((n_blocks, len(kinds)))
     dealt: list[list[int]] = [[] for _ in range(n_blocks)]
-    shuffled = [groups[at] for at in rng.permutation(len(groups))]
+    shuffled = [groups[position] for position in rng.permutation(len(groups))]
     next_block = 0
-    for group in sorted(shuffled, key=lambda group: sorted(items[work[at]].kind for at in group)):
-        copies = [work[at] for at in group] * overlap
-        blocks = [(next_block + at) % n_blocks for at in range(len(copies))]
+    for group in sorted(shuffled, key=lambda group: sorted(items[work[position]].kind for position in group)):
+        copies = [work[position] for position in group] * overlap
+        blocks = [(next_block + position) % n_blocks for position in range(len(copies))]
         next_block = (next_block + len(copies)) % n_blocks
-        of_kind = [kinds[items[at].kind] for at in copies]
+        of_kind = [kinds[items[position].kind] for position in copies]
         if len(set(of_kind)) > 1:
             _, chosen = linear_sum_assignment(counts[np.ix_(blocks, of_kind)] ** 2)
-            copies = [copies[at] for at in chosen]
-        for block, at in zip(blocks, copies, strict=True):
-            dealt[block].append(at)
-            counts[block, kinds[items[at].kind]] += 1
+            copies = [copies[position] for position in chosen]
+        for block, position in zip(blocks, copies, strict=True):
+            dealt[block].append(position)
+            counts[block, kinds[items[position].kind]] += 1
     return dealt
 
 
@@ -113,7 +118,7 @@ class _Plan:
 
     def __init__(self, items: Sequence[WorkItem], blocks: list[list[int]]) -> None:
         self.items, self.blocks = items, blocks
-        self.apart = [{items[at].apart for at in block} for block in blocks]
+        self.apart = [{items[i].apart for i in block} for block in blocks]
 
     def fits(self, first: int, i: int, second: int, j: int) -> bool:
         """Whether items i and j of two blocks can change places."""
@@ -131,7 +136,7 @@ class _Plan:
 
     def even_out(self, rng: np.random.Generator) -> None:
         """Exchange items of different kinds as long as that makes the kinds of two blocks more even."""
-        counts = [Counter(self.items[at].kind for at in block) for block in self.blocks]
+        counts = [Counter(self.items[i].kind for i in block) for block in self.blocks]
         for kind in sorted({item.kind for item in self.items}):
             while self._even(kind, counts, rng):
                 pass

@@ -73,7 +73,7 @@ def items_of_table(
     pictures: Pictures,
     *,
     folder: Path | None = None,
-    known: Benchmark | None = None,
+    benchmark: Benchmark | None = None,
     role: Role = "work",
 ) -> CampaignItems:
     """The items of a table, all of one role unless its column `role` says otherwise; see the module.
@@ -82,14 +82,14 @@ def items_of_table(
     """
     source = table
     if {"pair", "direction", "image", "caption"} <= set(table.columns):
-        table, groups = _of_pool(table, known)
+        table, groups = _of_pool(table, benchmark)
     elif "of" in table and set(form.columns) == {"caption", "images"}:
         table, groups = _of_candidates(table)
     else:
         table, groups = named(table, tuple(form.columns)), [[row] for row in range(len(table))]
     place = folder or (Path(source.source).parent if Path(source.source).is_file() else None)
     cells = {name: _column(table, name, kind) for name, kind in form.columns.items()}
-    pick = _finder(table, place, known, pictures)
+    pick = _finder(table, place, benchmark, pictures)
     names = "id", "role", "instance", "kind", "truth"
     texts = {name: (labels(table, name) if name in table else ("",) * len(table)) for name in names}
     items = []
@@ -140,16 +140,16 @@ def _column(table: DataTable, name: str, kind: str) -> Sequence[Any]:
         return several
     number = re.compile(rf"{re.escape(name.removesuffix('s'))}_?(\d+)")
     numbered = {int(m[1]): column for column in table.columns if (m := number.fullmatch(column))}
-    order = [numbered[at] for at in sorted(numbered)]
+    order = [numbered[i] for i in sorted(numbered)]
     return [[cell for column in order if (cell := table[column][row])] for row in range(len(table))]
 
 
 def _finder(
-    table: DataTable, folder: Path | None, known: Benchmark | None, pictures: Pictures
+    table: DataTable, folder: Path | None, benchmark: Benchmark | None, pictures: Pictures
 ) -> Callable[[int, str, Any], str]:
     """A function that adds the image of a cell and returns its name in the campaign."""
     photos = Photos(folder, Path(table.source).parent)
-    by_id = {} if known is None else {image.id: image for image in known.images}
+    by_id = {} if benchmark is None else {image.id: image for image in benchmark.images}
 
     def pick(row: int, column: str, value: Any) -> str:
         where = table.where(row, column) if column in table else table.where(row)
@@ -161,22 +161,22 @@ def _finder(
             source = BytesSource(data, "the image")
         if source is None:
             hint = "name the folder of images with --images"
-            hint += "" if known is None else ", or the benchmark that they are of with --benchmark"
+            hint += "" if benchmark is None else ", or the benchmark that they are of with --benchmark"
             raise DataError("no such image", where=where, given=shown(value), hint=hint)
         return pictures.add(Image(str(value)[:200], source), where=where)
 
     return pick
 
 
-def _of_pool(table: DataTable, known: Benchmark | None) -> tuple[DataTable, list[list[int]]]:
+def _of_pool(table: DataTable, benchmark: Benchmark | None) -> tuple[DataTable, list[list[int]]]:
     """A row per pair of a pool, whichever direction it was proposed in, with the caption's words."""
     groups = grouped(labels(table, "pair"))
     first = [rows[0] for rows in groups.values()]
     words: Sequence[str | None]
     if "text" in table:
         words = labels(table, "text")
-    elif known is not None:
-        texts = {caption.id: caption.text for caption in known.captions}
+    elif benchmark is not None:
+        texts = {caption.id: caption.text for caption in benchmark.captions}
         words = [texts.get(caption) or "" for caption in labels(table, "caption")]
     else:
         what = "captions are named by their ids and have no words"
@@ -299,15 +299,15 @@ def items_of_benchmark(
         what, allowed = f"the form '{form.name}' takes its items from a table", ", ".join(form.columns)
         raise DataError(what, where=benchmark.name, allowed=allowed)
 
-    def cell(kind: str, at: Any, where: str) -> Any:
+    def cell(kind: str, index: Any, where: str) -> Any:
         """The text or the image's name at a position of the benchmark, or several."""
-        if at is None:
+        if index is None:
             return None
         if kind in ("images", "texts"):
-            return [cell(kind[:-1], position, where) for position in at]
+            return [cell(kind[:-1], position, where) for position in index]
         if kind == "image":
-            return pictures.add(benchmark.images[at], where=where)
-        caption = benchmark.captions[at]
+            return pictures.add(benchmark.images[index], where=where)
+        caption = benchmark.captions[index]
         if caption.text is None:
             raise DataError(f"caption '{caption.id}' is not at hand", where=where)
         return caption.text
@@ -339,7 +339,7 @@ def _pairs(benchmark: Benchmark, form: WorkForm) -> Iterable[WorkItem]:
         if slot:
             belongs = slot[0] == slot[1] if len(slot) == 2 else slot[0] < questions.correct
             kind, truth = ("right pair", right) if belongs else ("wrong pair", wrong)
-        ending = "_c{}_i{}".format(*slot) if len(slot) == 2 else "".join(f"_s{at}" for at in slot)
+        ending = "_c{}_i{}".format(*slot) if len(slot) == 2 else "".join(f"_s{i}" for i in slot)
         cells = {"image": image, "caption": caption}
         yield WorkItem(name + ending, cells, instance=name, kind=kind, truth=truth)
 
@@ -349,10 +349,10 @@ def _choices(benchmark: Benchmark) -> Iterable[WorkItem]:
     questions = benchmark.paired
     captions, images = questions.slots()
     for name, *slots in zip(questions.ids, captions.tolist(), images.tolist(), strict=True):
-        texts, pictures = ([at for at in of_kind if at >= 0] for of_kind in slots)
+        texts, pictures = ([i for i in of_kind if i >= 0] for of_kind in slots)
         if len(texts) > 1 and len(pictures) > 1:
-            for at, kind in enumerate(QUAD_KINDS):
-                side = at % 2
+            for i, kind in enumerate(QUAD_KINDS):
+                side = i % 2
                 cells = {"images": [pictures[side]], "captions": texts}
                 if kind.startswith("t2i"):
                     cells = {"images": pictures, "captions": [texts[side]]}
@@ -372,7 +372,7 @@ def _roles(benchmark: Benchmark, form: WorkForm) -> Iterable[WorkItem]:
         what = (lacking or ["negative"])[0].replace("_", " ")
         text, given = f"the form '{form.name}' needs questions with a {what}", f"form '{benchmark.card.form}'"
         raise DataError(text, where=benchmark.name, given=given)
-    names = [benchmark.questions.ids[at] for at in source.tolist()]
+    names = [benchmark.questions.ids[i] for i in source.tolist()]
     several, seen = Counter(names), Counter[str]()
     for row, name in enumerate(names):
         role_name = name if several[name] == 1 else f"{name}/{seen[name]}"

@@ -58,8 +58,8 @@ def check_judgement_table(table: pa.Table, *, where: object) -> pa.Table:
         if name not in table.column_names:
             table = table.append_column(SCHEMA.field(name), pa.nulls(len(table), SCHEMA.field(name).type))
         elif pa.types.is_null(table.schema.field(name).type):
-            at = table.column_names.index(name)
-            table = table.set_column(at, SCHEMA.field(name), table.column(at).cast(SCHEMA.field(name).type))
+            i = table.column_names.index(name)
+            table = table.set_column(i, SCHEMA.field(name), table.column(i).cast(SCHEMA.field(name).type))
     table = check_columns(table, _CHECKS, where=where)
     for name in (*_KEY, "answer"):
         empty = pc.equal(pc.utf8_length(table.column(name)), 0)
@@ -211,8 +211,8 @@ class Submissions:
     @cached_property
     def median_seconds(self) -> NDArray[np.float64]:
         """The median time per item of each person; NaN of those of whom no time is known."""
-        known = ~np.isnan(self.seconds)
-        parts = [self.seconds[known & (self.person == at)] for at in range(len(self.people))]
+        timed = ~np.isnan(self.seconds)
+        parts = [self.seconds[timed & (self.person == i)] for i in range(len(self.people))]
         return np.array([np.median(part) if len(part) else np.nan for part in parts], dtype=np.float64)
 
     def hourly(self, pay_per_item: float) -> NDArray[np.float64]:

@@ -66,7 +66,7 @@ class ItemLabels:
             "decided": pa.array(self.decided),
         }
         for kind, numbers in (("votes", self.votes), ("posterior", self.posterior)):
-            columns |= {f"{kind}:{value}": pa.array(numbers[:, at]) for at, value in enumerate(self.values)}
+            columns |= {f"{kind}:{value}": pa.array(numbers[:, i]) for i, value in enumerate(self.values)}
         return pa.table(columns)
 
 
@@ -80,7 +80,7 @@ def given_labels(rows: pa.Table, field: FormField) -> tuple[tuple[str, ...], Lab
     """The items of answers to a question of one option, and the answers as models of labels take them."""
     names, item = encoded(rows.column("item"))
     _, person = encoded(rows.column("person"))
-    place = {value: at for at, value in enumerate(field.values)}
+    place = {value: i for i, value in enumerate(field.values)}
     answer = np.array([place[word] for word in rows.column("answer").to_pylist()], dtype=np.int64)
     alike, sizes = np.array(field.alike(names), dtype=np.int64), (len(field.values), len(names))
     return names, Labels.of(item, person, answer, n_classes=sizes[0], n_items=sizes[1], alike=alike)
@@ -115,12 +115,12 @@ def item_labels(
     estimate = MODELS[model](given)
     posterior, labels = estimate.posterior.copy(), estimate.labels.copy()
     by_hand = np.zeros(len(names), dtype=bool)
-    for at, name in enumerate(names):
+    for i, name in enumerate(names):
         choice = (decided or {}).get((name, field.name))
         if choice in field.values:
-            by_hand[at], labels[at] = True, field.values.index(choice)
-            posterior[at] = np.arange(len(field.values)) == labels[at]
-    named, votes = tuple("" if at < 0 else field.values[at] for at in labels.tolist()), given.votes
+            by_hand[i], labels[i] = True, field.values.index(choice)
+            posterior[i] = np.arange(len(field.values)) == labels[i]
+    named, votes = tuple("" if i < 0 else field.values[i] for i in labels.tolist()), given.votes
     counts = posterior, votes.astype(np.int64), named, by_hand, given.n_people
     return ItemLabels(field.name, model, names, field.values, *counts)
 
@@ -130,11 +130,11 @@ def merged_gains(labels: ItemLabels, partly: Partly = "half") -> NDArray[np.floa
 
     ECCV Caption counts "Partially YES" as half the gain (sections 3.2 and E).
     """
-    known = {value: gain_of(value) for value in labels.values}
-    odd = next((value for value, gain in known.items() if gain is None), None)
+    by_value = {value: gain_of(value) for value in labels.values}
+    odd = next((value for value, gain in by_value.items() if gain is None), None)
     if odd is not None:
         raise InputError("a label without a gain", given=odd, allowed="the four answers of 'match'")
-    gains = {value: PARTLY[partly] if gain == 0.5 else gain for value, gain in known.items()}
+    gains = {value: PARTLY[partly] if gain == 0.5 else gain for value, gain in by_value.items()}
     return np.array([np.nan if not label else gains[label] for label in labels.labels], dtype=np.float64)
 
 

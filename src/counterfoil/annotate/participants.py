@@ -149,7 +149,7 @@ def person_id(campaign: Campaign, platform: str, worker: str) -> str:
 
 def make_links(campaign: Campaign, n: int) -> tuple[str, ...]:
     """n personal links that cannot be guessed; the same ones each time, so that none needs to be stored."""
-    return tuple(f"{at}-{_keyed(campaign, 'link', str(at))}" for at in range(1, n + 1))
+    return tuple(f"{i}-{_keyed(campaign, 'link', str(i))}" for i in range(1, n + 1))
 
 
 def _check(campaign: Campaign, worker: str, platform: str, parameters: Mapping[str, str]) -> None:
@@ -159,9 +159,9 @@ def _check(campaign: Campaign, worker: str, platform: str, parameters: Mapping[s
     if len(worker) > _LONGEST or sum(map(len, (*parameters, *parameters.values()))) > _PARAMETERS:
         raise InputError("these parameters are too long", allowed=f"ids of {_LONGEST} characters")
     if platform == "link":
-        at = worker.partition("-")[0]
-        known = f"{at}-{_keyed(campaign, 'link', at)}"
-        if not at.isdecimal() or not hmac.compare_digest(worker.encode(), known.encode()):
+        number = worker.partition("-")[0]
+        right_key = f"{number}-{_keyed(campaign, 'link', number)}"
+        if not number.isdecimal() or not hmac.compare_digest(worker.encode(), right_key.encode()):
             raise InputError("no such link", hint="open the whole link that you were given")
     elif platform == "open":
         code = campaign.recipe.code

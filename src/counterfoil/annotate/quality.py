@@ -104,8 +104,8 @@ def people_quality(table: pa.Table, campaign: Campaign | None = None) -> tuple[P
     counts = np.bincount(person, minlength=len(names))
     golden = np.bincount(person[right >= 0], minlength=len(names))
     return tuple(
-        PersonQuality(name, int(counts[at]), _reasons(signs, at, int(golden[at])), blind.pop(name, 0))
-        for at, name in enumerate(names)
+        PersonQuality(name, int(counts[i]), _reasons(signs, i, int(golden[i])), blind.pop(name, 0))
+        for i, name in enumerate(names)
     ) + tuple(PersonQuality(name, 0, (), n) for name, n in blind.items())
 
 
@@ -135,22 +135,24 @@ def _places(
     """The place at which each person saw the option that they chose, from 0."""
     fields: dict[str, FormField] = {}
     places = []
-    for row, at in zip(rows.select(["person", "item"]).to_pylist(), answer.tolist(), strict=True):
+    for row, position in zip(rows.select(["person", "item"]).to_pylist(), answer.tolist(), strict=True):
         name = row["item"]
         if name not in fields:
             page = campaign.form.page(campaign.items[campaign.places[name]])
             fields[name] = next(field for field in page.fields if field.name == campaign.form.main)
-        own = fields[name]
-        order = shown_order(campaign.recipe.seed, row["person"], name, own)
-        places.append(order.index(own.values.index(options[at])))
+        of_field = fields[name]
+        order = shown_order(campaign.recipe.seed, row["person"], name, of_field)
+        places.append(order.index(of_field.values.index(options[position])))
     return np.array(places, dtype=np.int64)
 
 
 def _replaced(signs: CarelessSigns, names: Sequence[str], by: CarelessSigns | None) -> CarelessSigns:
     """The signs with some of them as in another analysis, or without, adjusted anew together."""
-    at = [SIGNS.index(name) for name in names]
+    indices = [SIGNS.index(name) for name in names]
     p, value = signs.p.copy(), signs.value.copy()
-    p[:, at], value[:, at] = (np.nan, np.nan) if by is None else (by.p[:, at], by.value[:, at])
+    p[:, indices], value[:, indices] = (
+        (np.nan, np.nan) if by is None else (by.p[:, indices], by.value[:, indices])
+    )
     adjusted, tested = np.full(p.shape, np.nan), ~np.isnan(p)
     if tested.any():
         adjusted[tested] = holm(p[tested])

@@ -61,8 +61,8 @@ def reviews(db: Database) -> dict[str, Review]:
     with db.reading() as connection:
         rows = run(connection, query).all()
     return {
-        person: Review(person, platform, decision, **json.loads(detail), at=at)
-        for person, platform, decision, detail, at in rows
+        person: Review(person, platform, decision, **json.loads(detail), at=moment)
+        for person, platform, decision, detail, moment in rows
     }
 
 
@@ -197,15 +197,15 @@ def disputed_items(
     done = decided or {}
     places = sorted(
         np.flatnonzero(split).tolist(),
-        key=lambda at: ((names[at], field.name) in done, -round(float(entropy[at]), 9), names[at]),
+        key=lambda i: ((names[i], field.name) in done, -round(float(entropy[i]), 9), names[i]),
     )
     kinds = {row["item"]: row.get("kind") for row in rows.to_pylist()}
     disputes = []
-    for at in places:
-        votes = {value: n for value, n in zip(values, given.votes[at].astype(int).tolist(), strict=True) if n}
-        likely = dict(zip(values, posterior[at].tolist(), strict=True))
-        about = names[at], kinds[names[at]] or "", votes, likely, float(entropy[at])
-        disputes.append(DisputedItem(*about, done.get((names[at], field.name))))
+    for i in places:
+        votes = {value: n for value, n in zip(values, given.votes[i].astype(int).tolist(), strict=True) if n}
+        likely = dict(zip(values, posterior[i].tolist(), strict=True))
+        about = names[i], kinds[names[i]] or "", votes, likely, float(entropy[i])
+        disputes.append(DisputedItem(*about, done.get((names[i], field.name))))
     return tuple(disputes)
 
 

@@ -80,8 +80,8 @@ def crowd(
     chosen = [kind for kind, count in counts.items() for _ in range(count)][:n]
     chosen += [next(iter(shares))] * (n - len(chosen))
     people = []
-    for at, kind in enumerate(chosen):
-        usual, name = KINDS[kind], f"{kind}-{chosen[: at + 1].count(kind)}"
+    for i, kind in enumerate(chosen):
+        usual, name = KINDS[kind], f"{kind}-{chosen[: i + 1].count(kind)}"
         able = usual.accuracy if accuracy is None or kind != "able" else accuracy
         people.append(replace(usual, name=name, accuracy=able, seconds=usual.seconds * seconds))
     return tuple(people)
@@ -128,7 +128,7 @@ def _fill(
             answer[field.name] = field.values[raw[field.name]]
         elif field.kind == "many":
             raw[field.name] = [int(rng.integers(len(field.options)))]
-            answer[field.name] = [field.values[at] for at in raw[field.name]]
+            answer[field.name] = [field.values[i] for i in raw[field.name]]
         elif field.kind == "text":
             raw[field.name] = " ".join(np.roll(_WORDS, number))
         else:
@@ -153,7 +153,7 @@ def _option(person: SimulatedPerson, truth: str, field: FormField, rng: np.rando
     if rng.random() < person.accuracy or n == 1:
         return right
     # On a scale a wrong answer is one beside the right one.
-    wrong = [at for at in range(n) if at != right and (field.level == "nominal" or abs(at - right) == 1)]
+    wrong = [i for i in range(n) if i != right and (field.level == "nominal" or abs(i - right) == 1)]
     return int(rng.choice(wrong))
 
 
@@ -328,13 +328,13 @@ def _let_work(
     # The number keeps moves of one moment in the order in which they were made.
     numbers = itertools.count()
     waiting = [
-        (at, next(numbers), moves_of(person, id, link, at))
-        for at, person, id, link in zip(arrivals, people, inside, links, strict=True)
+        (moment, next(numbers), moves_of(person, id, link, moment))
+        for moment, person, id, link in zip(arrivals, people, inside, links, strict=True)
     ]
     heapq.heapify(waiting)
     while waiting:
         _, _, moves = heapq.heappop(waiting)
-        at = next(moves, None)
-        if at is not None:
-            heapq.heappush(waiting, (at, next(numbers), moves))
+        moment = next(moves, None)
+        if moment is not None:
+            heapq.heappush(waiting, (moment, next(numbers), moves))
     return inside, last - min(arrivals)

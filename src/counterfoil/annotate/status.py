@@ -149,8 +149,8 @@ def read_status(
     url: Any = db.engine.url
     name = url.database.rpartition("/")[2] if db.is_sqlite else url.render_as_string(hide_password=True)
     table = judgement_table(db, campaign, everything=True) if table is None else table
-    at: Any = {"now": now, "state": running(db), "database": name}
-    return campaign_status(campaign, table, workers(db, reviews(db)), counts(db), **at)
+    context: Any = {"now": now, "state": running(db), "database": name}
+    return campaign_status(campaign, table, workers(db, reviews(db)), counts(db), **context)
 
 
 def workers(db: Database, decisions: dict[str, Review]) -> tuple[PersonProgress, ...]:
@@ -208,6 +208,6 @@ def kept_too_long(keep_until: str, now: float) -> bool:
     return bool(keep_until) and datetime.fromtimestamp(now, UTC).date().isoformat() > keep_until
 
 
-def moment(at: float) -> str:
+def moment(seconds: float) -> str:
     """A time in words, to the minute, in UTC."""
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"

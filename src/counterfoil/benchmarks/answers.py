@@ -81,20 +81,22 @@ class Scores(Answered):
         if questions.filled is not None:
             extra = ~questions.filled & (self.values != NO_CANDIDATE)
             if extra.any():
-                at = tuple(int(i) for i in np.argwhere(extra)[0])
+                index = tuple(int(i) for i in np.argwhere(extra)[0])
                 raise ScoreError(
                     "a score where the question has no candidate",
-                    where=f"{where}, question '{benchmark.questions.ids[at[0]]}', position {at[1:]}",
-                    given=self.values[at],
-                    allowed=f"{NO_CANDIDATE} behind the last of its {int(questions.filled[at[0]].sum())}",
+                    where=f"{where}, question '{benchmark.questions.ids[index[0]]}', position {index[1:]}",
+                    given=self.values[index],
+                    allowed=f"{NO_CANDIDATE} behind the last of its {int(questions.filled[index[0]].sum())}",
                 )
             broken &= questions.filled
         if broken.any():
-            at = tuple(int(i) for i in np.argwhere(broken)[0])
+            index = tuple(int(i) for i in np.argwhere(broken)[0])
             raise ScoreError(
-                "score is out of range" if np.isfinite(self.values[at]) else "score is not a finite number",
-                where=f"{where}, question '{benchmark.questions.ids[at[0]]}', position {at[1:]}",
-                given=self.values[at],
+                "score is out of range"
+                if np.isfinite(self.values[index])
+                else "score is not a finite number",
+                where=f"{where}, question '{benchmark.questions.ids[index[0]]}', position {index[1:]}",
+                given=self.values[index],
                 allowed=f"finite numbers from {-LARGEST:g} to {LARGEST:g}",
                 hint=f"{int(broken.sum())} of {broken.size} scores are NaN, infinite or out of range",
             )

@@ -219,7 +219,7 @@ class Benchmark:
         images, captions = self.questions.about()
         by_photo = self.questions.images_by == "photo"
         shown = self.photos if by_photo else [image.photo or "" for image in self.images]
-        photos = [image_key(name) if name else (at,) for at, name in enumerate(shown)]
+        photos = [image_key(name) if name else (i,) for i, name in enumerate(shown)]
         texts = [caption_key(c.text) if c.text is not None else (c.id,) for c in self.captions]
         return Sharing(images=_numbers(photos, images), captions=_numbers(texts, captions))
 

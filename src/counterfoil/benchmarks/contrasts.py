@@ -42,7 +42,7 @@ class Contrasts:
             given = f"a benchmark of form '{benchmark.questions.form}'"
             allowed = "quads, choices among captions, preferences and rated captions"
             raise DataError(what, where=benchmark.name, given=given, allowed=allowed)
-        texts = [benchmark.captions[at].text for at in candidates.caption.tolist()]
+        texts = [benchmark.captions[i].text for i in candidates.caption.tolist()]
         if any(text is None for text in texts):
             hint = "give them with --data"
             raise DataError("captions have no text", where=benchmark.source or benchmark.name, hint=hint)

@@ -70,14 +70,14 @@ class Release(BaseModel, frozen=True, extra="forbid"):
 def releases() -> dict[str, Release]:
     """Every release by name, in the order of the file."""
     text = files("counterfoil.benchmarks").joinpath("downloads.toml").read_text(encoding="utf-8")
-    cards, known = catalog("counterfoil.benchmarks"), {}
+    cards, by_name = catalog("counterfoil.benchmarks"), {}
     for name, row in tomllib.loads(text).items():
         facts: dict[str, Any] = {"serves": [name] if name in cards else [], **row}
         if "select" in row:
             card = cards[facts["serves"][0]]
             facts |= {"host": "hub", "repository": card["hub"], "revision": card.get("revision", "")}
-        known[name] = Release(name=name, **facts)
-    return known
+        by_name[name] = Release(name=name, **facts)
+    return by_name
 
 
 def release(name: str) -> Release:

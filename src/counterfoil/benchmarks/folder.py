@@ -94,8 +94,8 @@ def save_items(
     """Write the images and videos at hand and give their table; without a folder write nothing."""
     rows: list[dict[str, Any]] = []
     row: dict[str, Any]
-    for at, (image, photo) in enumerate(zip(images, photos, strict=True)):
-        progress("saving", at, len(images))
+    for i, (image, photo) in enumerate(zip(images, photos, strict=True)):
+        progress("saving", i, len(images))
         file, name = _save(image, folder) if folder and image.source is not None else (None, None)
         row = {"id": image.id, "file": file, "digest": name, "crop": image.crop, "photo": photo}
         if isinstance(image, Video):

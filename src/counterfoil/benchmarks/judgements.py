@@ -146,14 +146,14 @@ def pool_table(
     """A pool as a table (see the module), by direction, query and item."""
     parts = []
     both = (("image", images), ("caption", captions))
-    number = {role: {name: at for at, name in enumerate(ids)} for role, ids in both}
+    number = {role: {name: rows for rows, name in enumerate(ids)} for role, ids in both}
     for way, pooled in pools.items():
         query_role, item_role = ROLES[way]
         ids = images if item_role == "image" else captions
         query_ids = pa.array(list(queries[way]), pa.string()).take(pa.array(pooled.query))
         item_ids = pa.array(list(ids), pa.string()).take(pa.array(pooled.item))
-        at = np.array([number[query_role][name] for name in queries[way]], dtype=np.int64)[pooled.query]
-        image, caption = (at, pooled.item) if query_role == "image" else (pooled.item, at)
+        rows = np.array([number[query_role][name] for name in queries[way]], dtype=np.int64)[pooled.query]
+        image, caption = (rows, pooled.item) if query_role == "image" else (pooled.item, rows)
         columns = {
             "pair": pa.array(image * len(captions) + caption),
             "direction": pa.repeat(pa.scalar(way), len(pooled.query)),

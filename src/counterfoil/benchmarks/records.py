@@ -43,17 +43,17 @@ class Lazy(Sequence[Item]):
         """The item at `place`, which is at least 0 and below the length."""
 
     @overload
-    def __getitem__(self, at: SupportsIndex) -> Item: ...
+    def __getitem__(self, index: SupportsIndex) -> Item: ...
     @overload
-    def __getitem__(self, at: slice) -> list[Item]: ...
-    def __getitem__(self, at: SupportsIndex | slice) -> Item | list[Item]:
+    def __getitem__(self, index: slice) -> list[Item]: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> Item | list[Item]:
         """The item at a place, also from the end, or those of a slice; raises `IndexError` for no place."""
-        if isinstance(at, slice):
-            return [self.item(place) for place in range(*at.indices(len(self)))]
-        place = at.__index__()
+        if isinstance(index, slice):
+            return [self.item(place) for place in range(*index.indices(len(self)))]
+        place = index.__index__()
         place += len(self) if place < 0 else 0
         if not 0 <= place < len(self):
-            raise IndexError(at)
+            raise IndexError(index)
         return self.item(place)
 
 

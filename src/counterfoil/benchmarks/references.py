@@ -32,8 +32,8 @@ def edit_distance(left: str, right: str) -> int:
     if not left:
         return len(right)
     where: dict[str, int] = {}
-    for at, letter in enumerate(left):
-        where[letter] = where.get(letter, 0) | 1 << at
+    for i, letter in enumerate(left):
+        where[letter] = where.get(letter, 0) | 1 << i
     mask, last = (1 << len(left)) - 1, 1 << (len(left) - 1)
     # Bits of `up` and `down`: the distance grows, or falls, by one from the row above to this one.
     up, down, distance = mask, 0, len(left)
@@ -156,7 +156,7 @@ def contained(
         left = lists.setdefault(item, references.row(row).tolist())
         # Looked up in the row's own list: another row may have emptied the shared one already.
         equal[row] = bool((text[references.row(row)] == text[candidates[row]]).any())
-        gone = next((at for at, caption in enumerate(left) if text[caption] == text[candidates[row]]), None)
+        gone = next((i for i, caption in enumerate(left) if text[caption] == text[candidates[row]]), None)
         if policy == "drop-reference" and equal[row] and gone is not None:
             del left[gone]
             dropped += 1

@@ -100,13 +100,13 @@ class DataTable:
 
     def where(self, row: int, column: str | None = None) -> str:
         """File, row and column in words, for messages."""
-        at, offset = f"{self.source}, row {row + 1}", 0
+        place, offset = f"{self.source}, row {row + 1}", 0
         for part in self.parts:
             if row < offset + part.rows:
-                at = part.where(row - offset)
+                place = part.where(row - offset)
                 break
             offset += part.rows
-        return at if column is None else f"{at}, column '{column}'"
+        return place if column is None else f"{place}, column '{column}'"
 
     def with_columns(self, columns: Mapping[str, Sequence[Any]]) -> "DataTable":
         """The table with these columns, which replace those of their names."""

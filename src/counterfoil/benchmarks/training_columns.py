@@ -67,13 +67,13 @@ class StoredCaptions(Parts[Caption]):
 
     def item(self, place: int) -> Caption:
         """The caption at a place; its id is the place."""
-        number, at = self.part(place)
-        return Caption(str(place), self._batches[number][at].as_py())
+        number, row = self.part(place)
+        return Caption(str(place), self._batches[number][row].as_py())
 
     def __iter__(self) -> Iterator[Caption]:
         for start, batch in zip(self._starts.tolist(), self._batches, strict=False):
-            for at, text in enumerate(batch.to_pylist(), start):
-                yield Caption(str(at), text)
+            for i, text in enumerate(batch.to_pylist(), start):
+                yield Caption(str(i), text)
 
 
 class Images(Parts[Image]):
@@ -85,8 +85,8 @@ class Images(Parts[Image]):
 
     def item(self, place: int) -> Image:
         """The image at a place."""
-        number, at = self.part(place)
-        return self._parts[number][at]
+        number, row = self.part(place)
+        return self._parts[number][row]
 
 
 class Cells(Parts[Image]):
@@ -98,8 +98,8 @@ class Cells(Parts[Image]):
 
     def item(self, place: int) -> Image:
         """The image of a row."""
-        number, at = self.part(place)
-        return Image(f"{self._column}/{place + 1}", CellSource(self._files[number], self._column, at))
+        number, row = self.part(place)
+        return Image(f"{self._column}/{place + 1}", CellSource(self._files[number], self._column, row))
 
 
 #: Of a column or a role the positions of its texts, and how many each row has; None where each has one.
@@ -140,14 +140,14 @@ class Columns:
                 continue
             values, codes, first = self._distinct(column)
             numbers = np.empty(len(values), dtype=np.int64)
-            for at, (value, row) in enumerate(zip(values, first.tolist(), strict=True)):
+            for i, (value, row) in enumerate(zip(values, first.tolist(), strict=True)):
                 is_name = isinstance(value, str | int | TarSource)
                 key = value if is_name else (column, row)
                 if key not in number_of:
                     number_of[key] = len(named)
                     name = str(value) if is_name else f"{column}/{row + 1}"
                     named.append(Image(name, find(value, column, row)))
-                numbers[at] = number_of[key]
+                numbers[i] = number_of[key]
             places[role] = numbers[codes]
         for number, role in enumerate(waiting):
             start = len(named) + number * len(self.table)
@@ -201,8 +201,8 @@ class Columns:
         digests = bytearray()
         for column in columns:
             lengths = []
-            for array, own in self._batches(column):
-                lengths.append(own)
+            for array, batch in self._batches(column):
+                lengths.append(batch)
                 for text in array.cast(pa.binary()).to_pylist():
                     digests += hashlib.blake2b(text, digest_size=16).digest()
             ends.append(len(digests) // 16)
@@ -214,11 +214,11 @@ class Columns:
         first = numbers > np.maximum.accumulate(np.concatenate([[-1], numbers]))[:-1]
         del digests, buffers, cells
         with writing(folder / _TEXTS) as file, pa.ipc.new_file(file, _TEXT) as out:
-            at = 0
+            begin = 0
             for column in columns:
                 for array, _ in self._batches(column):
-                    fresh = array.filter(pa.array(first[at : at + len(array)]))
-                    at += len(array)
+                    fresh = array.filter(pa.array(first[begin : begin + len(array)]))
+                    begin += len(array)
                     out.write_batch(pa.record_batch([fresh], schema=_TEXT))
         for column, start, stop in zip(columns, ends, ends[1:], strict=False):
             if (counts[column] != 1).any():
@@ -252,9 +252,9 @@ class Columns:
             texts = pc.utf8_trim_whitespace(texts).cast(pa.string())
             missing = pc.equal(pc.binary_length(texts), 0).to_numpy(zero_copy_only=False)
         if missing.any():
-            at = int(np.argmax(missing))
-            place = self.table.where(row + (at if of is None else int(of[at])), column)
-            raise DataError("empty text", where=place, given=shown(texts[at].as_py()))
+            i = int(np.argmax(missing))
+            place = self.table.where(row + (i if of is None else int(of[i])), column)
+            raise DataError("empty text", where=place, given=shown(texts[i].as_py()))
         return texts
 
     def holds_bytes(self, column: str) -> bool:

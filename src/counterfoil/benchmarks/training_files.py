@@ -107,13 +107,15 @@ def _rows_of(
     within = np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
     rows = {role: positions[source] for role, positions in places.items()}
     for role, texts in spoken.items():
-        own = texts.counts
-        odd = (own != counts) & (own != 1)
+        n_texts = texts.counts
+        odd = (n_texts != counts) & (n_texts != 1)
         if odd.any():
             row = int(np.argmax(odd))
             what, allowed = "not as many texts as captions", f"1 or {counts[row]}"
-            raise DataError(what, where=table.where(row, columns[role]), given=int(own[row]), allowed=allowed)
-        rows[role] = texts.captions[texts.starts[source] + np.where(own[source] == 1, 0, within)]
+            raise DataError(
+                what, where=table.where(row, columns[role]), given=int(n_texts[row]), allowed=allowed
+            )
+        rows[role] = texts.captions[texts.starts[source] + np.where(n_texts[source] == 1, 0, within)]
     return rows, source
 
 
@@ -204,8 +206,8 @@ def from_benchmark(benchmark: Benchmark, *, missing: Missing = "refuse") -> Trai
         else:
             lacks = np.array([caption.text is None for caption in benchmark.captions])[positions]
         if lacks.any() and not (is_image and missing != "refuse"):
-            at = int(positions[np.argmax(lacks)])
-            item = (benchmark.images if is_image else benchmark.captions)[at]
+            j = int(positions[np.argmax(lacks)])
+            item = (benchmark.images if is_image else benchmark.captions)[j]
             what = f"{int(lacks.sum()):,} of {len(positions):,} rows have no {role} at hand"
             given = f"{'image' if is_image else 'caption'} '{item.id}'"
             hint = "learning needs the pictures and the texts themselves"
@@ -248,7 +250,7 @@ def read(
     if coco_file or (path.is_dir() and captions_files(path)):
         return read_coco(path, images=images, split=split, missing=missing)
     # A folder that holds nothing but folders of splits (and photographs).
-    tables = any(file.suffix.lower() in EXTENSIONS for at in (path, path / "data") for file in at.glob("*"))
+    tables = any(file.suffix.lower() in EXTENSIONS for i in (path, path / "data") for file in i.glob("*"))
     if path.is_dir() and not tables:
         held_out = split in ("val", "validation")
         for name in ("validation", "val", "valid") if held_out else (split or "train",):

@@ -107,7 +107,7 @@ def expand(pattern: str) -> list[str]:
     # Literal texts, each but the last followed by the three groups of a match.
     *pieces, end = _PATTERN.split(pattern)
     choices = []
-    for literal, first, last, listed in zip(*(pieces[at::4] for at in range(4)), strict=True):
+    for literal, first, last, listed in zip(*(pieces[start::4] for start in range(4)), strict=True):
         if listed is None:
             middle = [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]
         else:

@@ -96,7 +96,7 @@ def chosen(
         moments = max(1, int(np.ceil((stop - begin) * sampling.rate - _SAME)))
         seconds = begin + np.arange(moments) / sampling.rate
         return np.maximum(np.searchsorted(times, seconds + _SAME, side="right") - 1, 0)
-    first, last = (int(np.searchsorted(times, at - _SAME)) for at in (begin, stop))
+    first, last = (int(np.searchsorted(times, i - _SAME)) for i in (begin, stop))
     if last <= first:
         first = max(0, int(np.searchsorted(times, begin + _SAME, side="right")) - 1)
         last = first + 1
@@ -251,7 +251,7 @@ def _decoded(
     path: Path, wanted: Int64[ndarray, "chosen"], track: Track, *, jump: bool
 ) -> Iterator[PIL.Image.Image]:
     """The frames of these stamps (or numbers), which rise, in order."""
-    at, number, last = 0, -1, None
+    position, number, last = 0, -1, None
     with opened(path) as (container, stream):
         if jump:
             container.seek(int(wanted[0]), stream=stream)
@@ -262,16 +262,16 @@ def _decoded(
             if name is None:
                 continue
             # A frame that the decoder left out shows what was there before.
-            while at < len(wanted) and wanted[at] < name:
+            while position < len(wanted) and wanted[position] < name:
                 yield _picture(last or frame)
-                at += 1
+                position += 1
             last = frame
-            if at < len(wanted) and wanted[at] == name:
+            if position < len(wanted) and wanted[position] == name:
                 picture = _picture(frame)
-                while at < len(wanted) and wanted[at] == name:
+                while position < len(wanted) and wanted[position] == name:
                     yield picture
-                    at += 1
-            if at == len(wanted):
+                    position += 1
+            if position == len(wanted):
                 return
         else:
             raise cut_off(path, _upto(last, track, number + 1), len(track.timeline.times))

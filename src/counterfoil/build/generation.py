@@ -30,7 +30,7 @@ class LocalTextGenerator:
         self, given: Sequence[Any], context: StepContext, *, stage: str, size: int, seeded: bool = True
     ) -> list[tuple[str, int | None]]:
         """The text for each image or conversation, and its seed; `size` of them are written together."""
-        seeds = [context.number("batch", at - at % size) if seeded else None for at in range(len(given))]
+        seeds = [context.number("batch", i - i % size) if seeded else None for i in range(len(given))]
         requests = list(zip(given, seeds, strict=True))
         content = [[list(of) if isinstance(of, tuple) else digest(of.read()), seed] for of, seed in requests]
         # A process alone keeps finished batches beside the build.

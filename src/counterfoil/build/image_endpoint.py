@@ -170,11 +170,11 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
 
     def _written(self, key: str, data: bytes, facts: Mapping[str, Any]) -> ImageAnswer:
         wanted, cell = self._wanted[key], f"{key}.png"
-        known = {"endpoint": self.by, "text": wanted.text, "suffix": self._step.suffix, "seed": wanted.seed}
+        fields = {"endpoint": self.by, "text": wanted.text, "suffix": self._step.suffix, "seed": wanted.seed}
         if wanted.source is not None:
-            known["source"] = wanted.source
+            fields["source"] = wanted.source
         picture = decode(data, where=self.by)
-        write_bytes(self._work.images / cell, png(picture, {**known, **facts}, self._step.saved))
+        write_bytes(self._work.images / cell, png(picture, {**fields, **facts}, self._step.saved))
         return ImageAnswer(cell=cell)
 
     def _fetched(self, address: str, *, again: bool) -> bytes | None:

@@ -333,11 +333,11 @@ def _unet(library: Any, settings: ImageSettings, dtype: Any) -> Any:
     assert settings.unet is not None
     name, revision = _place_of(settings.unet)
     local, load = Path(name).is_dir(), library.UNet2DConditionModel.from_pretrained
-    own = local and not (Path(name) / "unet").is_dir()
+    single_file = local and not (Path(name) / "unet").is_dir()
     more = {"revision": revision, "torch_dtype": dtype, "local_files_only": local, "low_cpu_mem_usage": False}
     try:
         try:
-            return load(name, subfolder=None if own else "unet", **more)
+            return load(name, subfolder=None if single_file else "unet", **more)
         except Exception:
             if local:
                 raise

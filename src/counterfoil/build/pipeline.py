@@ -216,7 +216,7 @@ def check_images(rows: pa.Table, steps: Sequence[Step], context: StepContext) ->
         blank_dropped |= columns if getattr(step, "drops_blank", False) else set()
         for column in sorted(columns):
             cells = [cell for cell in rows[column].to_pylist() if cell or column not in blank_dropped]
-            empty = [at for at, cell in enumerate(cells) if not cell]
+            empty = [i for i, cell in enumerate(cells) if not cell]
             if empty:
                 raise DataError(
                     f"rows without {column}, which step {step.name} reads",

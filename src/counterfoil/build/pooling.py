@@ -84,8 +84,8 @@ class PoolingState:
         right = self.gains > 0
         # Of each model its different pairs proposed, judged and right.
         by_model: dict[str, tuple[int, int, int]] = {}
-        for at, model in enumerate(self.models):
-            of_model = gains[proposed[:, at]][np.unique(codes[proposed[:, at]], return_index=True)[1]]
+        for i, model in enumerate(self.models):
+            of_model = gains[proposed[:, i]][np.unique(codes[proposed[:, i]], return_index=True)[1]]
             counts = len(of_model), int((~np.isnan(of_model)).sum()), int((of_model > 0).sum())
             by_model[model.name] = counts
         return PoolRound(
@@ -115,9 +115,9 @@ class PoolingState:
         )
         parts = []
         for way, pool in pools.items():
-            place = {name: at for at, name in enumerate(reference.ids(way)[0])}
-            at = np.array([place[name] for name in self.chosen[way]], dtype=np.int64)[pool.query]
-            image, caption = (at, pool.item) if way == "i2t" else (pool.item, at)
+            place = {name: positions for positions, name in enumerate(reference.ids(way)[0])}
+            positions = np.array([place[name] for name in self.chosen[way]], dtype=np.int64)[pool.query]
+            image, caption = (positions, pool.item) if way == "i2t" else (pool.item, positions)
             parts.append(image * len(reference.caption_ids) + caption)
         codes = np.concatenate(parts)
         gains = np.asarray(judge(table), dtype=np.float64)
@@ -139,7 +139,7 @@ class PoolingState:
         image, caption = np.divmod(self.pairs, len(self.models[0].caption_ids))
         asking, item = (image, caption) if way == "i2t" else (caption, image)
         ids = self.models[0].ids(way)[0]
-        number = {name: at for at, name in enumerate(self.chosen[way])}
+        number = {name: i for i, name in enumerate(self.chosen[way])}
         query = np.array([number.get(name, -1) for name in ids], dtype=np.int64)[asking]
         some = np.flatnonzero(query >= 0)
         return some, query[some], item[some]

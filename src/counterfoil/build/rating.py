@@ -54,7 +54,7 @@ def pair_scores(
     cells, places = distinct(["none"] * len(texts) if images is None else images)
     shown = (_NO_IMAGE,) if images is None else tuple(context.image(cell) for cell in cells)
     keys = ("none",) if images is None else context.session.keys(shown)
-    captions = tuple(Caption(str(at), text) for at, text in enumerate(texts))
+    captions = tuple(Caption(str(i), text) for i, text in enumerate(texts))
     pairs = np.arange(len(captions)), places
     return score_items(scorer, shown, keys, captions, pairs, session=context.session)
 

@@ -53,13 +53,13 @@ def fits(
     scenes: dict[str, Scene] = {}
     right = np.zeros(len(rows), dtype=bool)
     texts_of = [rows[name].to_pylist() for name in wanted]
-    for at, cell in enumerate(rows[column].to_pylist()):
-        if cell is None or any(texts[at] is None for texts in texts_of):
+    for i, cell in enumerate(rows[column].to_pylist()):
+        if cell is None or any(texts[i] is None for texts in texts_of):
             continue
         if cell not in scenes:
             scenes[cell] = Scene.from_json(cell, where=where)
-        true = [matches(texts[at], scenes[cell]) for texts in texts_of]
-        right[at] = true[0] and not any(true[1:])
+        true = [matches(texts[i], scenes[cell]) for texts in texts_of]
+        right[i] = true[0] and not any(true[1:])
     return right
 
 
@@ -121,7 +121,7 @@ def read_answers(path: Path, ids: Sequence[str]) -> tuple[Answers, int]:
     else:
         gains = answer_gains(table)
     who = next((name for name in _PEOPLE if name in table), None)
-    number = {name: at for at, name in enumerate(ids)}
+    number = {name: position for position, name in enumerate(ids)}
     times: Counter[str] = Counter()
     cells: dict[tuple[str, int], bool] = {}
     named = labels(table, who) if who is not None else ()
@@ -145,10 +145,12 @@ def read_answers(path: Path, ids: Sequence[str]) -> tuple[Answers, int]:
             given=f"{len(table)} rows, such as about '{row_ids[0]}'",
             allowed=f"ids such as '{ids[0]}'" if len(ids) else "rows to ask about",
         )
-    people = {person: at for at, person in enumerate(dict.fromkeys(person for person, _ in cells))}
+    people = {
+        person: position for position, person in enumerate(dict.fromkeys(person for person, _ in cells))
+    }
     votes = np.zeros((2, len(people), len(ids)), dtype=bool)
-    for (person, at), answer in cells.items():
-        votes[int(answer), people[person], at] = True
+    for (person, position), answer in cells.items():
+        votes[int(answer), people[person], position] = True
     return Answers(tuple(people), votes[1], votes[0]), stray
 
 
@@ -159,9 +161,9 @@ def read_verified(
     table = read_table(path)
     ids_verified, right = names(table, "id"), booleans(table, "right")
     weights = floats(table, "weight") if "weight" in table else None
-    number = {name: at for at, name in enumerate(ids)}
-    at = np.array([number.get(name, -1) for name in ids_verified], dtype=np.int64)
-    matched = at >= 0
+    number = {name: positions for positions, name in enumerate(ids)}
+    positions = np.array([number.get(name, -1) for name in ids_verified], dtype=np.int64)
+    matched = positions >= 0
     if not matched.any():
         raise DataError(
             "none of the verified rows is here",
@@ -169,7 +171,7 @@ def read_verified(
             given=f"{len(table)} rows, such as '{ids_verified[0]}'",
             allowed=f"ids such as '{ids[0]}'" if len(ids) else "rows to verify",
         )
-    return at[matched], right[matched], None if weights is None else weights[matched]
+    return positions[matched], right[matched], None if weights is None else weights[matched]
 
 
 def label_noise(
@@ -212,7 +214,7 @@ def read_choices(
     table = read_table(path)
     if "chosen" not in table:
         return None
-    number = {name: at for at, name in enumerate(ids)}
+    number = {name: i for i, name in enumerate(ids)}
     votes, none = np.zeros(len(ids)), dict.fromkeys(of, 0)
     voted: set[str] = set()
     for row, (name, chosen) in enumerate(zip(labels(table, "of"), labels(table, "chosen"), strict=True)):
@@ -320,8 +322,8 @@ def quality(sample: Verified, threshold: float) -> Quality:
 def curve(sample: Verified, *, points: int = 25) -> tuple[Quality, ...]:
     """The precision-recall curve: the quality at up to `points` scores, evenly spaced by rank."""
     levels = np.unique(sample.scores)
-    at = np.unique(np.linspace(0, len(levels) - 1, min(points, len(levels))).round().astype(np.int64))
-    return tuple(quality(sample, float(threshold)) for threshold in levels[at])
+    positions = np.unique(np.linspace(0, len(levels) - 1, min(points, len(levels))).round().astype(np.int64))
+    return tuple(quality(sample, float(threshold)) for threshold in levels[positions])
 
 
 def auroc(sample: Verified) -> Share:
@@ -360,10 +362,10 @@ def certified(sample: Verified, precision: float, *, confidence: float = 0.95) -
     fewest = ceil(log(error) / log(precision))
     lowest: int | None = None
     for start in np.geomspace(min(fewest, len(scores)), len(scores), STARTS + 1)[:-1].tolist():
-        at = int(np.searchsorted(last, ceil(start) - 1))
-        failed = np.flatnonzero(chances[at:] > error)
-        passed = at + (int(failed[0]) if len(failed) else len(last) - at) - 1
-        if passed >= at and (lowest is None or passed > lowest):
+        begin = int(np.searchsorted(last, ceil(start) - 1))
+        failed = np.flatnonzero(chances[begin:] > error)
+        passed = begin + (int(failed[0]) if len(failed) else len(last) - begin) - 1
+        if passed >= begin and (lowest is None or passed > lowest):
             lowest = passed
     return None if lowest is None else float(scores[last[lowest]])
 

@@ -73,8 +73,8 @@ def _step(name: str) -> click.Command:
     from counterfoil.jobs.job import job_of
 
     job, entry = job_of(apply_step), STEPS[name]
-    own = {key: argument.left_open for key, argument in fields_of(entry.kind).items()}
-    of_job = {key: argument for key, argument in job.arguments.items() if key not in ("step", *own)}
+    step_fields = {key: argument.left_open for key, argument in fields_of(entry.kind).items()}
+    of_job = {key: argument for key, argument in job.arguments.items() if key not in ("step", *step_fields)}
     of_job["out"] = replace(of_job["out"], option=with_default(of_job["out"].option, REQUIRED))
     given: dict[str, Any] = {"step": name}
     if name == "read":
@@ -82,12 +82,12 @@ def _step(name: str) -> click.Command:
         del of_job["rows"]
 
     def filled(values: dict[str, Any]) -> dict[str, Any]:
-        settings = {key: values.pop(key) for key in own if key in values}
+        settings = {key: values.pop(key) for key in step_fields if key in values}
         return {**given, **values, "settings": settings}
 
     first = ("rows", "out")
     order = sorted(of_job, key=lambda key: key not in first)
-    arguments = {key: of_job[key] for key in order[: 2 - (name == "read")]} | own | of_job
+    arguments = {key: of_job[key] for key in order[: 2 - (name == "read")]} | step_fields | of_job
     return Command(
         name,
         job,

@@ -271,8 +271,8 @@ class StreamedParts(Keyed, ABC):
         if len(part) != len(rows):
             raise ScoreError(self.miscounted, where=where(0), given=len(part), allowed=str(len(rows)))
         self.check(part, where)
-        for at, (row, parts) in enumerate(zip(rows, part, strict=True)):
-            self._taken[row] = self._take(row, parts, where(at))
+        for i, (row, parts) in enumerate(zip(rows, part, strict=True)):
+            self._taken[row] = self._take(row, parts, where(i))
 
     def write(self, cache: Cache, rows: Sequence[int], parts: Sequence[Sequence[Parts]]) -> None:
         cache.write_parts(self.kind, [self.keys[row] for row in rows], list(chain.from_iterable(parts)))
@@ -295,9 +295,9 @@ class NamedRows(StreamedParts):
         return [self._taken[row] for row in range(len(self.keys))]
 
     def check(self, part: Sequence[Parts], where: Where) -> None:
-        for at, parts in enumerate(part):
+        for i, parts in enumerate(part):
             if not len(parts["vectors"]):
-                raise ScoreError("an item without any part", where=where(at))
+                raise ScoreError("an item without any part", where=where(i))
         floats = [[array for array in parts.values() if array.dtype.kind == "f"] for parts in part]
         _check_finite(np.array([not all(np.isfinite(a).all() for a in arrays) for arrays in floats]), where)
 
@@ -349,7 +349,7 @@ def _may_hold(head: bytes, *, wanted: Mapping[bytes, int], key_bytes: int) -> bo
     keys = file.read(rows * width)
     if width != key_bytes or len(keys) < rows * width:
         return True
-    return any(keys[at : at + width] in wanted for at in range(0, len(keys), width))
+    return any(keys[start : start + width] in wanted for start in range(0, len(keys), width))
 
 
 def _values_of(shard: zipfile.ZipFile, count: int, rows: Mapping[bytes, int]) -> Values:

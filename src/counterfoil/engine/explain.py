@@ -252,9 +252,9 @@ def explain(
     heats = {name: of(scorer, pairs, session) for name, of in inside.items() if of is not None}
     return [
         ExplainedPair(
-            pair, score, drops, tuple(covered if name == "occlusion" else heats[name][at] for name in names)
+            pair, score, drops, tuple(covered if name == "occlusion" else heats[name][i] for name in names)
         )
-        for at, (pair, (score, drops, covered)) in enumerate(zip(pairs, scored, strict=True))
+        for i, (pair, (score, drops, covered)) in enumerate(zip(pairs, scored, strict=True))
     ]
 
 
@@ -285,10 +285,10 @@ def _by_scores(
     columns = [np.tile(pictures, len(texts)) for texts, pictures in places]
     asked_pairs = np.concatenate(rows), np.concatenate(columns)
     scores = score_items(scorer, images, keys, captions, asked_pairs, session=session)
-    at = 0
+    start = 0
     for texts, pictures in places:
-        part = scores[at : at + len(texts) * len(pictures)].reshape(len(texts), len(pictures))
-        at += part.size
+        part = scores[start : start + len(texts) * len(pictures)].reshape(len(texts), len(pictures))
+        start += part.size
         drop = _rounded(part[0, 0] - part[1:, 0], part)
         heat = None
         if occlusion is not None:

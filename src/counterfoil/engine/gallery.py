@@ -149,14 +149,14 @@ class _Pass:
 
         def scores(lo: int) -> tuple[ndarray, ndarray]:
             hi = min(lo + _BEFOREHAND, self.n["i2t"])
-            at = order[slice(*np.searchsorted(sorted_images, [lo, hi]))]
-            columns, where = np.unique(caption[at], return_inverse=True)
-            return at, self.blocks.part(slice(lo, hi), columns)[image[at] - lo, where]
+            positions = order[slice(*np.searchsorted(sorted_images, [lo, hi]))]
+            columns, where = np.unique(caption[positions], return_inverse=True)
+            return positions, self.blocks.part(slice(lo, hi), columns)[image[positions] - lo, where]
 
-        for _, (at, early) in map_ordered(scores, range(0, self.n["i2t"], _BEFOREHAND), threads):
+        for _, (positions, early) in map_ordered(scores, range(0, self.n["i2t"], _BEFOREHAND), threads):
             if not len(self.early):
                 self.early = np.empty(len(caption), early.dtype)
-            self.early[at] = early
+            self.early[positions] = early
 
     def _block(self, lo: int) -> tuple[tuple[ndarray, ndarray], ndarray | None]:
         """Ranks what a block ranks; returns its images' first items, and the block turned round if needed."""
@@ -168,8 +168,8 @@ class _Pass:
                 seen = scores[rows][:, columns]
                 self._count_captions(scope, scores, seen, rows, lo)
                 self._count_images(scope, seen, columns)
-        at = np.flatnonzero((image >= lo) & (image < hi))
-        self.exact[at] = self.early[at] == scores[image[at] - lo, caption[at]]
+        positions = np.flatnonzero((image >= lo) & (image < hi))
+        self.exact[positions] = self.early[positions] == scores[image[positions] - lo, caption[positions]]
         chosen = self.wanted["i2t"]
         rows = chosen[np.searchsorted(chosen, lo) : np.searchsorted(chosen, hi)]
         none = np.empty((0, self.top["i2t"]))
@@ -192,26 +192,26 @@ class _Pass:
         place[local] = np.arange(len(local))
         here = slice(*np.searchsorted(image, [lo, lo + len(scores)]))
         positions = place[image[here] - lo]
-        at = np.flatnonzero(positions >= 0) + here.start
-        query = place[image[at] - lo]
-        right = scores[image[at] - lo, caption[at]]
-        scope.above["i2t"][at], scope.level["i2t"][at] = row_counts(seen, query, right)
+        listed = np.flatnonzero(positions >= 0) + here.start
+        query = place[image[listed] - lo]
+        right = scores[image[listed] - lo, caption[listed]]
+        scope.above["i2t"][listed], scope.level["i2t"][listed] = row_counts(seen, query, right)
 
     def _count_images(self, scope: _Scope, seen: ndarray, columns: ndarray | slice) -> None:
         """Text to image: adds what the images of a block contribute to the counts of captions."""
         caption = self.query["t2i"][scope.pairs["t2i"]]
         if isinstance(columns, slice) and columns == slice(None):
-            at, column = np.arange(len(caption)), caption
+            rows, column = np.arange(len(caption)), caption
         else:
             place = np.full(self.n["t2i"], -1)
             place[columns] = np.arange(seen.shape[1])
-            at = np.flatnonzero(place[caption] >= 0)
-            column = place[caption[at]]
-        above, level = tally(seen, column, self.early[scope.pairs["t2i"][at]])
+            rows = np.flatnonzero(place[caption] >= 0)
+            column = place[caption[rows]]
+        above, level = tally(seen, column, self.early[scope.pairs["t2i"][rows]])
         # Several threads add to the same counts; whole numbers in any order are the same sum.
         with self.lock:
-            scope.above["t2i"][at] += above
-            scope.level["t2i"][at] += level
+            scope.above["t2i"][rows] += above
+            scope.level["t2i"][rows] += level
 
     def _again(self) -> None:
         """Captions whose right answers got another last bit beforehand: all from one product of their own."""
@@ -222,17 +222,17 @@ class _Pass:
             chosen = doubtful[lo : lo + step]
             scores = self.blocks.part(slice(None), chosen)
             for scope in self.scopes.values():
-                at = np.flatnonzero(np.isin(caption[scope.pairs["t2i"]], chosen))
-                pairs = scope.pairs["t2i"][at]
+                selected = np.flatnonzero(np.isin(caption[scope.pairs["t2i"]], chosen))
+                pairs = scope.pairs["t2i"][selected]
                 column = np.searchsorted(chosen, caption[pairs])
                 right = scores[image[pairs], column]
                 if scope.parts is None:
-                    scope.above["t2i"][at], scope.level["t2i"][at] = tally(scores, column, right)
+                    scope.above["t2i"][selected], scope.level["t2i"][selected] = tally(scores, column, right)
                     continue
                 for rows, columns in scope.parts:
                     affected = np.flatnonzero(np.isin(caption[pairs], columns))
                     counts = tally(scores[rows], column[affected], right[affected])
-                    scope.above["t2i"][at[affected]], scope.level["t2i"][at[affected]] = counts
+                    scope.above["t2i"][selected[affected]], scope.level["t2i"][selected[affected]] = counts
 
     def placed(self, i: int, direction: GallerySide, threads: int | None) -> DirectionRanks:
         scope, side = self.scope_of[i], direction.name
@@ -289,8 +289,8 @@ def _spread(search: RetrievalDirection, n: int) -> Qrels:
         return Qrels.of([()] * n)
     counts = np.zeros(n, np.int64)
     counts[search.queries] = positives.counts
-    at = _pairs_by_query(search)
-    return Qrels(np.concatenate([[0], np.cumsum(counts)]), positives.items[at], positives.gains[at])
+    pairs = _pairs_by_query(search)
+    return Qrels(np.concatenate([[0], np.cumsum(counts)]), positives.items[pairs], positives.gains[pairs])
 
 
 def _pairs_by_query(search: RetrievalDirection) -> ndarray:

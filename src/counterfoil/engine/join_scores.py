@@ -72,7 +72,7 @@ def matched(given: PrecomputedTable, benchmark: Benchmark, *, note: Note = warn)
 def covered(given: PrecomputedTable, benchmark: Benchmark) -> Benchmark:
     """The questions that a table has answers to, by their ids; raises `ScoreError` where it has none."""
     ids = set(given.ids or ())
-    rows = np.array([at for at, name in enumerate(benchmark.questions.ids) if name in ids], dtype=np.int64)
+    rows = np.array([i for i, name in enumerate(benchmark.questions.ids) if name in ids], dtype=np.int64)
     if not len(rows):
         problem, allowed = f"answers no question of {benchmark.name}", few(list(benchmark.questions.ids))
         raise ScoreError(problem, where=given.table.source, given=few(list(given.ids or ())), allowed=allowed)
@@ -131,15 +131,15 @@ def _of_candidates(
     wanted = np.ones(scores.shape, dtype=bool) if filled is None else filled
     odd = ((scores != NO_CANDIDATE) != wanted).any(axis=1)
     if odd.any():
-        at = int(np.argmax(odd))
-        place = int(np.argmax((scores[at] != NO_CANDIDATE) != wanted[at]))
+        i = int(np.argmax(odd))
+        place = int(np.argmax((scores[i] != NO_CANDIDATE) != wanted[i]))
         apart = given.folded or place >= len(given.column)
-        where = given.table.source if apart else given.table.where(int(rows[at]), given.column[place])
+        where = given.table.source if apart else given.table.where(int(rows[i]), given.column[place])
         raise ScoreError(
             "not a score for each candidate",
-            where=f"{where}, question '{benchmark.questions.ids[at]}'",
-            given=f"{int((scores[at] != NO_CANDIDATE).sum())} scores",
-            allowed=f"{int(wanted[at].sum())}",
+            where=f"{where}, question '{benchmark.questions.ids[i]}'",
+            given=f"{int((scores[i] != NO_CANDIDATE).sum())} scores",
+            allowed=f"{int(wanted[i].sum())}",
         )
     return scores
 
@@ -163,8 +163,8 @@ def _rows(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[nd
     columns = _Columns(given, benchmark)
     of_table, of_questions = columns.captions
     # Ids of which none is a question's are the table's own numbering.
-    known = names is not None and not question_ids.isdisjoint(names)
-    if not known and of_questions and of_table.keys() >= of_questions.keys():
+    has_ids = names is not None and not question_ids.isdisjoint(names)
+    if not has_ids and of_questions and of_table.keys() >= of_questions.keys():
         return columns.rows_by_captions(note)
     if names is not None:
         rows = _rows_by_id(names, benchmark, given.table.source, note)
@@ -191,8 +191,8 @@ def _rows_by_id(names: Sequence[str], benchmark: Benchmark, source: str, note: N
         doubled = [name for name, count in Counter(names).items() if count > 1]
         raise ScoreError("ids occur more than once", where=source, given=few(doubled), hint="one row each")
     missing = [name for name in question_ids if name not in row_of]
-    known = set(question_ids)
-    unknown = [name for name in names if name not in known]
+    wanted = set(question_ids)
+    unknown = [name for name in names if name not in wanted]
     if missing:
         given = f"{len(missing)} of {len(question_ids)} questions are missing: {few(missing)}"
         if unknown:
@@ -242,7 +242,7 @@ def item_rows(
     number = {name: row for row, name in enumerate(ids)}
     row_of = np.array([number.get(name, -1) for name in names], dtype=np.int64)
     wanted = range(len(names)) if used is None else used.tolist()
-    missing = [names[at] for at in wanted if row_of[at] < 0]
+    missing = [names[i] for i in wanted if row_of[i] < 0]
     if missing:
         problem, hint = f"{kind}s of {whose} have no {given.held}", f"ids in the file look like {few(ids)}"
         counted = f"{len(missing)} of {len(wanted)} missing: {few(missing)}"
@@ -275,7 +275,7 @@ class _Columns:
             if column is not None:
                 of_table[slot] = [_plain(cell) for cell in column]
             positions = caption_slots[:, slot].tolist()
-            texts = [self.benchmark.captions[at].text if at >= 0 else "" for at in positions]
+            texts = [self.benchmark.captions[i].text if i >= 0 else "" for i in positions]
             if all(text is not None for text in texts):
                 of_questions[slot] = [_plain(text) for text in texts]
         return of_table, of_questions
@@ -317,15 +317,15 @@ class _Columns:
         columns = [("a caption", theirs[slot], ours[slot]) for slot in sorted(theirs.keys() & ours.keys())]
         if self.files is not None and set(self.files[1]) <= set(self.files[0]):
             columns.append(("the image", *self.files))
-        for what, cells, own in columns:
-            odd = [at for at, row in enumerate(rows.tolist()) if cells[row] not in ("", own[at])]
+        for what, cells, names in columns:
+            odd = [i for i, row in enumerate(rows.tolist()) if cells[row] not in ("", names[i])]
             if odd:
                 raise ScoreError(
                     f"{what} differs from that of question '{self.benchmark.questions.ids[odd[0]]}' "
                     f"of {self.benchmark.name}",
                     where=self.given.table.where(int(rows[odd[0]])),
                     given=repr(cells[rows[odd[0]]]),
-                    allowed=repr(own[odd[0]]),
+                    allowed=repr(names[odd[0]]),
                     hint=f"{len(odd)} of {len(rows)} rows differ: is it the table of another benchmark, "
                     "or in another order?",
                 )
@@ -554,9 +554,9 @@ def _items(given: PrecomputedTable, benchmark: Benchmark) -> list[tuple[Sequence
         id, prefix = benchmark.captions[caption].id, f"{benchmark.images[image].id}/"
         item_id = name.removeprefix(prefix)
         caption_names.append((item_id, id) if name.startswith(prefix) and item_id != id else (id,))
-    words = [(_plain(text),) for at in captions if (text := benchmark.captions[at].text) is not None]
+    words = [(_plain(text),) for i in captions if (text := benchmark.captions[i].text) is not None]
     image_columns, caption_columns = layouts.item_columns(given.table)
     return [
-        (image_columns, ([(benchmark.images[at].id,) for at in images], None)),
+        (image_columns, ([(benchmark.images[i].id,) for i in images], None)),
         (caption_columns, (caption_names, words if len(words) == len(captions) else None)),
     ]

@@ -165,7 +165,7 @@ def items(
 
 
 def batches(things: Sequence[T], size: int) -> list[list[T]]:
-    return [list(things[at : at + size]) for at in range(0, len(things), size)]
+    return [list(things[start : start + size]) for start in range(0, len(things), size)]
 
 
 def shards(rows: Sequence[int], batch_size: int, *, shard_rows: int = 256) -> list[list[list[int]]]:
@@ -279,8 +279,8 @@ class ShardWork:
             # A generator that is closed stops the scorer's workers at once where something fails.
             getattr(stream, "close", lambda: None)()
 
-    def _place(self, batch: Sequence[int], at: int) -> str:
-        match item := self.items[batch[at]]:
+    def _place(self, batch: Sequence[int], position: int) -> str:
+        match item := self.items[batch[position]]:
             case (Image() as image, Caption() as caption):
                 words = f"image '{image.id}' with caption {caption.text!r}"
             case Caption():

@@ -226,14 +226,14 @@ def reordered(
     present = np.flatnonzero(positives.items >= 0)
     step = max(1, AT_ONCE // max(1, chosen.items.shape[1]))
     for lo in range(0, len(present), step):
-        at = present[lo : lo + step]
-        query = positives.queries[at]
-        here = chosen.items[query] == positives.items[at][:, None]
+        positions = present[lo : lo + step]
+        query = positives.queries[positions]
+        here = chosen.items[query] == positives.items[positions][:, None]
         among = here.any(axis=1)
         # Of the candidates as high as the last one some may be left out: these stand above now.
-        more = np.maximum(0, number[query] - above[at])
-        above[at], level[at] = above[at] + more, np.maximum(1, level[at] - more)
-        place, kept_items, line = at[among], here[among], scores[query[among]]
+        more = np.maximum(0, number[query] - above[positions])
+        above[positions], level[positions] = above[positions] + more, np.maximum(1, level[positions] - more)
+        place, kept_items, line = positions[among], here[among], scores[query[among]]
         value = line[kept_items][:, None]
         above[place], level[place] = (line > value).sum(axis=1), (line == value).sum(axis=1)
     return replace(placed, above=above, level=level)
@@ -250,11 +250,11 @@ def _first_items(
     # Of equal scores the lower position first; what is behind the end of the candidates stays there.
     order = np.lexsort((chosen.items, -scores, chosen.items < 0), axis=1)
     items, values = np.take_along_axis(chosen.items, order, 1), np.take_along_axis(scores, order, 1)
-    for at in range(len(top)):
-        valid = items[at][items[at] >= 0][:width]
-        others = first.top[at][~np.isin(first.top[at], items[at])][: width - len(valid)]
-        top[at, : len(valid)], top[at, len(valid) : len(valid) + len(others)] = valid, others
-        top_scores[at, : len(valid)] = values[at, : len(valid)]
+    for i in range(len(top)):
+        valid = items[i][items[i] >= 0][:width]
+        others = first.top[i][~np.isin(first.top[i], items[i])][: width - len(valid)]
+        top[i, : len(valid)], top[i, len(valid) : len(valid) + len(others)] = valid, others
+        top_scores[i, : len(valid)] = values[i, : len(valid)]
     return top, top_scores
 
 
@@ -306,12 +306,12 @@ class _Direction:
     def placed(self, top: int, truncated_as_miss: bool) -> DirectionRanks:
         short = (self.lengths < self.sizes) & self.search.defined
         if self.query_parts is not None and short.any() and not truncated_as_miss:
-            at = int(np.argmax(short))
+            i = int(np.argmax(short))
             raise InputError(
                 f"{self.benchmark} needs full rankings: each query is ranked within its own part, "
                 "of which a cut list holds only what chance left in it",
-                where=f"{self.where}, query '{self._query(at)}'",
-                given=f"{self.lengths[at]} of the {self.sizes[at]} items of its part",
+                where=f"{self.where}, query '{self._query(i)}'",
+                given=f"{self.lengths[i]} of the {self.sizes[i]} items of its part",
                 hint=f"so for {int(short.sum())} of {len(short)} queries; {_HINT}",
             )
         positives, none = self.search.positives, np.empty(0, dtype=np.int64)
@@ -329,19 +329,19 @@ class _Direction:
         """How many items of its gallery each query's list names."""
         if self.query_parts is None:
             return np.where(self._rows >= 0, np.append(self.lists.lengths, 0)[self._rows], 0)
-        return np.array([len(self._items(at)) for at in range(len(self.search))], dtype=np.int64)
+        return np.array([len(self._items(i)) for i in range(len(self.search))], dtype=np.int64)
 
-    def _query(self, at: int) -> str:
-        return self.query_ids[self.search.queries[at]]
+    def _query(self, position: int) -> str:
+        return self.query_ids[self.search.queries[position]]
 
     @cached_property
     def _rows(self) -> Int64[ndarray, "queries"]:
         """The list of every query; -1 without one, where nothing is right and so nothing is measured."""
         row_of = {name: row for row, name in enumerate(self.lists.queries)}
-        rows = np.array([row_of.get(self._query(at), -1) for at in range(len(self.search))], dtype=np.int64)
+        rows = np.array([row_of.get(self._query(i), -1) for i in range(len(self.search))], dtype=np.int64)
         missing = np.flatnonzero((rows < 0) & self.search.defined)
         if len(missing):
-            names = few([self._query(int(at)) for at in missing])
+            names = few([self._query(int(i)) for i in missing])
             problem = f"queries of {self.benchmark} have no ranking"
             given = f"{len(missing)} of {len(rows)} missing: {names}"
             hint = f"the first ranking is of '{self.lists.queries[0]}'" if self.lists.queries else None
@@ -351,12 +351,12 @@ class _Direction:
     @cached_property
     def _positions(self) -> Int32[ndarray, "items"]:
         """The position of everything that the lists name, -1 where the gallery does not hold it."""
-        position = {name: at for at, name in enumerate(self.item_ids)}
+        position = {name: i for i, name in enumerate(self.item_ids)}
         return np.array([position.get(name, -1) for name in self.lists.items], dtype=np.int32)
 
-    def _items(self, at: int) -> Int32[ndarray, "listed"]:
+    def _items(self, position: int) -> Int32[ndarray, "listed"]:
         """The positions of a query's items, best first; those of other parts left out."""
-        row = self._rows[at]
+        row = self._rows[position]
         if row < 0:
             return np.empty(0, dtype=np.int32)
         entries = self.lists.entries[self.lists.starts[row] : self.lists.starts[row + 1]]
@@ -365,19 +365,19 @@ class _Direction:
             strange = self.lists.items[entries[int(np.argmin(items))]]
             raise ScoreError(
                 f"a ranking names an item that the gallery of {self.benchmark} does not hold",
-                where=f"{self.where}, query '{self._query(at)}'",
+                where=f"{self.where}, query '{self._query(position)}'",
                 given=f"'{strange}'",
                 hint=f"is it of another gallery? this one has {len(self.item_ids)} items, "
                 f"the first is '{self.item_ids[0]}'",
             )
         if self.query_parts is not None and self.side.item_parts is not None:
-            items = items[self.side.item_parts[items] == self.query_parts[at]]
+            items = items[self.side.item_parts[items] == self.query_parts[position]]
         return items
 
     def _listed(self, best: Int32[ndarray, "queries top"], lo: int) -> Iterator[Int32[ndarray, "listed"]]:
         """The items of each query from `lo` on in turn, the first of which are put into its row of `best`."""
-        for at, row in enumerate(best, start=lo):
-            items = self._items(at)
+        for i, row in enumerate(best, start=lo):
+            items = self._items(i)
             row[: len(items)] = items[: len(row)]
             yield items
 
@@ -400,12 +400,12 @@ class _Direction:
                 places = np.minimum(right.sum(axis=1), rule.cap or len(self.item_ids))
                 short = (self.lengths[queries] < places) & (not truncated_as_miss)
                 if short.any():
-                    at = int(np.argmax(short))
+                    i = int(np.argmax(short))
                     problem = f"the ranking is too short for R-Precision on {self.benchmark}"
-                    where = f"{self.where}, query '{self._query(lo + at)}'"
-                    given, allowed = f"{self.lengths[lo + at]} items", f"{places[at]} or more"
+                    where = f"{self.where}, query '{self._query(lo + i)}'"
+                    given, allowed = f"{self.lengths[lo + i]} items", f"{places[i]} or more"
                     raise InputError(problem, where=where, given=given, allowed=allowed, hint=_HINT)
-                for at in np.flatnonzero(places).tolist():
-                    hits = np.count_nonzero(right[at, ranked[at][: places[at]]])
-                    shares[nth, :, lo + at] = hits / places[at]
+                for i in np.flatnonzero(places).tolist():
+                    hits = np.count_nonzero(right[i, ranked[i][: places[i]]])
+                    shares[nth, :, lo + i] = hits / places[i]
         return shares

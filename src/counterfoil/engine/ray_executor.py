@@ -115,15 +115,17 @@ class _ShardedItems(Sequence[Any]):
         from ray import cloudpickle
 
         rows = [work.rows(shard) for shard in range(len(work))]
-        self._place = {row: (shard, at) for shard, own in enumerate(rows) for at, row in enumerate(own)}
+        self._place = {
+            row: (shard, i) for shard, shard_rows in enumerate(rows) for i, row in enumerate(shard_rows)
+        }
         self._shard = lru_cache(AT_ONCE)(lambda shard: cloudpickle.loads(ray.get(items[shard])))
 
     def __len__(self) -> int:
         return len(self._place)
 
     def __getitem__(self, row: Any) -> Any:
-        shard, at = self._place[row]
-        return self._shard(shard)[at]
+        shard, position = self._place[row]
+        return self._shard(shard)[position]
 
 
 def _loaded(load: Callable[[], Any], wanted: Identity) -> Any:

@@ -145,7 +145,7 @@ class Session:
             image_keys = [work.image_keys[image] for _, image in pairs]
             values = Vectors("pairs", list(map(pair_key, values.keys, image_keys)))
         items = [(work.images[image], work.captions[caption]) for caption, image in pairs]
-        order = _by_length(lambda own: [len(caption.text or "") for _, caption in own]) if alone else None
+        order = _by_length(lambda pairs: [len(caption.text or "") for _, caption in pairs]) if alone else None
         numbers = self._finish(scorer, plan.pair_scores, values, items, order=order, cache=cache).values
         if numbers.shape[1] != 1:
             problem = "a scorer of pairs gave more than one number for a pair"

@@ -37,13 +37,13 @@ def lines(blocks: Blocks, side: str, queries: Positions, items: Positions) -> Re
 
 
 def product(
-    left: Float[ndarray, "rows width"], right: Float[ndarray, "columns width"], own: threading.local
+    left: Float[ndarray, "rows width"], right: Float[ndarray, "columns width"], buffers: threading.local
 ) -> Float[ndarray, "rows columns"]:
     """The inner products of rows, in memory that the thread's next call reuses: new pages are slow."""
     size = len(left) * len(right)
-    if getattr(own, "memory", np.empty(0)).size < size:
-        own.memory = np.empty(size, np.result_type(left, right))
-    scores: ndarray = own.memory[:size].reshape(len(left), len(right))
+    if getattr(buffers, "memory", np.empty(0)).size < size:
+        buffers.memory = np.empty(size, np.result_type(left, right))
+    scores: ndarray = buffers.memory[:size].reshape(len(left), len(right))
     return np.matmul(left, right.T, out=scores)
 
 

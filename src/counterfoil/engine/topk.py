@@ -177,15 +177,15 @@ def _few(
             crowded = np.flatnonzero(survives.sum(axis=1) > most)
         if not len(crowded):
             break
-        for at in crowded.tolist():
-            line = part[at]
-            among = np.flatnonzero(survives[at])
-            _refuse_nan(part, np.full(len(among), at), among, first_query, first_item)
+        for i in crowded.tolist():
+            line = part[i]
+            among = np.flatnonzero(survives[i])
+            _refuse_nan(part, np.full(len(among), i), among, first_query, first_item)
             last = np.partition(line[among], len(among) - k)[len(among) - k]
             over = among[line[among] > last]
             level = among[line[among] == last][: k - len(over)]
-            survives[at] = False
-            survives[at, over] = survives[at, level] = True
+            survives[i] = False
+            survives[i, over] = survives[i, level] = True
     return row, column
 
 
@@ -194,8 +194,8 @@ def _refuse_nan(part: ndarray, row: ndarray, column: ndarray, first_query: int, 
         return
     broken = np.isnan(part[row, column])
     if broken.any():
-        at = int(np.argmax(broken))
-        where = f"query {first_query + int(row[at])}, item {first_item + int(column[at])}"
+        i = int(np.argmax(broken))
+        where = f"query {first_query + int(row[i])}, item {first_item + int(column[i])}"
         raise ScoreError("a score is not a number", where=where, given="NaN")
 
 
@@ -235,9 +235,9 @@ def top_lists(
         given = f"{lists.depth[direction]} items"
         hint = "evaluate again with a deeper --top, or give embeddings"
         raise InputError(problem, where=lists.name, given=given, allowed=f"{k} or more", hint=hint)
-    place = {name: at for at, name in enumerate(lists.ids(direction)[0])}
-    at = np.array([place[name] for name in queries], dtype=np.int64)
-    top = lists.first(direction, at, k, progress)
+    place = {name: rows for rows, name in enumerate(lists.ids(direction)[0])}
+    rows = np.array([place[name] for name in queries], dtype=np.int64)
+    top = lists.first(direction, rows, k, progress)
     short = np.flatnonzero((top < 0).any(axis=1))
     if len(short):
         where = f"{lists.name}, {direction}/{queries[short[0]]}"
@@ -270,7 +270,7 @@ def of_rankings(name: str, benchmark: Benchmark, rankings: Rankings) -> ModelLis
         caption_ids,
         query_ids={way: tuple(ids[way][i] for i in numbers) for way, numbers in queries.items()},
         depth={way: items.shape[1] for way, items in top.items()},
-        first=lambda way, at, k, _: top[way][rows[way][at], :k].astype(np.int64),
+        first=lambda way, i, k, _: top[way][rows[way][i], :k].astype(np.int64),
         texts=tuple(caption.text for caption in benchmark.captions),
         benchmark=benchmark,
     )
@@ -282,9 +282,9 @@ def of_embeddings(
     """The lists that embeddings give by their cosines, of every query, down to the last item."""
     of = {"image": unit(given.images), "caption": unit(given.captions)}
 
-    def first(direction: Direction, at: NDArray[np.int64], k: int, progress: Progress) -> NDArray[np.int64]:
+    def first(direction: Direction, rows: NDArray[np.int64], k: int, progress: Progress) -> NDArray[np.int64]:
         asker, items = ROLES[direction]
-        return top_k(of[asker][at], of[items], k, progress=progress)[0]
+        return top_k(of[asker][rows], of[items], k, progress=progress)[0]
 
     return _whole(name, image_ids, caption_ids, first)
 
@@ -295,12 +295,12 @@ def of_similarity(
     """The lists of a similarity, (images, captions), of every query, down to the last item."""
     matrix = Matrix(values, where=name, names=(image_ids, caption_ids))
 
-    def first(direction: Direction, at: NDArray[np.int64], k: int, progress: Progress) -> NDArray[np.int64]:
+    def first(direction: Direction, rows: NDArray[np.int64], k: int, progress: Progress) -> NDArray[np.int64]:
         def block(queries: slice, items: slice) -> ndarray:
-            return lines(matrix, direction, at[queries], items)
+            return lines(matrix, direction, rows[queries], items)
 
         n_items = values.shape[1 if direction == "i2t" else 0]
-        return top_k_in_blocks(block, len(at), n_items, k, progress=progress)[0]
+        return top_k_in_blocks(block, len(rows), n_items, k, progress=progress)[0]
 
     return _whole(name, image_ids, caption_ids, first)
 
@@ -324,7 +324,7 @@ def renumbered(lists: ModelLists, reference: ModelLists) -> ModelLists:
         ("image", lists.image_ids, reference.image_ids),
         ("caption", lists.caption_ids, reference.caption_ids),
     ):
-        place = {name: at for at, name in enumerate(other)}
+        place = {name: i for i, name in enumerate(other)}
         to = np.array([place.get(name, -1) for name in numbers], dtype=np.int64)
         lacking = set(other) - set(numbers)
         if (to < 0).any() or lacking:
@@ -338,9 +338,9 @@ def renumbered(lists: ModelLists, reference: ModelLists) -> ModelLists:
         return lists
     back = {kind: np.argsort(to) for kind, to in moves.items()}
 
-    def first(direction: Direction, at: NDArray[np.int64], k: int, progress: Progress) -> NDArray[np.int64]:
+    def first(direction: Direction, rows: NDArray[np.int64], k: int, progress: Progress) -> NDArray[np.int64]:
         asker, items = ROLES[direction]
-        top = lists.first(direction, back[asker][at], k, progress)
+        top = lists.first(direction, back[asker][rows], k, progress)
         return np.where(top >= 0, moves[items][top], -1)
 
     texts = lists.texts and tuple(lists.texts[i] for i in back["caption"].tolist())

@@ -82,18 +82,18 @@ def to_json(study: AnnotatorBias) -> dict[str, Any]:
     """A study as JSON values: null where nothing can be averaged; sets are named "PVSE+PCME"."""
     names = ["+".join(m for m, yes in zip(study.models, row, strict=True) if yes) for row in study.annotators]
     sets: dict[str, dict[str, Any]] = {}
-    for at, name in enumerate(names):
-        performance = dict(zip(study.models, map(or_none, study.performance[at]), strict=True))
-        of_set = {"queries": int(study.queries[at]), "performance": performance}
-        if at in study.shown:
-            row = study.shown.index(at)
+    for i, name in enumerate(names):
+        performance = dict(zip(study.models, map(or_none, study.performance[i]), strict=True))
+        of_set = {"queries": int(study.queries[i]), "performance": performance}
+        if i in study.shown:
+            row = study.shown.index(i)
             ends = zip(study.models, study.ends.low[row], study.ends.high[row], strict=True)
             of_set["performance_interval"] = {model: list(map(or_none, both)) for model, *both in ends}
-        of_set |= {kind: or_none(getattr(study.bias, field)[at]) for kind, field in _in_json(KINDS).items()}
-        if at < len(study.models):
+        of_set |= {kind: or_none(getattr(study.bias, field)[i]) for kind, field in _in_json(KINDS).items()}
+        if i < len(study.models):
             for kind, field in _in_json(KINDS).items():
                 bounds = study.single[field]
-                of_set[f"{kind}_interval"] = [or_none(bounds.low[at]), or_none(bounds.high[at])]
+                of_set[f"{kind}_interval"] = [or_none(bounds.low[i]), or_none(bounds.high[i])]
         sets[name] = of_set
     return {
         "annotators": sets,
@@ -241,19 +241,19 @@ def _means(verified: JudgedPairs, annotators: Truths, measure: str, undefined: s
     who = proposed @ bits
     everyone = int((verified.found > 0).sum())
     means, queries = np.full(annotators.shape, np.nan), np.zeros(len(annotators), np.int64)
-    for at, members in enumerate(annotators @ bits):
+    for i, members in enumerate(annotators @ bits):
         chosen = (who & members) != 0
         wanted = np.bincount(query[chosen], minlength=verified.n_queries)
-        queries[at] = np.count_nonzero(wanted)
-        counted = queries[at] if undefined == "out" else everyone
+        queries[i] = np.count_nonzero(wanted)
+        counted = queries[i] if undefined == "out" else everyone
         if not counted:
             continue
         if measure.endswith("recall_at_1"):
-            means[at] = first @ (worth * chosen) / counted
+            means[i] = first @ (worth * chosen) / counted
         else:
             up_to = wanted[query] * chosen
             share = np.divide(worth, up_to, out=np.zeros(len(query)), where=chosen)
-            means[at] = (place <= up_to.astype(np.int32)).astype(np.float64) @ share / counted
+            means[i] = (place <= up_to.astype(np.int32)).astype(np.float64) @ share / counted
     return means, queries
 
 

@@ -65,27 +65,27 @@ def artefacts(contrasts: Contrasts) -> tuple[Artefact, ...]:
             occurrences.setdefault(LONGER, []).append((question, 1 if len(first) > len(second) else -1))
     names = sorted(occurrences)
     signs = np.zeros((len(names), 2), dtype=np.int64)
-    for at, name in enumerate(names):
+    for i, name in enumerate(names):
         of_cluster: dict[int, int] = {}
         for question, sign in occurrences[name]:
             cluster = int(contrasts.clusters[question])
             of_cluster[cluster] = of_cluster.get(cluster, 0) + sign
         values = np.array(list(of_cluster.values()))
-        signs[at] = (values > 0).sum(), (values < 0).sum()
+        signs[i] = (values > 0).sum(), (values < 0).sum()
     n = signs.sum(axis=1)
     p = np.minimum(1.0, 2 * bdtr(signs.min(axis=1), n, 0.5)) if len(names) else np.empty(0)
     adjusted = tarone_holm(p, np.minimum(1.0, 2.0 ** (1 - n)))
     rows = []
-    for at, name in enumerate(names):
+    for i, name in enumerate(names):
         right, wrong = (sum(sign == side for _, sign in occurrences[name]) for side in (1, -1))
         # Questions on the side where the word is more often, of different clusters, the first ones.
         firsts: dict[int, int] = {}
         for question, sign in sorted(occurrences[name]):
             if sign == (1 if right > wrong else -1):
                 firsts.setdefault(int(contrasts.clusters[question]), question)
-        up, down = signs[at].tolist()
+        up, down = signs[i].tolist()
         examples = tuple(list(firsts.values())[:3])
-        rows.append(Artefact(name, right, wrong, up, down, float(p[at]), float(adjusted[at]), examples))
+        rows.append(Artefact(name, right, wrong, up, down, float(p[i]), float(adjusted[i]), examples))
     return tuple(sorted(rows, key=lambda artefact: (artefact.p_adjusted, artefact.p, artefact.word)))
 
 
@@ -118,7 +118,7 @@ class BenchmarkAudit:
         ids = self.benchmark.questions.ids
         words = [{**asdict(artefact), "precision": artefact.precision} for artefact in self.named]
         for word in words:
-            word["examples"] = [ids[at] for at in word["examples"]]
+            word["examples"] = [ids[i] for i in word["examples"]]
         leakage = map(asdict, self.leakage)
         return {
             "benchmark": self.benchmark.name,

@@ -198,7 +198,7 @@ def over_shared(
     measured = []
     for run in runs:
         name = run.benchmark.name
-        rows = np.array([at for at, id in enumerate(run.benchmark.questions.ids) if id in shared[name]])
+        rows = np.array([i for i, id in enumerate(run.benchmark.questions.ids) if id in shared[name]])
         if len(rows) == len(run.benchmark):
             measured.append(run)
             continue

@@ -31,7 +31,7 @@ def normal(text: str) -> str:
 
 def shingles(text: str) -> frozenset[str]:
     """All runs of four letters of a normal text, its blanks included; the text itself where it is shorter."""
-    return frozenset(text[at : at + _LETTERS] for at in range(max(1, len(text) - _LETTERS + 1)))
+    return frozenset(text[start : start + _LETTERS] for start in range(max(1, len(text) - _LETTERS + 1)))
 
 
 def near_pairs(texts: Sequence[str], *, threshold: float = NEAR, first: int = 0) -> list[tuple[int, int]]:
@@ -92,7 +92,7 @@ def caption_duplicates(benchmark: Benchmark) -> list[Repeated]:
     sides: dict[tuple[str, str], dict[bool, int]] = {}
     unanswerable, contradicting = [], []
     for question, captions in by_question.items():
-        seen = tuple(sorted({photos[at] for at in images[question].tolist() if at >= 0}))
+        seen = tuple(sorted({photos[i] for i in images[question].tolist() if i >= 0}))
         same.setdefault((seen, tuple(sorted(captions))), []).append(question)
         texts = {right: {text for side, text in captions if side == right} for right in (True, False)}
         unanswerable += [(ids[question], text) for text in sorted(texts[True] & texts[False])]
@@ -103,7 +103,7 @@ def caption_duplicates(benchmark: Benchmark) -> list[Repeated]:
             if right not in before and (not right) in before and ids[before[not right]] != ids[question]:
                 contradicting.append((ids[before[not right]], ids[question], text))
             before.setdefault(right, question)
-    twice = [tuple(ids[at] for at in group) for group in same.values() if len(group) > 1]
+    twice = [tuple(ids[i] for i in group) for group in same.values() if len(group) > 1]
     repeated = "the same image and the same captions in two questions or more"
     contradiction = "a caption is right of an image in one question and wrong of it in another"
     no_difference = "a right and a wrong caption of one question have the same words in one order"
@@ -196,8 +196,8 @@ def leakage(
     chosen = np.arange(len(benchmark)) if rows is None else rows
     questions_of: dict[str, set[int]] = {}
     for question in chosen.tolist():
-        for at in benchmark.questions.captions_of(question):
-            text = benchmark.captions[at].text
+        for k in benchmark.questions.captions_of(question):
+            text = benchmark.captions[k].text
             if text is not None:
                 questions_of.setdefault(normal(text), set()).add(question)
     other_texts = dict.fromkeys(normal(text) for text in texts)
@@ -209,10 +209,10 @@ def leakage(
     nearly = set().union(*(questions_of[both[i]] for i, _ in pairs)) - touched if pairs else set()
     named = {image_stem(name) for name in images}
     shown = {
-        benchmark.images[at].id
+        benchmark.images[i].id
         for question in chosen.tolist()
-        for at in benchmark.questions.about()[0][question].tolist()
-        if at >= 0 and image_stem(benchmark.images[at].id) in named
+        for i in benchmark.questions.about()[0][question].tolist()
+        if i >= 0 and image_stem(benchmark.images[i].id) in named
     }
     examples = [(text, text) for text in exact] + [(both[i], both[j]) for i, j in pairs]
     return Leakage(

@@ -92,12 +92,12 @@ class EvaluationSettings:
     seed: int
     measures: Sequence[str] | None
 
-    def chosen(self, known: Sequence[str], benchmark: Benchmark) -> tuple[str, ...]:
+    def chosen(self, measures: Sequence[str], benchmark: Benchmark) -> tuple[str, ...]:
         """The measures that are asked for; raises `UnknownNameError` where one of them is not known."""
         for name in self.measures or ():
-            if name not in known:
-                raise UnknownNameError("measure", name, known, where=benchmark.name)
-        return tuple(name for name in known if self.measures is None or name in self.measures)
+            if name not in measures:
+                raise UnknownNameError("measure", name, measures, where=benchmark.name)
+        return tuple(name for name in measures if self.measures is None or name in self.measures)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,12 +152,12 @@ class FormEvaluation(ABC):
             or (measure.main and (measure.name in card or measure.name not in averaged))
         )
 
-    def leading(self, benchmark: Benchmark, known: Collection[str]) -> str:
+    def leading(self, benchmark: Benchmark, measures: Collection[str]) -> str:
         """The first known main measure of the card, else of correlations the first and of others the last."""
         main = self.main_measures(benchmark)
         named = [name for name in benchmark.card.measures if name in main]
         order = [*named, *(main if signed(main[0]) else reversed(main))]
-        return next((name for name in order if name in known), order[0])
+        return next((name for name in order if name in measures), order[0])
 
     def measure_names(self, benchmark: Benchmark) -> tuple[str, ...]:
         """Every measure that is reported by default, in the order of reports."""
@@ -305,7 +305,7 @@ class FormEvaluation(ABC):
         values = run.items.get(of_items)
         return values is not None and bool(np.isfinite(values).any())
 
-    def overall(self, benchmark: Benchmark, known: Sequence[str]) -> list[str]:
+    def overall(self, benchmark: Benchmark, measures: Sequence[str]) -> list[str]:
         """Measures besides the main ones by which models are ordered unless some are chosen."""
         return []
 
@@ -443,7 +443,7 @@ def check_answers(
     questions = checked["question"].to_pylist()
     if questions != list(ids):
         both = enumerate(zip(questions, ids, strict=False))
-        row = next((at for at, (name, other) in both if name != other), min(len(questions), len(ids)))
+        row = next((i for i, (name, other) in both if name != other), min(len(questions), len(ids)))
         raise DataError(
             "the questions are not those of questions.parquet",
             where=f"{where}, row {row + 1}",

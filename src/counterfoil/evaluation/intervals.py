@@ -89,7 +89,7 @@ def macro_groups(benchmark: Benchmark, mask: Truths) -> tuple[Wholes, Reals | No
     inside = np.logical_and.reduce([column != "" for column in columns])
     paths = [tuple(path) for path in zip(*(column[inside].astype(str) for column in columns), strict=True)]
     kinds = sorted(set(paths))
-    number = {path: at for at, path in enumerate(kinds)}
+    number = {path: i for i, path in enumerate(kinds)}
     groups = np.full(len(inside), -1, dtype=np.int64)
     groups[inside] = [number[path] for path in paths]
     if len(columns) == 1:

@@ -55,8 +55,8 @@ def places(query: Wholes, item: Wholes, tops: Sequence[Wholes]) -> Wholes:
     wanted = query * width + item
     table = np.zeros((len(query), len(tops)), dtype=np.int64)
     for model, top in enumerate(tops):
-        at, place = np.nonzero(top >= 0)
-        codes = at * width + top[at, place]
+        rows, place = np.nonzero(top >= 0)
+        codes = rows * width + top[rows, place]
         order = np.argsort(codes)
         spot = np.searchsorted(codes[order], wanted)
         there = spot < len(codes)
@@ -104,9 +104,9 @@ def are_right(
     """Which pairs the benchmark calls right, by its name; of a rule for each threshold, as "pmrp (0)"."""
     search, query_ids, item_ids = _sides(benchmark, direction)
     if not isinstance(search.positives, Plausible):
-        known = right_pairs(benchmark, direction, queries, items)
+        is_right = right_pairs(benchmark, direction, queries, items)
         width = len(items)
-        return {benchmark.name: np.isin(query * width + item, known[:, 0] * width + known[:, 1])}
+        return {benchmark.name: np.isin(query * width + item, is_right[:, 0] * width + is_right[:, 1])}
     rule = search.positives
     row = _renumbered(queries, [query_ids[i] for i in search.queries.tolist()])[query]
     column = _renumbered(items, item_ids)[item]
@@ -142,10 +142,10 @@ def asked_about(
     images, captions = np.arange(n), np.full(n, -1)
     if benchmark is not None and direction == "t2i":
         gallery = benchmark.gallery
-        at = _renumbered(queries, [caption.id for caption in benchmark.captions])
-        owner = np.where(at >= 0, gallery.owners[at], -1)
+        positions = _renumbered(queries, [caption.id for caption in benchmark.captions])
+        owner = np.where(positions >= 0, gallery.owners[positions], -1)
         images = np.where(owner >= 0, owner, gallery.n_images + np.arange(n))
-        texts = [benchmark.captions[row].text if row >= 0 else None for row in at.tolist()]
+        texts = [benchmark.captions[row].text if row >= 0 else None for row in positions.tolist()]
         texts = [None if text is None else caption_key(text) for text in texts]
         number = {text: k for k, text in enumerate(dict.fromkeys(texts))}
         captions = np.array([-1 if text is None else number[text] for text in texts])
@@ -164,7 +164,7 @@ def _sides(
 
 
 def _renumbered(names: Sequence[str], among: Sequence[str]) -> Wholes:
-    place = {name: at for at, name in enumerate(among)}
+    place = {name: i for i, name in enumerate(among)}
     return np.array([place.get(name, -1) for name in names], dtype=np.int64)
 
 

@@ -74,12 +74,12 @@ class Summary:
         }
 
 
-def without(pooled: Pool, known: Wholes) -> Pool:
+def without(pooled: Pool, judged: Wholes) -> Pool:
     """The pool without some pairs, given as (pairs, 2) rows of query and item."""
-    if not len(known):
+    if not len(judged):
         return pooled
-    width = 1 + max(int(pooled.item.max(initial=0)), int(known[:, 1].max()))
-    unknown = ~np.isin(pooled.query * width + pooled.item, known[:, 0] * width + known[:, 1])
+    width = 1 + max(int(pooled.item.max(initial=0)), int(judged[:, 1].max()))
+    unknown = ~np.isin(pooled.query * width + pooled.item, judged[:, 0] * width + judged[:, 1])
     return Pool(pooled.query[unknown], pooled.item[unknown], pooled.place[unknown])
 
 
@@ -125,11 +125,11 @@ def unjudged(tops: Sequence[Wholes], judged: Wholes, k: int, width: int) -> tupl
         codes.append(code[taken])
         places.append(column + 1)
         depths.append(np.where(taken, np.arange(1, deep + 1), 0).max(axis=1, initial=0))
-    pairs, at = np.unique(np.concatenate(codes), return_inverse=True)
+    pairs, inverse = np.unique(np.concatenate(codes), return_inverse=True)
     place = np.zeros((len(pairs), len(tops)), dtype=np.int64)
     ends = np.cumsum([0, *map(len, codes)])
     for model, ranks in enumerate(places):
-        place[at.reshape(-1)[ends[model] : ends[model + 1]], model] = ranks
+        place[inverse.reshape(-1)[ends[model] : ends[model + 1]], model] = ranks
     return Pool(pairs // width, pairs % width, place), depths
 
 

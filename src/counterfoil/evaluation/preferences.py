@@ -71,8 +71,8 @@ class Preferences:
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON values, strongest first."""
 
-        def ends(at: Any, *of: Reals) -> dict[str, Any]:
-            return {name: float(a[at]) for name, a in zip(("value", "low", "high"), of, strict=True)}
+        def ends(value: Any, *of: Reals) -> dict[str, Any]:
+            return {name: float(a[value]) for name, a in zip(("value", "low", "high"), of, strict=True)}
 
         chances = self.chance, self.chance_low, self.chance_high
         return {

@@ -57,7 +57,7 @@ class RankColumn:
 
 def choose(groups: Mapping[str, tuple[Run, ...]], wanted: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """The measures of each benchmark that become columns."""
-    known = {
+    allowed = {
         name: tuple(dict.fromkeys(m for run in runs for m in of(run.benchmark).measures_of(run)))
         for name, runs in groups.items()
     }
@@ -65,22 +65,22 @@ def choose(groups: Mapping[str, tuple[Run, ...]], wanted: Sequence[str]) -> dict
     for name, runs in groups.items() if not wanted else ():
         # The main measures, and in a gallery the means of those its authors report (of all, if none).
         first = runs[0].benchmark
-        names = [*main_measures(first), *of(first).overall(first, known[name])]
-        chosen[name] = dict.fromkeys(measure for measure in names if measure in known[name])
+        names = [*main_measures(first), *of(first).overall(first, allowed[name])]
+        chosen[name] = dict.fromkeys(measure for measure in names if measure in allowed[name])
     for pattern in wanted:
         benchmark, _, measure = pattern.rpartition(":")
         hits = [
             (name, one)
             for name in groups
             if fnmatchcase(name, benchmark or "*")
-            for one in known[name]
-            if fnmatchcase(one, measure) or one == overall(known[name], measure)
+            for one in allowed[name]
+            if fnmatchcase(one, measure) or one == overall(allowed[name], measure)
         ]
         if not hits:
             matching = [name for name in groups if fnmatchcase(name, benchmark or "*")]
             if not matching:
                 raise UnknownNameError("benchmark", benchmark, groups, where=f"measure '{pattern}'")
-            present = {one for name in matching for one in known[name]}
+            present = {one for name in matching for one in allowed[name]}
             raise UnknownNameError("measure", measure, present, where=benchmark or None)
         for name, one in hits:
             chosen[name][one] = None

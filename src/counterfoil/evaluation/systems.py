@@ -415,17 +415,17 @@ def _one_person(
 
 
 def _why_missing(
-    metric: str, human: str, own: SystemScores, theirs: SystemScores, drawing: SystemDraws
+    metric: str, human: str, scores: SystemScores, theirs: SystemScores, drawing: SystemDraws
 ) -> list[str]:
-    if np.ptp(own.fixed) == 0:
+    if np.ptp(scores.fixed) == 0:
         return [f"{metric}: all systems have the same number, so there is no order to correlate"]
     if np.ptp(theirs.fixed) == 0:
         return [f"{human}: people gave all systems the same, so there is no order to correlate"]
     if drawing.over == "systems":
         return []
-    if not drawing.drawable(own, theirs):
+    if not drawing.drawable(scores, theirs):
         return [f"{metric}: no interval over images: its numbers are known of systems alone"]
-    fixed = (name for name, of in ((metric, own), (human, theirs)) if not of.images)
+    fixed = (name for name, of in ((metric, scores), (human, theirs)) if not of.images)
     given = "no scores of single images, so intervals over images take it as given"
     return [f"{name}: {given}" for name in fixed]
 

@@ -73,11 +73,11 @@ def check_columns(table: pa.Table, schema: Schema, *, where: object) -> pa.Table
         raise DataError(f"no column '{lacking[0]}'", where=where, given=names, hint="was it edited?")
     if len(set(table.column_names)) < len(table.column_names):
         raise DataError("two columns of one name", where=where, hint="was it edited?")
-    for at, name in enumerate(table.column_names):
+    for i, name in enumerate(table.column_names):
         column = schema.column(name)
         if column is not None:
-            checked = _checked(table.column(at), column, f"{where}, column '{name}'")
-            table = table.set_column(at, name, checked)
+            checked = _checked(table.column(i), column, f"{where}, column '{name}'")
+            table = table.set_column(i, name, checked)
     return table
 
 
@@ -133,7 +133,7 @@ def check_size(facts: Any, *, where: object, columns: Sequence[str] | None = Non
     needed = rows * _CELL * leaves
     if columns is None:
         # Of groups as wholes: to ask a damaged file about a single column of one ends the process.
-        needed = max(needed, sum(facts.row_group(at).total_byte_size for at in range(facts.num_row_groups)))
+        needed = max(needed, sum(facts.row_group(i).total_byte_size for i in range(facts.num_row_groups)))
     check_room(needed, where=where, what=f"a table of {rows:,} rows and {leaves:,} columns")
 
 
@@ -208,10 +208,10 @@ def _check_range(column: pa.ChunkedArray, wanted: ColumnSchema, where: str) -> N
 
 def _row(column: pa.ChunkedArray, odd: Any) -> int:
     """The row of the first odd value, nulls counted in."""
-    at = int(np.argmax(odd))
+    i = int(np.argmax(odd))
     if not column.null_count:
-        return at
-    return int(np.flatnonzero(column.is_valid().to_numpy())[at])
+        return i
+    return int(np.flatnonzero(column.is_valid().to_numpy())[i])
 
 
 def _first(mask: pa.ChunkedArray) -> int:

@@ -30,9 +30,9 @@ def check_fields(instance: Any, *, where: str = "") -> None:
             object.__setattr__(instance, name, converted)
 
 
-def check_key(key: str, known: Iterable[str], *, where: object) -> None:
+def check_key(key: str, allowed: Iterable[str], *, where: object) -> None:
     """Raise `InputError`, with the nearest of the `known` keys, for one that is not among them."""
-    names = sorted(known)
+    names = sorted(allowed)
     if key not in names:
         near = get_close_matches(key, names, n=1, cutoff=0.5)
         hint = f"did you mean '{near[0]}'?" if near else None

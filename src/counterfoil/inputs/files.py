@@ -94,11 +94,11 @@ def decoded(data: bytes, *, where: object) -> str:
         raise DataError(
             f"not UTF-8 text (byte {error.start})", where=where, hint="save it as UTF-8"
         ) from None
-    at = text.find("\0")
-    if at >= 0:
+    position = text.find("\0")
+    if position >= 0:
         raise DataError(
             "not a text: it holds NUL characters",
-            where=f"{where}, line {text.count(chr(10), 0, at) + 1}",
+            where=f"{where}, line {text.count(chr(10), 0, position) + 1}",
             hint="is it a binary file, or one that a crash filled with zeros?",
         )
     return text
@@ -323,7 +323,7 @@ def located(text: str | Path) -> str:
 def natural(name: str) -> tuple[list[Any], str]:
     """By this names are sorted by the size of the numbers in them: frame 10 after frame 9."""
     pieces = re.split(r"(\d+)", name)
-    return [int(piece) if at % 2 else piece for at, piece in enumerate(pieces)], name
+    return [int(piece) if i % 2 else piece for i, piece in enumerate(pieces)], name
 
 
 def digest(data: bytes) -> str:

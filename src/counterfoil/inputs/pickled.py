@@ -154,24 +154,24 @@ class _Plain(pickle._Unpickler):
         raise _RefusedError(f"{module}.{name}"[:120])
 
 
-def _plain(value: Any, depth: int, known: dict[int, Any]) -> Any:
+def _plain(value: Any, depth: int, seen: dict[int, Any]) -> Any:
     """The value with arrays in place of stand-ins; `known` has by identity what was made already."""
     if isinstance(value, str | bytes | bytearray | int | float | bool | complex | type(None)):
         return value
     if not depth:
         # A list can hold itself.
         raise ValueError("nested too deeply")
-    if id(value) in known:
-        return known[id(value)]
+    if id(value) in seen:
+        return seen[id(value)]
     plain: Any
     if isinstance(value, Array):
         plain = made(value.kind, value.data, value.shape, value.order)
-        plain = _plain(plain, depth - 1, known) if isinstance(plain, list) else plain
+        plain = _plain(plain, depth - 1, seen) if isinstance(plain, list) else plain
     elif isinstance(value, list | tuple | set | frozenset):
-        plain = type(value)(_plain(item, depth - 1, known) for item in value)
+        plain = type(value)(_plain(item, depth - 1, seen) for item in value)
     elif isinstance(value, dict):
-        plain = {key: _plain(item, depth - 1, known) for key, item in value.items()}
+        plain = {key: _plain(item, depth - 1, seen) for key, item in value.items()}
     else:
         raise ValueError(f"a {type(value).__name__} by itself")
-    known[id(value)] = plain
+    seen[id(value)] = plain
     return plain

@@ -93,8 +93,8 @@ def serve_campaign(
             source, database, public_url=public_url, proxies=proxies, log=log, trouble=feedback.note
         )
 
-        def listening(own: str) -> None:
-            served = addresses(source, public_url or own)
+        def listening(address: str) -> None:
+            served = addresses(source, public_url or address)
             feedback.result(served)
             if served.people.endswith("..."):
                 feedback.note(

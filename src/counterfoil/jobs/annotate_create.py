@@ -249,8 +249,8 @@ class _ItemReader:
             if kind == "pairs" and self.form.name == "choose" and "captions" not in table:
                 text = "pairs of captions, and no items of the form 'choose'"
                 raise DataError(text, where=source, hint=whole)
-            known = None if name is None else self._benchmark(name)
-            return self.table(table, known), known, ""
+            named = None if name is None else self._benchmark(name)
+            return self.table(table, named), named, ""
         if source not in catalog.BENCHMARKS and not is_benchmark_folder(path):
             kinds = f"a file that ends in {', '.join(EXTENSIONS)}, a benchmark's name or folder, a campaign"
             raise DataError("no table, benchmark or campaign of this name", where=source, allowed=kinds)
@@ -261,9 +261,9 @@ class _ItemReader:
             raise DataError(str(error), where=source) from None
         return items, benchmark, ""
 
-    def table(self, table: DataTable, known: Benchmark | None, role: str = "work") -> CampaignItems:
+    def table(self, table: DataTable, benchmark: Benchmark | None, role: str = "work") -> CampaignItems:
         """Items of a table, which may name images and captions of the `known` benchmark by their ids."""
-        where: Any = {"folder": path_of(self.given["images"]), "known": known, "role": role}
+        where: Any = {"folder": path_of(self.given["images"]), "known": benchmark, "role": role}
         return items_of_table(table, self.form, self.pictures, **where)
 
     def _benchmark(self, name: str) -> Benchmark:
@@ -285,10 +285,10 @@ class _ItemReader:
         items = items_of_table(quads, self.form, self.pictures, folder=folder / campaigns.IMAGES)
         return items, None, other.secrets["salt"]
 
-    def drawn(self, items: CampaignItems, known: Benchmark | None) -> Sequence[WorkItem]:
+    def drawn(self, items: CampaignItems, benchmark: Benchmark | None) -> Sequence[WorkItem]:
         """Golden pairs drawn from the gallery that a pool is of, as many as its blocks or its queue take."""
         rows, recipe = items.rows, self.recipe
-        if known is None or not {"image", "caption"} <= set(rows.column_names):
+        if benchmark is None or not {"image", "caption"} <= set(rows.column_names):
             what = "golden items are drawn for a pool of a gallery's pairs"
             hint = "name the gallery with --benchmark, or give a table of golden items"
             raise InputError(what, where="--golden auto", hint=hint)
@@ -299,7 +299,7 @@ class _ItemReader:
             total = per_block * ceil(n / max(1, recipe.per_person - per_block))
         else:
             total = ceil(n * (recipe.golden_share or _GOLDEN_SHARE))
-        return drawn_golden(known, pairs, max(1, ceil(total / 2)), self.form, self.pictures, self.rng)
+        return drawn_golden(benchmark, pairs, max(1, ceil(total / 2)), self.form, self.pictures, self.rng)
 
 
 def _usual_golden(recipe: campaigns.CampaignRecipe) -> int:

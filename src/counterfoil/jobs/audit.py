@@ -247,8 +247,8 @@ def _audited(
     apart: dict[str, Estimate] = {}
     with inputs.feedback.progress() as progress:
         session = replace(inputs.session, progress=progress)
-        for at, (name, scorer) in enumerate(scorers):
-            progress(f"auditing {benchmark.name}", at, len(scorers))
+        for i, (name, scorer) in enumerate(scorers):
+            progress(f"auditing {benchmark.name}", i, len(scorers))
             try:
                 answers = run(benchmark, scorer, session=session)
             except InputError as error:
@@ -291,8 +291,8 @@ def _images(benchmark: Benchmark, progress: Any, notes: list[str]) -> list[dupli
     shown = shown if benchmark.card.shows == "image" else []
     facts: dict[str, tuple[str, int]] = {}
     broken = 0
-    for at, image in enumerate(shown):
-        progress("comparing images", at, len(shown))
+    for i, image in enumerate(shown):
+        progress("comparing images", i, len(shown))
         try:
             facts[image.id] = duplicates.image_facts(image)
         except CounterfoilError:
@@ -315,8 +315,8 @@ def _leakages(
     leakages = [duplicates.leakage(benchmark, *other) for other in others if other[0] != benchmark.name]
     labels = np.array(benchmark.questions.groupings.get(_SPLIT, ()), dtype=object)
     names = [name for name in dict.fromkeys(labels.tolist()) if name]
-    for at, name in enumerate(names):
-        for other in names[at + 1 :]:
+    for i, name in enumerate(names):
+        for other in names[i + 1 :]:
             rest = benchmark.select(labels == other)
             part = duplicates.leakage(
                 benchmark, f"{name} in {other}", *_captions(rest), rows=np.flatnonzero(labels == name)

@@ -252,7 +252,7 @@ def _verified(
     """The judged pairs of a direction with each model's places, and how many proposals were not judged."""
     way = one.direction
     reference = models[0].ids(way)[1]
-    number = {name: at for at, name in enumerate(reference)}
+    number = {name: i for i, name in enumerate(reference)}
     item = np.array([number.get(name, -1) for name in one.items], dtype=np.int64)[one.item]
     if (item < 0).any():
         lost = np.unique(one.item[item < 0])

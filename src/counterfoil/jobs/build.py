@@ -368,8 +368,8 @@ def _work(
 
     def scorer(name: str, settings: Mapping[str, str]) -> Any:
         own_key = key if name.startswith("chat:") else ""
-        own = replace(plain, settings=dict(settings), api_key=own_key)
-        return catalog.scorer(name, own, memory=session.folder)
+        context = replace(plain, settings=dict(settings), api_key=own_key)
+        return catalog.scorer(name, context, memory=session.folder)
 
     def benchmark(name: str, data: Path | None, images: Path | None) -> Any:
         if data is None and images is None and not Path(name).exists() and name not in catalog.BENCHMARKS:
@@ -421,13 +421,13 @@ def _section(record: StepRecord, artefact: StepFolder, work: StepContext) -> Ste
         record.dropped,
         settings,
         record.facts,
-        tuple(_example(rows, int(at), work) for at in dict.fromkeys(spread.tolist())),
-        tuple(_example(dropped, at, work) for at in order[:_DROPPED]),
+        tuple(_example(rows, int(i), work) for i in dict.fromkeys(spread.tolist())),
+        tuple(_example(dropped, i, work) for i in order[:_DROPPED]),
     )
 
 
-def _example(rows: pa.Table, at: int, work: StepContext) -> RowExample:
-    row = rows.slice(at, 1).to_pylist()[0]
+def _example(rows: pa.Table, index: int, work: StepContext) -> RowExample:
+    row = rows.slice(index, 1).to_pylist()[0]
     images = {}
     for column in IMAGE_ROLES:
         with suppress(DataError):

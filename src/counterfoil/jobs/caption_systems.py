@@ -150,14 +150,14 @@ def agreement(
     """How far each metric puts systems in the order in which people do; `parts` are of all by metric."""
     by_metric = {}
     for metric, of_systems in parts.items():
-        fixed = SystemScores.of({system: own[metric].value for system, own in values.items()})
-        known = [sums for _, sums in of_systems if sums is not None]
-        if len(known) < len(values):
+        fixed = SystemScores.of({system: of_system[metric].value for system, of_system in values.items()})
+        present = [sums for _, sums in of_systems if sums is not None]
+        if len(present) < len(values):
             by_metric[metric] = fixed
             continue
-        sums, value = np.stack([summands for summands, _ in known]), known[0][1]
-        is_mean = all(own[metric].is_mean for own in values.values())
-        scores = np.stack([own for own, _ in of_systems]) if is_mean else None
+        sums, value = np.stack([summands for summands, _ in present]), present[0][1]
+        is_mean = all(of_system[metric].is_mean for of_system in values.values())
+        scores = np.stack([of_system for of_system, _ in of_systems]) if is_mean else None
         by_metric[metric] = SystemScores(fixed.systems, fixed.fixed, sums, value, scores)
     return system_correlations(by_metric, people.scores, judges=people.judges, **how)
 
@@ -188,8 +188,8 @@ class SystemComparison(TextTables, SavedTable):
                 given = self.people.table()
                 table |= {name: [given[system][name] for system in given] for name in self.people.scores}
             return pa.table(table)
-        own = ((system, *item) for system, one in self.values.items() for item in one.items())
-        return [({"system": system, "metric": name}, value) for system, name, value in own]
+        cells = ((system, *item) for system, one in self.values.items() for item in one.items())
+        return [({"system": system, "metric": name}, value) for system, name, value in cells]
 
     @property
     def systems(self) -> Table:

@@ -314,8 +314,8 @@ def summed(
 def no_intervals(rows: Mapping[str, Mapping[str, Value]]) -> list[str]:
     """Why some metrics have no interval, each reason once; with the systems, where it is not of all."""
     by_reason: dict[str, dict[str, list[str]]] = {}
-    for system, own in rows.items():
-        for name, value in own.items():
+    for system, of_metric in rows.items():
+        for name, value in of_metric.items():
             if value.no_interval is not None:
                 by_reason.setdefault(value.no_interval, {}).setdefault(name, []).append(system)
     lines = []
@@ -484,9 +484,9 @@ class CaptionScores(SavedTable):
 
     def _rows(self, by: str) -> pa.Table | list[Any]:
         if by == "caption":
-            inputs, captions = self.inputs, [self.inputs.captions[at] for at in self.inputs.candidate]
+            inputs, captions = self.inputs, [self.inputs.captions[i] for i in self.inputs.candidate]
             assert inputs.owner is not None
-            images = [inputs.images[at].id for at in inputs.owner]
+            images = [inputs.images[i].id for i in inputs.owner]
             # The name of a candidate is that of its image, and @ with its number for all but the first.
             ends = (of.id.removeprefix(image) for of, image in zip(captions, images, strict=True))
             columns: dict[str, list[Any]] = {
@@ -494,7 +494,7 @@ class CaptionScores(SavedTable):
                 "candidate": [int(end.removeprefix("@") or 0) for end in ends],
                 "caption": [caption.text for caption in captions],
             }
-            return pa.table(columns | {name: own.tolist() for name, own in self.scores.items()})
+            return pa.table(columns | {name: scores.tolist() for name, scores in self.scores.items()})
         return [({"metric": name}, value) for name, value in self.values.items()]
 
     @property

@@ -529,7 +529,7 @@ class Stopwatch:
         # How many different images, and texts, some question asks about.
         used = ((of, *of.questions.used()) for of in (whole, part))
         of_whole, of_part = (
-            (len(pictures), len({of.captions[at].text for at in texts})) for of, texts, pictures in used
+            (len(pictures), len({of.captions[i].text for i in texts})) for of, texts, pictures in used
         )
         images, captions = (n / max(1, m) for n, m in zip(of_whole, of_part, strict=True))
         sizes = {"images": images, "captions": captions}

@@ -316,7 +316,7 @@ def pool(
             excluded += before - len(pooled.query)
         pools[way] = pooled
         # A number per pooled pair, the same in both directions where image and caption are.
-        place = {name: at for at, name in enumerate(models[0].ids(way)[0])}
+        place = {name: i for i, name in enumerate(models[0].ids(way)[0])}
         query_of = np.array([place[name] for name in names], dtype=np.int64)[pooled.query]
         image, caption = (query_of, pooled.item) if way == "i2t" else (pooled.item, query_of)
         pair_numbers[way] = image * len(models[0].caption_ids) + caption

@@ -104,7 +104,7 @@ def _of_benchmark(
             allowed=f"images such as {image_ids[0]}, captions such as {caption_ids[0]}",
         )
     crowd = [
-        Annotator(f"person {at + 1}", options["accuracy"], options["bias"]) for at in range(options["people"])
+        Annotator(f"person {i + 1}", options["accuracy"], options["bias"]) for i in range(options["people"])
     ]
     rng = np.random.default_rng(options["seed"])
 

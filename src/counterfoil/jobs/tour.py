@@ -220,15 +220,17 @@ class _Making:
     def world(self) -> None:
         """A benchmark, rows to learn from, and a table of captions."""
         sizes, message = self.sizes, "drew a benchmark and rows to learn from"
-        with self._timed("drawing", message), self.feedback.progress() as at:
-            benchmarks.save(choices(sizes.questions, size=sizes.pixels, progress=at), _BENCHMARK, progress=at)
-            rows = training(sizes.rows, kind="trohn-text", progress=at)
-            save_training(rows, Path(_TRAINING), progress=at)
+        with self._timed("drawing", message), self.feedback.progress() as progress:
+            benchmarks.save(
+                choices(sizes.questions, size=sizes.pixels, progress=progress), _BENCHMARK, progress=progress
+            )
+            rows = training(sizes.rows, kind="trohn-text", progress=progress)
+            save_training(rows, Path(_TRAINING), progress=progress)
         self.benchmark = benchmarks.load(_BENCHMARK)
         captions, images = self.benchmark.listed.slots()
-        shown = [self.benchmark.images[at].source for at in images[: sizes.captions, 0]]
+        shown = [self.benchmark.images[progress].source for progress in images[: sizes.captions, 0]]
         files = [source.path.name for source in shown if isinstance(source, FileSource)]
-        texts = [self.benchmark.captions[at].text for at in captions[: sizes.captions, 0]]
+        texts = [self.benchmark.captions[progress].text for progress in captions[: sizes.captions, 0]]
         write_csv(_CAPTIONS, pa.table({"image": files, "caption": texts}))
 
     def ask(self) -> None:
@@ -298,7 +300,7 @@ class _Making:
         lead = scores[:, 1] - scores[:, 0]
         wanted = (lead > 0) & (runs["people"].items[self.benchmark.card.measures[0]] > 0.5)
         captions, _ = self.benchmark.listed.slots()
-        words = [sorted((self.benchmark.captions[at].text or "").split()) for at in captions.ravel()]
+        words = [sorted((self.benchmark.captions[i].text or "").split()) for i in captions.ravel()]
         differ = np.array([one != other for one, other in zip(words[::2], words[1::2], strict=True)])
         self.question = self.benchmark.questions.ids[int(np.lexsort((lead, differ, wanted))[-1])]
         with self._timed("explaining", "explained one wrong answer"):

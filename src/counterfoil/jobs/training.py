@@ -654,7 +654,7 @@ def _moments(
         return {}
     moments = {"first": min(measured), "kept": best_step, "last": max(measured)}
     words = {
-        step: ", ".join(word for word, at in moments.items() if at == step)
+        step: ", ".join(word for word, moment in moments.items() if moment == step)
         for step in sorted(measured.keys() & moments.values())
     }
     return {f"{word} (step {step:,})": measured[step] for step, word in words.items()}

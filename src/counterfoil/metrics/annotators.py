@@ -136,8 +136,8 @@ def pool(tops: Sequence[Int[ndarray, "queries k"]]) -> Pool:
     codes = [(np.arange(n)[:, None] * width + top).reshape(-1) for top in tops]
     pairs, where = np.unique(np.concatenate(codes), return_inverse=True)
     place = np.zeros((len(pairs), len(tops)), dtype=np.int64)
-    for model, at in enumerate(np.split(where.reshape(-1), len(tops))):
-        place[at, model] = np.tile(np.arange(1, k + 1), n)
+    for model, positions in enumerate(np.split(where.reshape(-1), len(tops))):
+        place[positions, model] = np.tile(np.arange(1, k + 1), n)
     return Pool(pairs // width, pairs % width, place)
 
 

@@ -94,8 +94,8 @@ def bradley_terry_draws(
     n = wins.shape[1]
     votes = wins * ~np.eye(n, dtype=bool)
     if not connected(votes).all():
-        at = int(np.argmin(connected(votes)))
-        raise InputError("preferences have no finite strengths", where=f"draw {at}")
+        i = int(np.argmin(connected(votes)))
+        raise InputError("preferences have no finite strengths", where=f"draw {i}")
     met = votes + votes.transpose(0, 2, 1)
     log = np.zeros(wins.shape[:2])
     for _ in range(rounds):

@@ -61,8 +61,8 @@ class Qrels:
             (" is listed twice", order[1:][same], flat, None),
         ):
             if len(rows):
-                at = f"{where}, query {query[rows[0]]}" if where else f"query {query[rows[0]]}"
-                raise InputError(f"a positive{what}", where=at, given=values[rows[0]], allowed=allowed)
+                place = f"{where}, query {query[rows[0]]}" if where else f"query {query[rows[0]]}"
+                raise InputError(f"a positive{what}", where=place, given=values[rows[0]], allowed=allowed)
         return self
 
     @property
@@ -92,8 +92,8 @@ class Qrels:
         """
         first, sizes = self.starts[:-1][queries], self.counts[queries]
         starts = np.concatenate([[0], np.cumsum(sizes)])
-        at = np.arange(starts[-1]) + np.repeat(first - starts[:-1], sizes)
-        return replace(self, starts=starts, items=self.items[at], gains=self.gains[at])
+        positions = np.arange(starts[-1]) + np.repeat(first - starts[:-1], sizes)
+        return replace(self, starts=starts, items=self.items[positions], gains=self.gains[positions])
 
 
 @dataclass(frozen=True)
@@ -238,9 +238,9 @@ def row_counts(
             above[begin:end] = len(line) - up_to
             level[begin:end] = up_to - line.searchsorted(score[begin:end], side="left")
             continue
-        for at in range(begin, end):
-            above[at] = np.count_nonzero(line > score[at])
-            level[at] = np.count_nonzero(line == score[at])
+        for i in range(begin, end):
+            above[i] = np.count_nonzero(line > score[i])
+            level[i] = np.count_nonzero(line == score[i])
     return above, level
 
 
@@ -320,15 +320,15 @@ def tally(
 
 def _add(block: ndarray, layers: list[ndarray], score: ndarray, above: ndarray, level: ndarray) -> None:
     """Add to the counts of pairs; those of a layer are one for each of the first columns."""
-    for at in layers:
-        thresholds, step = score[at], min(_BYTE, max(1, _COUNTED_AT_ONCE // max(len(at), 1)))
-        higher, equal = np.zeros((2, len(at)), np.int64)
+    for i in layers:
+        thresholds, step = score[i], min(_BYTE, max(1, _COUNTED_AT_ONCE // max(len(i), 1)))
+        higher, equal = np.zeros((2, len(i)), np.int64)
         for lo in range(0, len(block), step):
-            part = block[lo : lo + step, : len(at)]
+            part = block[lo : lo + step, : len(i)]
             higher += _count(part > thresholds)
             equal += _count(part == thresholds)
-        above[at] += higher
-        level[at] += equal
+        above[i] += higher
+        level[i] += equal
 
 
 def _count(true: ndarray) -> ndarray:

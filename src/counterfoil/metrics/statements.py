@@ -50,7 +50,7 @@ def placements(
         others = (sign * scores[~side])[order]
         if len(others):
             mass = np.append(0.0, np.cumsum(weights[~side][order]))
-            below, upto = (np.searchsorted(others, sign * scores[side], side=at) for at in ("left", "right"))
+            below, upto = (np.searchsorted(others, sign * scores[side], side=i) for i in ("left", "right"))
             shares[side] = (mass[below] + mass[upto]) / 2 / mass[-1]
     return shares
 
@@ -208,7 +208,7 @@ class WeightedStatements:
             ordered, true = self.scores[order], self.truth[order]
             upto = np.zeros((len(drawn), len(order) + 1))
             np.cumsum(drawn[:, order] * ~true, axis=1, out=upto[:, 1:])
-            low, high = (np.searchsorted(ordered, ordered[true], side=at) for at in ("left", "right"))
+            low, high = (np.searchsorted(ordered, ordered[true], side=i) for i in ("left", "right"))
             points = (upto[:, low] + upto[:, high]) / 2
             pairs = (drawn[:, order][:, true] * points).sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):

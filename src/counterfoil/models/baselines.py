@@ -134,9 +134,9 @@ def constant_image(model: Any, options: base.Options) -> ConstantImage:
     if path := options.settings.get("image"):
         picture = Image(path, FileSource(Path(path))).decode()
         pixels = np.asarray(picture.resize((_MEAN_SIDE, _MEAN_SIDE)))
-    known = base.identity_of(model)
-    options_of = {**known.options, "image": digest(pixels.tobytes())}
-    identity = replace(known, name=f"{name} {known.name}", options=options_of)
+    model_identity = base.identity_of(model)
+    options_of = {**model_identity.options, "image": digest(pixels.tobytes())}
+    identity = replace(model_identity, name=f"{name} {model_identity.name}", options=options_of)
     return ConstantImage(identity, model, Image("the mean image", PixelSource(pixels)))
 
 
@@ -207,7 +207,7 @@ def learned_scores(contrasts: "Contrasts", *, ngrams: int, shape: bool) -> Float
     for tokens in contrasts.tokens:
         neighbours = pairwise(["^", *tokens, "$"]) if ngrams > 1 else ()
         named.append(sorted({*tokens, *map(" ".join, neighbours)}))
-    names = {name: at for at, name in enumerate(sorted({name for row in named for name in row}))}
+    names = {name: i for i, name in enumerate(sorted({name for row in named for name in row}))}
     columns = np.array([names[name] for row in named for name in row], dtype=np.int64)
     starts = np.cumsum([0, *map(len, named)])
     table = csr_matrix((np.ones(len(columns)), columns, starts), shape=(len(named), len(names)))

@@ -123,9 +123,9 @@ def fit(
     # A temperature is one number, as a scalar or a list of one.
     both = {name: (checkpoint[name], model[name]) for name in model if name in checkpoint}
     wrong = [
-        f"{name} is {_shape(given)} instead of {_shape(own)}"
-        for name, (given, own) in both.items()
-        if given.shape != own.shape and not given.numel() == own.numel() == 1
+        f"{name} is {_shape(given)} instead of {_shape(expected)}"
+        for name, (given, expected) in both.items()
+        if given.shape != expected.shape and not given.numel() == expected.numel() == 1
     ]
     missing = [name for name in model if name not in checkpoint and not _NOT_WEIGHTS.fullmatch(name)]
     extra = [name for name in checkpoint if name not in model and not _NOT_WEIGHTS.fullmatch(name)]
@@ -134,7 +134,7 @@ def fit(
         parts += [f"{missing[0]} is missing ({len(missing)} are)"] if missing else []
         parts += [f"{extra[0]} is not in the model ({len(extra)} are not)"] if extra else []
         raise ModelError(f"not a checkpoint of {architecture}", where=where, given="; ".join(parts))
-    return {**model, **{name: given.reshape(own.shape) for name, (given, own) in both.items()}}
+    return {**model, **{name: given.reshape(expected.shape) for name, (given, expected) in both.items()}}
 
 
 @contextmanager
@@ -201,8 +201,8 @@ def _shape(tensor: Any) -> str:
     return "x".join(map(str, tensor.shape)) or "a number"
 
 
-def nearest(name: str, known: list[str]) -> str:
-    near = get_close_matches(name, known, n=3, cutoff=0.6)
+def nearest(name: str, names: list[str]) -> str:
+    near = get_close_matches(name, names, n=3, cutoff=0.6)
     return f"did you mean {' or '.join(near)}?" if near else ""
 
 

@@ -97,8 +97,8 @@ class CrossEncoder:
                 # The mode must not outlast a step: the caller may compute gradients in between.
                 with torch.inference_mode():
                     fresh = self.matcher.images(inputs) if images else ()
-                    known = {**states, **dict(zip(map(id, images), fresh, strict=True))}
-                    states = {id(image): known[id(image)] for image, _ in batch}
+                    by_image = {**states, **dict(zip(map(id, images), fresh, strict=True))}
+                    states = {id(image): by_image[id(image)] for image, _ in batch}
                     slots, all_states = {key: slot for slot, key in enumerate(states)}, list(states.values())
                     rows = self.tokens.ids(prompted(self.identity, [caption for _, caption in batch]))
                     scores = np.empty(len(batch), dtype=np.float32)
@@ -156,10 +156,10 @@ def length_groups(lengths: Sequence[int]) -> list[Int64[ndarray, "some"]]:
     """
     order = np.argsort(lengths, kind="stable")
     groups, begin = [], 0
-    for at in range(1, len(order) + 1):
-        if at == len(order) or lengths[order[at]] > 2 * lengths[order[begin]] + 8:
-            groups.append(order[begin:at])
-            begin = at
+    for i in range(1, len(order) + 1):
+        if i == len(order) or lengths[order[i]] > 2 * lengths[order[begin]] + 8:
+            groups.append(order[begin:i])
+            begin = i
     return groups
 
 

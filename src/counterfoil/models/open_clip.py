@@ -44,7 +44,7 @@ class Activation(NamedTuple):
     trained_with: str = ""
 
 
-def without_suffix(architecture: str, known: Collection[str]) -> tuple[str, bool]:
+def without_suffix(architecture: str, architectures: Collection[str]) -> tuple[str, bool]:
     """The architecture as open_clip calls it, and whether its name asks for GELU.
 
     >>> without_suffix("ViT-B-32-gelu", ["ViT-B-32", "ViT-B-32-quickgelu"])
@@ -53,7 +53,7 @@ def without_suffix(architecture: str, known: Collection[str]) -> tuple[str, bool
     ('ViT-B-32-quickgelu', False)
     """
     plain = architecture.removesuffix(_PLAIN)
-    asks = plain != architecture and architecture not in known and f"{plain}{_QUICK}" in known
+    asks = plain != architecture and architecture not in architectures and f"{plain}{_QUICK}" in architectures
     return (plain, True) if asks else (architecture, False)
 
 
@@ -81,7 +81,7 @@ def decide_activation(
     *,
     quick: bool,
     asks_gelu: bool,
-    known: Collection[str],
+    architectures: Collection[str],
 ) -> Activation:
     """The activation to build `architecture` with; `quick` says that open_clip builds QuickGELU for it."""
     needs_quick, evidence = recorded
@@ -91,7 +91,7 @@ def decide_activation(
     if asks_gelu:
         return Activation(name, "asked for by name", other if needs_quick else "")
     if needs_quick is None:
-        if quick or twin not in known:
+        if quick or twin not in architectures:
             return Activation(name, "asked for by name" if quick else "open_clip has no other")
         problem = "nothing in this file says whether its weights were trained with QuickGELU or GELU"
         hint = f"use open-clip:{twin}/{weights} for OpenAI's weights and what was fine-tuned from them "
@@ -100,7 +100,7 @@ def decide_activation(
     if needs_quick == quick:
         return Activation(name, evidence)
     spelled = {"gelu": "GELU", "quickgelu": "QuickGELU"}
-    usable = f"use open-clip:{twin}/{weights}" if twin in known else ""
+    usable = f"use open-clip:{twin}/{weights}" if twin in architectures else ""
     anyway = f", or {plain} to score with GELU all the same"
     problem = f"these weights were trained with {spelled[other]} ({evidence}), {architecture} builds "
     hint = (usable + ("" if quick else anyway)) or "name another architecture"
@@ -136,7 +136,13 @@ def built(library: Any, argument: str, where: str, *, random: bool = False) -> t
         recorded = recorded_in(path, checkpoint.notes)
     quick = _builds(library, architecture) == "quickgelu"
     activation = decide_activation(
-        where, architecture, pretrained, recorded, quick=quick, asks_gelu=asks_gelu, known=architectures
+        where,
+        architecture,
+        pretrained,
+        recorded,
+        quick=quick,
+        asks_gelu=asks_gelu,
+        architectures=architectures,
     )
     if checkpoint is None:
         model = _created(library, architecture, where, pretrained=pretrained, **_WHOLE)

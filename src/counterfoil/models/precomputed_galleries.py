@@ -190,8 +190,8 @@ class RankedLists:
         return np.diff(self.starts)
 
     def __getitem__(self, query: str) -> tuple[str, ...]:
-        at = self.queries.index(query)
-        return tuple(self.items[i] for i in self.entries[self.starts[at] : self.starts[at + 1]])
+        j = self.queries.index(query)
+        return tuple(self.items[i] for i in self.entries[self.starts[j] : self.starts[j + 1]])
 
 
 @dataclass(frozen=True, eq=False)

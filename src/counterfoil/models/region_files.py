@@ -156,14 +156,14 @@ def _all(path: Path) -> dict[str, Callable[[], Regions]]:
             given = f"{name} {array.shape} for {len(names)} image_ids"
             raise DataError("arrays of different numbers of images", where=path, given=given)
     regions: dict[str, Callable[[], Regions]] = {}
-    for at, name in enumerate(names):
+    for i, name in enumerate(names):
         if name in regions:
             raise DataError("an image occurs twice", where=path, given=name)
-        of_image: dict[str, Any] = {key: array[at] for key, array in per_image.items()}
-        count = int(of_image.get("num_boxes", features[at].shape[0]))
+        of_image: dict[str, Any] = {key: array[i] for key, array in per_image.items()}
+        count = int(of_image.get("num_boxes", features[i].shape[0]))
         boxes = of_image["boxes"][:count] if "boxes" in of_image else None
         where = f"{path}, image '{name}'"
-        regions[name] = partial(_regions, where, features[at][:count], boxes, *_size(of_image, where))
+        regions[name] = partial(_regions, where, features[i][:count], boxes, *_size(of_image, where))
     return regions
 
 
@@ -171,9 +171,9 @@ def _lines(path: Path) -> dict[str, Callable[[], Regions]]:
     regions: dict[str, Callable[[], Regions]] = {}
     try:
         with open(path, "rb") as file:
-            at = 0
+            position = 0
             for number, line in enumerate(file, 1):
-                begin, at = at, at + len(line)
+                begin, position = position, position + len(line)
                 if not line.strip():
                     continue
                 cells = line.count(b"\t") + 1

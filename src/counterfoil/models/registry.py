@@ -193,8 +193,10 @@ def scorers_called(name: str) -> tuple[str, ...]:
     with suppress(ImportError):
         import open_clip
 
-        known = HUB_NAME.fullmatch(name) and architecture in open_clip.list_models()
-        if known and (rest in open_clip.list_pretrained_tags_by_model(architecture) or Path(rest).is_file()):
+        hub_name = HUB_NAME.fullmatch(name) and architecture in open_clip.list_models()
+        if hub_name and (
+            rest in open_clip.list_pretrained_tags_by_model(architecture) or Path(rest).is_file()
+        ):
             specs.append(f"open-clip:{name}")
     if not specs and not folder.exists() and HUB_NAME.fullmatch(name):
         specs = [f"{kind}:{name}" for kind in kinds_of(_of_hub(name))]

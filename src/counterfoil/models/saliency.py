@@ -66,7 +66,7 @@ class PairSaliency:
         shift = self.identity.prompt.index("{}")
         part_maps = np.zeros((len(parts), *whole.shape))
         for row, (start, end) in zip(part_maps, parts, strict=True):
-            chosen = [at for at, (a, b) in enumerate(places) if a < end + shift and b > start + shift]
+            chosen = [i for i, (a, b) in enumerate(places) if a < end + shift and b > start + shift]
             if chosen:
                 row[:] = tokens[chosen].mean(axis=0)
         return whole, part_maps

@@ -118,7 +118,7 @@ class TextTower(nn.Module):
         for k, (norm, layer) in enumerate(zip(self.norms, self.layers, strict=True)):
             apart = 2**k
             padded = functional.pad(norm(words) * there, (0, 0, apart, apart))
-            around = [padded[:, at : at + length] for at in (0, apart, 2 * apart)]
+            around = [padded[:, start : start + length] for start in (0, apart, 2 * apart)]
             words = words + functional.relu(layer(torch.cat(around, dim=-1)))
         mean = (words * there).sum(1) / there.sum(1).clamp(min=1)
         most = words.masked_fill(~there, -1e4).amax(1)

@@ -122,14 +122,14 @@ class TextModel:
 
     def outputs(self, rows: Sequence[Sequence[int]], width: int) -> Iterator[tuple[slice, Any, Tensor]]:
         """`forward` of rows sorted by length, as many at a time as have logits within `_LOGITS`."""
-        at = 0
-        while at < len(rows):
+        start = 0
+        while start < len(rows):
             n = 1
-            while at + n < len(rows) and (n + 1) * len(rows[at + n]) * width <= _LOGITS:
+            while start + n < len(rows) and (n + 1) * len(rows[start + n]) * width <= _LOGITS:
                 n += 1
-            part = slice(at, at + n)
+            part = slice(start, start + n)
             yield part, *self.forward(rows[part])
-            at += n
+            start += n
 
 
 def likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, Tensor]:
@@ -155,10 +155,10 @@ def pseudo_likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, T
     rows = [[*texts[n].ids[:place], hidden, *texts[n].ids[place + 1 :]] for n, place in cells]
     for part, output, _ in model.outputs(rows, model.network.config.vocab_size):
         places = torch.tensor([place for _, place in cells[part]])
-        at = torch.arange(len(places))
-        logits = output.logits[at, places].float()
+        masked = torch.arange(len(places))
+        logits = output.logits[masked, places].float()
         true_ids = torch.tensor([texts[n].ids[place] for n, place in cells[part]])
-        log_probabilities = (logits[at, true_ids] - logits.logsumexp(-1)).double().cpu()
+        log_probabilities = (logits[masked, true_ids] - logits.logsumexp(-1)).double().cpu()
         sums.index_add_(0, torch.tensor([n for n, _ in cells[part]]), log_probabilities)
     return sums, torch.tensor([text.marks.count(False) for text in texts])
 
@@ -493,7 +493,7 @@ class TextGenerator(OnTextModel):
             text = "\n\n".join(messages) + (f"\n\n{head}" if head else "")
             return [*self.model.start, *self.model.words(text)]
         roles = ("user", "assistant")
-        dialogue = [{"role": roles[at % 2], "content": message} for at, message in enumerate(messages)]
+        dialogue = [{"role": roles[i % 2], "content": message} for i, message in enumerate(messages)]
         text = tokenizer.apply_chat_template(dialogue, tokenize=False, add_generation_prompt=True)
         return self.model.words(text + head)
 

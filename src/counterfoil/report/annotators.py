@@ -24,13 +24,16 @@ def heading(study: AnnotatorBias) -> str:
 def performance(study: AnnotatorBias) -> Table:
     """Models down, annotators across, all together last; the best of each has rank 1 (ECCV Table E.1)."""
     heads = zip(study.shown, [*study.models, "all"], strict=True)
-    columns = [Column(name, "annotated by", size=int(study.queries[at])) for at, name in heads]
-    best = [np.nanmax(study.performance[at]) if study.queries[at] else np.nan for at in study.shown]
+    columns = [Column(name, "annotated by", size=int(study.queries[position])) for position, name in heads]
+    best = [
+        np.nanmax(study.performance[position]) if study.queries[position] else np.nan
+        for position in study.shown
+    ]
     rows = []
     for m, name in enumerate(study.models):
         cells = []
-        for row, (at, most) in enumerate(zip(study.shown, best, strict=True)):
-            value = float(study.performance[at, m])
+        for row, (position, most) in enumerate(zip(study.shown, best, strict=True)):
+            value = float(study.performance[position, m])
             ends = float(study.ends.low[row, m]), float(study.ends.high[row, m])
             cells.append(Cell.of((value, *ends), rank=int(value == most)))
         rows.append((name, *cells))
@@ -87,11 +90,11 @@ def _by_direction(
     caption: str, corner: str, heads: Sequence[str], records: Sequence[tuple[Any, Sequence[object]]]
 ) -> Table:
     """A row per name of the records, and the same columns for each direction that one of them is of."""
-    at = {(record.name, record.direction): cells for record, cells in records}
-    ways = [way for way in WAYS if any(direction == way for _, direction in at)]
+    cells_of = {(record.name, record.direction): cells for record, cells in records}
+    ways = [way for way in WAYS if any(direction == way for _, direction in cells_of)]
     nothing = [None] * len(heads)
-    names = dict.fromkeys(name for name, _ in at)
-    rows = ((name, *(cell for way in ways for cell in at.get((name, way), nothing))) for name in names)
+    names = dict.fromkeys(name for name, _ in cells_of)
+    rows = ((name, *(cell for way in ways for cell in cells_of.get((name, way), nothing))) for name in names)
     columns = [Column(head, WAYS[way]) for way in ways for head in heads]
     return Table.of(caption, corner, columns, rows)
 
@@ -99,14 +102,14 @@ def _by_direction(
 def strengths(preferences: Preferences) -> Any:
     """A dot and a whisker (the interval) per thing, strongest on top, on a logarithmic axis."""
     names = [short(preferences.names[i], 34) for i in preferences.order]
-    at = list(preferences.order)
+    order = list(preferences.order)
     left = max(extent(name) for name in names) + 0.12
     size = 5.6, 0.28 * len(names) + 0.1
     with panels(size, left=left, right=0.55, bottom=0.5, top=0.1) as (figure, (axes,)):
         rows = np.arange(len(names))
-        axes.hlines(rows, preferences.low[at], preferences.high[at], color=RIGHT, lw=1.4, alpha=0.6)
-        axes.plot(preferences.strength[at], rows, "o", ms=5, color=RIGHT, mec="none")
-        for row, i in enumerate(at):
+        axes.hlines(rows, preferences.low[order], preferences.high[order], color=RIGHT, lw=1.4, alpha=0.6)
+        axes.plot(preferences.strength[order], rows, "o", ms=5, color=RIGHT, mec="none")
+        for row, i in enumerate(order):
             end = max(preferences.high[i], preferences.strength[i])
             aside(axes, f"{preferences.strength[i]:.2f}", (end, row), (6, 0))
         axes.set_xscale("log")

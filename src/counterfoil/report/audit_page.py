@@ -93,11 +93,11 @@ def words_section(audit: BenchmarkAudit) -> Section:
     for word in named[:_EXAMPLES]:
         if candidates is None:
             break
-        at, text = word.examples[0], benchmark.questions.ids[word.examples[0]]
+        example, text = word.examples[0], benchmark.questions.ids[word.examples[0]]
         if benchmark.card.redistributable:
             # One right and one wrong caption, of which one alone has the word.
             chosen: dict[bool, str] = {}
-            for row in (candidates.question == at).nonzero()[0].tolist():
+            for row in (candidates.question == example).nonzero()[0].tolist():
                 caption_text = benchmark.captions[int(candidates.caption[row])].text or ""
                 chosen.setdefault(bool(candidates.truth[row] > 0.5), caption_text)
             text = f"right: {chosen[True]} – wrong: {chosen[False]}"

@@ -52,16 +52,16 @@ def funnel(steps: Sequence[StepSection], name: str, *, width: float = _WIDTH) ->
     left = max(map(extent, names)) + 0.15
     height = _BAR * len(steps)
     with panels((width, height), left=left, bottom=0.35, right=1.1) as (figure, (axes,)):
-        at = np.arange(len(steps))
+        x = np.arange(len(steps))
         out = np.array([step.rows_out for step in steps], dtype=np.float64)
         gone = np.array([sum(step.reasons.values()) for step in steps], dtype=np.float64)
-        axes.barh(at, out, height=0.62, color=RIGHT)
-        axes.barh(at, gone, left=out, height=0.62, color=WRONG, alpha=0.55, hatch="///", edgecolor="white")
+        axes.barh(x, out, height=0.62, color=RIGHT)
+        axes.barh(x, gone, left=out, height=0.62, color=WRONG, alpha=0.55, hatch="///", edgecolor="white")
         largest = float((out + gone).max(initial=1))
         for row, (rows_out, dropped) in enumerate(zip(out, gone, strict=True)):
             label = f"{rows_out:,.0f}" + (f"  (−{dropped:,.0f})" if dropped else "")
             axes.text(rows_out + dropped + largest * 0.015, row, label, va="center", fontsize=8, color=INK)
-        axes.set_yticks(at, names)
+        axes.set_yticks(x, names)
         axes.invert_yaxis()
         axes.set_xlim(0, largest * 1.02)
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
@@ -117,8 +117,8 @@ def build_page(
             "settings": [(name, shareable(value)) for name, value in step.settings.items() if value != ""],
             "facts": [(name, shareable(text)) for name, text in _said(step.facts)],
             "curves": [
-                drawn(name, "", f"curve-{number}-{at}", curve_figure(curve))
-                for at, (name, curve) in enumerate(_curves(step.facts))
+                drawn(name, "", f"curve-{number}-{i}", curve_figure(curve))
+                for i, (name, curve) in enumerate(_curves(step.facts))
             ],
             "kept": _pictured(step.kept_rows, thumbnails),
             "dropped": _pictured(step.dropped_rows, thumbnails),
@@ -150,7 +150,7 @@ def _pictured(examples: Sequence[RowExample], thumbnails: Thumbnails) -> list[di
         images = list(example.images.values())
         numbers = thumbnails.add(images, [list(range(len(images)))]) if images else {}
         columns = enumerate(example.images)
-        pictures = [(column, thumbnails.uris[numbers[at]]) for at, column in columns if at in numbers]
+        pictures = [(column, thumbnails.uris[numbers[i]]) for i, column in columns if i in numbers]
         shown.append({"row": example, "pictures": pictures})
     return shown
 
@@ -167,7 +167,7 @@ def _curves(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
                 curves.append((key.replace("_", " "), its))
             elif isinstance(its, list) and its and isinstance(its[0], Mapping) and "precision" in its[0]:
                 # The precision of a filter by the share of rows that it keeps.
-                defined = [(at["kept"][0], *at["precision"]) for at in its if None not in at["precision"]]
+                defined = [(i["kept"][0], *i["precision"]) for i in its if None not in i["precision"]]
                 ends = zip(*sorted(defined, key=lambda point: point[0]), strict=True)
                 labels = {"x_label": "share of rows kept", "y_label": "share of them right"}
                 named = dict(zip(("x", "y", "low", "high"), ends, strict=True))

@@ -93,7 +93,7 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i")) -
 def significance(comparison: Comparison, measure: str) -> Any:
     """Row less column in points, Holm's p below; coloured where p < 0.05, blue where the row is ahead."""
     order = ranking(comparison, measure)
-    at = {name: i for i, name in enumerate(order)}
+    row_of = {name: i for i, name in enumerate(order)}
     cells: dict[tuple[int, int], tuple[float, str, str]] = {}
     most = max((abs(d.value) for d in comparison.differences if d.measure == measure), default=0.0) or 1.0
     for d in comparison.differences:
@@ -105,7 +105,7 @@ def significance(comparison: Comparison, measure: str) -> Any:
         for row, column, value in ((d.a, d.b, d.value), (d.b, d.a, -d.value)):
             sure = d.p_holm < 0.05 and value
             strength = float(np.sign(value) * (0.25 + 0.75 * abs(value) / most)) if sure else 0.0
-            cells[at[row], at[column]] = (strength, tenths(value, signed=True), p)
+            cells[row_of[row], row_of[column]] = (strength, tenths(value, signed=True), p)
     unit = "in points" if style_of(measure) == "percent" else "times 100"
     title = f"{measure_label(measure)}: row less column, {unit}; p after Holm's correction"
     return matrix(order, [short(name) for name in order], cells, title=title, width=0.62, height=0.42)

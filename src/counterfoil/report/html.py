@@ -184,9 +184,9 @@ def shared(comparison: Comparison) -> Comparison:
     return replace(comparison, runs=tuple(runs), baseline=baseline, differences=differences)
 
 
-def _within(value: Any, known: set[str]) -> Any:
+def _within(value: Any, names: set[str]) -> Any:
     if isinstance(value, Mapping):
-        return {key: _within(part, known) for key, part in value.items()}
+        return {key: _within(part, names) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_within(part, known) for part in value]
-    return shareable(value, known) if isinstance(value, str) else value
+        return [_within(part, names) for part in value]
+    return shareable(value, names) if isinstance(value, str) else value

@@ -272,12 +272,12 @@ def bump(correlation: RankCorrelation) -> Any:
                     frame: dict[str, Any] = {"fc": "none", "ec": INK, "lw": 0.9, "zorder": 6}
                     axes.add_patch(Rectangle(corner, across, up, clip_on=False, **frame))
         for model in range(n):
-            at = np.flatnonzero(~np.isnan(places[model]))
+            positions = np.flatnonzero(~np.isnan(places[model]))
             look = {"color": RIGHT, "alpha": 0.7, "clip_on": False}
-            for a, b in pairwise(at.tolist()):
+            for a, b in pairwise(positions.tolist()):
                 dashes = (0, (1, 2)) if b - a > 1 else "-"
                 axes.plot([a, b], places[model, [a, b]], ls=dashes, lw=1.2, zorder=2, **look)
-            axes.plot(at, places[model, at], "o", ms=4.2, mec="none", zorder=3, **look)
+            axes.plot(positions, places[model, positions], "o", ms=4.2, mec="none", zorder=3, **look)
         for column, end, align in ((0, ends[0], "right"), (wide - 1, ends[1], "left")):
             for model, text in end.items():
                 offset = -9 if align == "right" else 9, 0

@@ -72,17 +72,17 @@ def pair_card(pair: ExplainedPair, picture: int, *, captioned: bool) -> dict[str
     words = pair.words if captioned else [f"word {number}" for number in range(1, len(pair.words) + 1)]
     size = (4, 3) if pair.item.image.source is None else pair.item.image.decode().size
     # The caption in parts: texts, each with how it is tinted and what the score loses without the word.
-    text, at = pair.item.caption.text or "", 0
+    text, position = pair.item.caption.text or "", 0
     strongest = float(np.abs(pair.drops).max(initial=0.0))
     marks = []
     for (start, end), word, drop in zip(pair.item.spans, words, pair.drops.tolist(), strict=True):
-        marks.append((text[at:start] if captioned else " ", "", ""))
-        at = end
+        marks.append((text[position:start] if captioned else " ", "", ""))
+        position = end
         colour = "var(--right)" if drop > 0 else "var(--wrong)"
         part = round(60 * abs(drop) / strongest) if strongest else 0
         style = f"background: color-mix(in srgb, {colour} {part}%, transparent)" if part else ""
         marks.append((word, style, _number(drop, signed=True)))
-    marks.append((text[at:] if captioned else "", "", ""))
+    marks.append((text[position:] if captioned else "", "", ""))
     methods = []
     for heat in pair.heats:
         method = METHODS[heat.method]

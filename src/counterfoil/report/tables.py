@@ -199,18 +199,18 @@ def to_latex(table: Table) -> str:
     ]
     corner = _escape_latex(table.corner)
     if headed:
-        spans, rules, at = [], [], 2
+        spans, rules, col = [], [], 2
         for name, width in table.blocks:
             spans.append(rf"\multicolumn{{{width}}}{{c}}{{{_escape_latex(name)}}}")
             if name:
-                rules.append(rf"\cmidrule(lr){{{at}-{at + width - 1}}}")
-            at += width
+                rules.append(rf"\cmidrule(lr){{{col}-{col + width - 1}}}")
+            col += width
         lines += [rf"\multirow{{2}}{{*}}{{{corner}}} & " + " & ".join(spans) + r" \\", " ".join(rules)]
     heads = [_escape_latex(column.label) for column in table.columns]
-    for at, (head, column) in enumerate(zip(heads, table.columns, strict=True)):
+    for col, (head, column) in enumerate(zip(heads, table.columns, strict=True)):
         # The four single directions carry their "pos" and "neg" as subscripts, as the paper prints them.
         if column.measure in ("ipos2t", "ineg2t", "tpos2i", "tneg2i"):
-            heads[at] = rf"{head[0]}\textsubscript{{{head[1:4]}}}{head[4:]}"
+            heads[col] = rf"{head[0]}\textsubscript{{{head[1:4]}}}{head[4:]}"
     lines += [" & ".join(["" if headed else corner, *heads]) + r" \\", r"\midrule"]
     for row in table.rows:
         cells = []

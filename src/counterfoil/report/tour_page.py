@@ -86,8 +86,8 @@ def page(
     columns = ("caption", "negative_caption", "subset", "reason")
     benchmark, cards = comparison.runs[0].benchmark, []
     for pair in explained.pairs.values():
-        at = next(i for i, image in enumerate(benchmark.images) if image.id == pair.item.image.id)
-        number = thumbnails.add(benchmark.images, [[at]]).get(at, -1)
+        chosen_image = next(i for i, image in enumerate(benchmark.images) if image.id == pair.item.image.id)
+        number = thumbnails.add(benchmark.images, [[chosen_image]]).get(chosen_image, -1)
         cards.append(pair_card(pair, number, captioned=True))
     # For each of the networks the first question that it alone, of the two, gets right.
     measure = _measure_of(comparison)
@@ -96,10 +96,10 @@ def page(
     questions = []
     for name, other in (("pairs", "negatives"), ("negatives", "pairs")):
         only = np.flatnonzero(right[name] & ~right[other])
-        for at in only[:1].tolist():
-            position = int(images[at, 0])
+        for chosen_image in only[:1].tolist():
+            position = int(images[chosen_image, 0])
             numbers = thumbnails.add(benchmark.images, [[position]])
-            true, false = (benchmark.captions[int(place)].text or "" for place in captions[at, :2])
+            true, false = (benchmark.captions[int(place)].text or "" for place in captions[chosen_image, :2])
             questions.append(
                 {
                     "head": f"Right for “{name}” and not for “{other}” in {len(only):,} of "
@@ -107,8 +107,8 @@ def page(
                     "picture": thumbnails.uris[numbers[position]],
                     "right": true,
                     "wrong": false,
-                    "right_by": listed([scorer for scorer in right if right[scorer][at]]),
-                    "wrong_by": listed([scorer for scorer in right if not right[scorer][at]]),
+                    "right_by": listed([scorer for scorer in right if right[scorer][chosen_image]]),
+                    "wrong_by": listed([scorer for scorer in right if not right[scorer][chosen_image]]),
                 }
             )
     return html.render(

@@ -129,9 +129,9 @@ class Labels:
     def log_shares(self, shares: Float[ndarray, "classes"]) -> Float[ndarray, "items classes"]:
         """The logarithm of tied shares for each item: those of exchangeable classes are shared by its own."""
         most = int(self.alike.max(initial=0))
-        own = np.where(np.arange(self.n_classes) < most, most / np.maximum(self.alike, 1)[:, None], 1.0)
+        scale = np.where(np.arange(self.n_classes) < most, most / np.maximum(self.alike, 1)[:, None], 1.0)
         with np.errstate(divide="ignore"):
-            return np.log(np.where(self.possible, own * shares, 0.0))
+            return np.log(np.where(self.possible, scale * shares, 0.0))
 
     def in_one_order(self) -> "tuple[Labels, Int[ndarray, 'items classes']]":
         """Exchangeable classes in an order that answers alone give, and the place of each there.
@@ -408,8 +408,8 @@ class _Population:
     def draw(self, log: Reals, rng: np.random.Generator) -> tuple[float, float]:
         """A mean and a weight, as likely as their density makes them."""
         chance = np.exp(log - log.max())
-        at = int(rng.choice(len(chance), p=chance / chance.sum()))
-        return float(self.means[at]), float(self.weights[at])
+        i = int(rng.choice(len(chance), p=chance / chance.sum()))
+        return float(self.means[i]), float(self.weights[i])
 
 
 def _exchanged(

@@ -144,16 +144,16 @@ class S3Place:
         if self._settle("put_object", name, Body=data, Metadata={_WRITER: writer}, **condition):
             return True
         # A request whose answer was lost is sent again, and then meets the object that it wrote itself.
-        known = self.about(name)
-        return known is not None and known.get("Metadata", {}).get(_WRITER) == writer
+        about = self.about(name)
+        return about is not None and about.get("Metadata", {}).get(_WRITER) == writer
 
     def age(self, name: str) -> float | None:
         """Both times are the server's: of the object, and of its answer."""
-        known = self.about(name)
-        if known is None:
+        about = self.about(name)
+        if about is None:
             return None
-        now = parsedate_to_datetime(known["ResponseMetadata"]["HTTPHeaders"]["date"])
-        return max(0.0, (now - known["LastModified"]).total_seconds())
+        now = parsedate_to_datetime(about["ResponseMetadata"]["HTTPHeaders"]["date"])
+        return max(0.0, (now - about["LastModified"]).total_seconds())
 
     def entries(self, prefix: str = "") -> list[PlaceEntry]:
         root, now, entries = self.key(""), time.time(), []
@@ -186,10 +186,10 @@ class S3Place:
     def remove(self, name: str, tag: str | None = None) -> bool:
         if tag is not None:
             return self._settle("delete_object", name, IfMatch=tag)
-        known = self.about(name)
-        if known is not None:
+        about = self.about(name)
+        if about is not None:
             self._call("delete_object", name)
-        return known is not None
+        return about is not None
 
     def _settle(self, method: str, name: str, **options: Any) -> bool:
         """Whether the condition of a request was met, which is sent again while another one runs."""

@@ -68,11 +68,11 @@ class Course(Sequence[BatchPart]):
     def per_epoch(self) -> int:
         return steps_per_epoch(self.n, self.batch_size, self.accumulate)
 
-    def __getitem__(self, at):  # type: ignore[no-untyped-def]
+    def __getitem__(self, index):  # type: ignore[no-untyped-def]
         """The batch `at` places after the first."""
-        if not 0 <= at < len(self):
-            raise IndexError(at)
-        step, turn = divmod(at, self.accumulate)
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        step, turn = divmod(index, self.accumulate)
         epoch, within = divmod(self.start + step, self.per_epoch)
         share = self.batch_size // self.world
         # A process's slices lie side by side: gathered, a step's rows are in one order for any `world`.
@@ -121,7 +121,7 @@ def course_of(stages: Sequence[Recipe], number: int, n: int, *, start: int, rank
 
 def in_order(n: int, batch_size: int) -> list[BatchPart]:
     """All rows as they stand, in batches; the last may be smaller."""
-    return [BatchPart(0, np.arange(at, min(at + batch_size, n))) for at in range(0, n, batch_size)]
+    return [BatchPart(0, np.arange(i, min(i + batch_size, n))) for i in range(0, n, batch_size)]
 
 
 #: Batches that are prepared ahead of the one in work.
@@ -162,7 +162,7 @@ class Feed:
     def _prepared(self, parts: Sequence[BatchPart]) -> Generator[Batch, None, None]:
         with closing(self.pictures.batches(images.Mapped(self.asked, parts))) as pictures:
             for part, pixels in zip(parts, pictures, strict=True):
-                texts = [text_of(self.data.captions[at]) for at in self._positions(self.caption_roles, part)]
+                texts = [text_of(self.data.captions[i]) for i in self._positions(self.caption_roles, part)]
                 if share := self.variation.word_drop:
                     # Keys are longer than any of a picture, so that the two are drawn apart.
                     keyed = zip(texts, self._keys(self.caption_roles, part), strict=True)
@@ -174,7 +174,7 @@ class Feed:
 
     def tokens(self, positions: Int[ndarray, "n"]) -> Tensor:
         """(n, length) ids of the captions at `positions`."""
-        return self.backbone.tokens([text_of(self.data.captions[at]) for at in positions])
+        return self.backbone.tokens([text_of(self.data.captions[i]) for i in positions])
 
     def _keys(self, roles: Sequence[str], part: BatchPart) -> list[tuple[int, ...]]:
         return [(self.seed, part.epoch, int(row), role) for role in range(len(roles)) for row in part.rows]

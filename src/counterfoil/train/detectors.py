@@ -73,14 +73,16 @@ def encoded(
         raise InputError("no row is left whose images can be read", where=data.source or data.name)
     data = data.select(rows)
     used = distinct_of(*roles)
-    requests = [BatchImages(used[at : at + _AT_ONCE]) for at in range(0, len(used), _AT_ONCE)]
+    requests = [BatchImages(used[start : start + _AT_ONCE]) for start in range(0, len(used), _AT_ONCE)]
     with closing(pictures.batches(requests)) as stream:
         images = _features(backbone, "images", len(used), map(backbone.pixels, stream), progress)
     # Captions alike are encoded once, sorted by length so that little is padding.
     spoken = distinct_of("caption", "negative_caption")
     texts = [text_of(data.captions[position]) for position in spoken]
     distinct = sorted(dict.fromkeys(texts), key=lambda text: (len(text), text))
-    batches = (backbone.tokens(distinct[at : at + _AT_ONCE]) for at in range(0, len(distinct), _AT_ONCE))
+    batches = (
+        backbone.tokens(distinct[start : start + _AT_ONCE]) for start in range(0, len(distinct), _AT_ONCE)
+    )
     features = _features(backbone, "captions", len(distinct), batches, progress)
     number = {text: i for i, text in enumerate(distinct)}
     captions = features[[number[text] for text in texts]]
@@ -231,8 +233,10 @@ def _learn(
     while step < total:
         rows = order(n, len(history), recipe.seed)
         loss, right, seen = 0.0, 0, 0
-        for at in starts[: total - step]:
-            items, labels = (tensor.to(device) for tensor in data.batch(rows[at : at + recipe.batch_size]))
+        for start in starts[: total - step]:
+            items, labels = (
+                tensor.to(device) for tensor in data.batch(rows[start : start + recipe.batch_size])
+            )
             for group in steps.param_groups:
                 group["lr"] = learning_rate(step, recipe=recipe, total=total)
             logits = unit(items)[:, 0]
@@ -259,7 +263,7 @@ def _accuracy(unit: nn.Linear, pair: FrozenFeatures, device: torch.device) -> fl
     """Share of items classified correctly; exactly one half is "natural", as in `metrics.detection`."""
     right = 0
     with torch.inference_mode():
-        for at in range(0, len(pair.rows), 4096):
-            items, labels = pair.batch(np.arange(at, min(at + 4096, len(pair.rows))))
+        for i in range(0, len(pair.rows), 4096):
+            items, labels = pair.batch(np.arange(i, min(i + 4096, len(pair.rows))))
             right += int(((unit(items.to(device))[:, 0] > 0).cpu() == (labels > 0)).sum())
     return right / (2 * len(pair.rows))

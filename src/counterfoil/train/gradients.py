@@ -113,12 +113,12 @@ def chunks(batch: Batch, aim: Objective, rows: int | None) -> Iterator[Batch]:
         yield batch
         return
 
-    def cut(tensor: Tensor, roles: Sequence[str], at: int) -> Tensor:
-        return tensor.unflatten(0, (len(roles), -1))[:, at : at + rows].flatten(0, 1)
+    def cut(tensor: Tensor, roles: Sequence[str], start: int) -> Tensor:
+        return tensor.unflatten(0, (len(roles), -1))[:, start : start + rows].flatten(0, 1)
 
-    for at in range(0, len(batch.rows), rows):
-        pixels, tokens = cut(batch.pixels, aim.images, at), cut(batch.tokens, aim.texts, at)
-        yield Batch(batch.epoch, batch.rows[at : at + rows], pixels, tokens)
+    for start in range(0, len(batch.rows), rows):
+        pixels, tokens = cut(batch.pixels, aim.images, start), cut(batch.tokens, aim.texts, start)
+        yield Batch(batch.epoch, batch.rows[start : start + rows], pixels, tokens)
 
 
 def check_chunk(chunk: int | None, batch_size: int, processes: int, *, hint: str | None = None) -> None:

@@ -174,8 +174,8 @@ class Mapped(Sequence[Any]):
     def __len__(self) -> int:
         return len(self.items)
 
-    def __getitem__(self, at):  # type: ignore[no-untyped-def]
-        return self.function(self.items[at])
+    def __getitem__(self, index):  # type: ignore[no-untyped-def]
+        return self.function(self.items[index])
 
 
 class ImageStore:
@@ -218,7 +218,7 @@ class ImageStore:
             return
         read = partial(_tried, sent=keeps) if skip else inputs_of
         pixels = np.empty((len(used), *shape), dtype=first.dtype) if keeps else None
-        cuts = [used[at : at + _AT_ONCE] for at in range(0, len(used), _AT_ONCE)]
+        cuts = [used[start : start + _AT_ONCE] for start in range(0, len(used), _AT_ONCE)]
         batches = [[images[i] for i in cut] for cut in cuts]
         failed: list[int] = []
         done = 0

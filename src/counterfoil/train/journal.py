@@ -95,7 +95,7 @@ _NOTHING: Mapping[str, float] = {"steps": 0, "rows": 0, "seconds": 0.0, "waited"
 class RunningMetrics:
     """Means over the steps since the last entry."""
 
-    def __init__(self, largest: Callable[[float], float] = lambda own: own) -> None:
+    def __init__(self, largest: Callable[[float], float] = lambda value: value) -> None:
         self._largest = largest
         self._totals: dict[str, Any] = {**_NOTHING, "sums": {}}
 

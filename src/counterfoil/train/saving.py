@@ -166,8 +166,8 @@ class Selection:
                 raise InputError(problem, hint="try a lower lr, or clip_norm")
         if self.monitors.validate is not None:
             with evaluation_mode(backbone):
-                own = self._on_first(self.monitors.validate)
-            measured |= {name: float(value) for name, value in own.items()}
+                monitored = self._on_first(self.monitors.validate)
+            measured |= {name: float(value) for name, value in monitored.items()}
         entry = {f"validation_{name}": value for name, value in measured.items()}
         decides = self._measure != "last" and self.stages[now.stage].select == self._measure
         improved = decides and better(measured, self._measure, now.best)

@@ -59,7 +59,7 @@ class TrainState:
         """The state that a file holds; raises `KeyError` where it lacks a field."""
         # Earlier versions did not count the time of an epoch.
         later = {"epoch_seconds": 0.0, "epoch_waited": 0.0}
-        return cls(**{own.name: {**later, **saved}[own.name] for own in fields(cls)})
+        return cls(**{field.name: {**later, **saved}[field.name] for field in fields(cls)})
 
     def took(self, rows: int, seconds: float, waited: float) -> None:
         """Take in a step: its rows, the time it took and how much of that it waited for them."""
@@ -96,11 +96,11 @@ def content(data: TrainingSet) -> str:
 
     add(f"{data.name}\0")
     # Line by line: all of them as one text would be gigabytes of millions of rows.
-    for at, image in enumerate(data.images):
-        add(f"{chr(10) if at else ''}{image.id} {image.crop}")
+    for i, image in enumerate(data.images):
+        add(f"{chr(10) if i else ''}{image.id} {image.crop}")
     add("\0")
-    for at, caption in enumerate(data.captions):
-        add(f"{chr(10) if at else ''}{caption.id} {caption.text}")
+    for i, caption in enumerate(data.captions):
+        add(f"{chr(10) if i else ''}{caption.id} {caption.text}")
     for role in sorted(data.rows):
         add(f"\0{role}\0{digest(np.ascontiguousarray(data.rows[role], dtype='<i8').tobytes())}")
     return state.hexdigest()

@@ -116,7 +116,7 @@ def rsum(scores: Float[ndarray, "images captions"], pairs: ndarray) -> float:
         right: list[list[int]] = [[] for _ in range(len(side))]
         for pair in np.unique(pairs, axis=0):
             right[pair[axis]].append(int(pair[other]))
-        blocks = [slice(at, at + _BLOCK) for at in range(0, len(side), _BLOCK)]
+        blocks = [slice(i, i + _BLOCK) for i in range(0, len(side), _BLOCK)]
         ranks = join([positive_ranks(np.ascontiguousarray(side[b]), Qrels.of(right[b])) for b in blocks])
         total += sum(float(np.nanmean(recall_at_k(ranks, k, ties=Ties.STRICT))) for k in (1, 5, 10))
     return total
@@ -143,9 +143,9 @@ class Validation:
         parts = parts[:-1] if len(parts) > 1 and len(parts[-1].rows) < least else parts
         mine = parts[fabric.global_rank :: fabric.world_size]
         cut = [
-            BatchPart(part.epoch, part.rows[at : at + size])
+            BatchPart(part.epoch, part.rows[start : start + size])
             for part in mine
-            for at in range(0, len(part.rows), size)
+            for start in range(0, len(part.rows), size)
         ]
         roles = {"image_roles": self.objective.images, "text_roles": self.objective.texts}
         many = {name: len(of) for name, of in roles.items()}
@@ -175,11 +175,11 @@ class Validation:
         images, image = np.unique(data.need("image"), return_inverse=True)
         captions, caption = np.unique(data.need("caption"), return_inverse=True)
         device, network = backbone.device(), backbone.network
-        requests = [BatchImages(images[at : at + size]) for at in range(0, len(images), size)]
+        requests = [BatchImages(images[start : start + size]) for start in range(0, len(images), size)]
         with fabric.autocast(), closing(self.feed.pictures.batches(requests)) as stream:
             pixels = (backbone.pixels(arrays).to(device) for arrays in stream)
             left = torch.cat([network.encode_images(batch).points.float() for batch in pixels])
-            cuts = [captions[at : at + size] for at in range(0, len(captions), size)]
+            cuts = [captions[start : start + size] for start in range(0, len(captions), size)]
             tokens = (self.feed.tokens(cut).to(device) for cut in cuts)
             right = torch.cat([network.encode_texts(batch).points.float() for batch in tokens])
         scores = torch.cat([similarity(block, right).cpu() for block in left.split(_BLOCK)])

@@ -73,16 +73,16 @@ def spoilt(scene: Scene, rng: np.random.Generator, tried: int) -> Scene:
     Never with another size: a thing may lie in a container, which itself keeps shape and texture.
     """
     things, kinds = list(scene.things), (scenes.SHAPES, scenes.COLOURS, scenes.TEXTURES)
-    for at in rng.permutation(len(things))[: 1 + tried // _PER_THING]:
-        thing = things[at]
+    for i in rng.permutation(len(things))[: 1 + tried // _PER_THING]:
+        thing = things[i]
         shape, colour, texture = (
             one_of([value for value in values if value != old], rng)
             for values, old in zip(kinds, (thing.shape, thing.colour, thing.texture), strict=True)
         )
-        things[at] = replace(thing, colour=colour)
+        things[i] = replace(thing, colour=colour)
         if not thing.is_container:
-            changes = replace(thing, shape=shape), things[at], replace(thing, texture=texture)
-            things[at] = one_of(changes, rng)
+            changes = replace(thing, shape=shape), things[i], replace(thing, texture=texture)
+            things[i] = one_of(changes, rng)
     return replace(scene, things=tuple(things))
 
 

@@ -34,7 +34,7 @@ _COLOURS: Mapping[str, tuple[Colour, Colour]] = {
     "purple": ((104, 50, 138), (110, 50, 156)),
     "pink": ((242, 146, 182), (243, 148, 196)),
 }
-PALETTE, GLOSSY = ({name: looks[at] for name, looks in _COLOURS.items()} for at in (0, 1))
+PALETTE, GLOSSY = ({name: looks[i] for name, looks in _COLOURS.items()} for i in (0, 1))
 
 #: The sheets under natural light, and what a generator makes of them.
 SHEETS: Mapping[str, Colour] = {"cream": (242, 236, 224), "mist": (232, 236, 239), "sage": (233, 237, 225)}
@@ -255,7 +255,7 @@ def _ink(shape: str, size_name: str, texture: str, turn: int, side: int) -> Poin
         inked = np.mod((x + y) / np.sqrt(2) / _STRIPES + 0.25, 1) < 0.5
     else:
         # Rows of dots, every other row shifted by half a step.
-        x, y = (axis - at * RADII[size_name] for axis, at in zip((x, y), _DOT_AT[shape], strict=True))
+        x, y = (axis - center * RADII[size_name] for axis, center in zip((x, y), _DOT_AT[shape], strict=True))
         row = np.floor(y / (0.866 * _DOTS) + 0.5)
         along = np.mod(x / _DOTS + 0.5 * np.mod(row, 2) + 0.5, 1) - 0.5
         inked = along**2 + (y / _DOTS - 0.866 * row) ** 2 < 0.31**2
@@ -326,7 +326,7 @@ def _paint(picture: NDArray[np.uint8], scene: Scene, style: str, seed: int) -> N
     for thing in sorted(scene.things, key=lambda thing: thing.shape not in HOLES):
         keep, add = stamp(thing.shape, thing.size, thing.texture, thing.colour, thing.turn, size, style)
         # The left upper pixel of the stamp, maybe off the sheet.
-        left, top = (round(at * size) - len(add) // 2 for at in (thing.x, thing.y))
+        left, top = (round(i * size) - len(add) // 2 for i in (thing.x, thing.y))
         right, foot = left + len(add), top + len(add)
         if left < 0 or top < 0 or right > size or foot > size:
             # Shadows fall over the edge; so do things that lie there.

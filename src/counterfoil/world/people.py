@@ -106,11 +106,11 @@ def judge(
     pairs = list(zip(pool.column("image").to_pylist(), pool.column("caption").to_pylist(), strict=True))
     number = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
     answers = annotate(np.array([right.get(pair, False) for pair in number], dtype=bool), annotators, rng)
-    at = np.array([number[pair] for pair in pairs], dtype=np.int64)
+    positions = np.array([number[pair] for pair in pairs], dtype=np.int64)
     parts = [
         pool.append_column("annotator", pa.array([name] * len(pairs), pa.string()))
-        .append_column("answer", pa.array([_WORDS[int(yes)] for yes in answers_yes[at]], pa.string()))
-        .append_column("seconds", pa.array(np.round(seconds[at], 2)))
+        .append_column("answer", pa.array([_WORDS[int(yes)] for yes in answers_yes[positions]], pa.string()))
+        .append_column("seconds", pa.array(np.round(seconds[positions], 2)))
         for name, answers_yes, seconds in zip(answers.annotators, answers.votes, answers.seconds, strict=True)
     ]
     return pa.concat_tables(parts)

@@ -117,7 +117,7 @@ def generate_captions(n: int, rng: np.random.Generator, progress: Progress = sil
     ranks = np.asarray(list(permutations(range(len(LEVELS)))))
     generated: list[GradedCaptions] = []
     for column, (scene, true) in enumerate(scenes.items()):
-        fits = [np.flatnonzero(table[:, column] == at) for at in range(1, len(LEVELS))]
+        fits = [np.flatnonzero(table[:, column] == pick) for pick in range(1, len(LEVELS))]
         if not all(map(len, fits)):
             continue
         # Where the scene's own caption was changed a little, that is the wrong one that is hard to tell.
@@ -132,7 +132,7 @@ def generate_captions(n: int, rng: np.random.Generator, progress: Progress = sil
         lengths = [*(spoken[rows] for rows in wrong), own_words]
         chosen = in_order(lengths, ranks[len(generated) % len(ranks)], rng)
         right = true[chosen[-1]]
-        candidates = (*(pool[rows[at]] for rows, at in zip(wrong, chosen, strict=False)), right)
+        candidates = (*(pool[rows[pick]] for rows, pick in zip(wrong, chosen, strict=False)), right)
         sentences = tuple(text(meaning, opening=opening) for meaning in candidates)
         others = [meaning for meaning in true if meaning != right][:REFERENCES]
         references = tuple(text(meaning, opening=one_of(OPENINGS, rng)) for meaning in others)
@@ -151,8 +151,8 @@ def in_order(
     >>> in_order([np.array([3.0, 8.0]), np.array([9.0, 5.0]), np.array([7.0, 2.0])], np.array([1, 2, 0]), rng)
     [1, 0, 0]
     """
-    starts = np.unique(np.concatenate([kind - at for kind, at in zip(lengths, rank, strict=True)]))
-    misses = [abs(kind - at - starts[:, None]) for kind, at in zip(lengths, rank, strict=True)]
+    starts = np.unique(np.concatenate([kind - shift for kind, shift in zip(lengths, rank, strict=True)]))
+    misses = [abs(kind - shift - starts[:, None]) for kind, shift in zip(lengths, rank, strict=True)]
     missed = np.sum([kind.min(axis=1) for kind in misses], axis=0)
     start = one_of(np.flatnonzero(missed == missed.min()).tolist(), rng)
     rows = [kind[start] for kind in misses]
@@ -184,16 +184,16 @@ def rated(n: int, *, style: str = "natural", **options: Unpack[DrawingOptions]) 
     """
     drawing = DrawingSettings.checked(n, "questions", [style], options)
     generated = generate_captions(-(-n // len(LEVELS)), stream("rated", drawing.seed), drawing.progress)
-    rows = [(i, at) for i in range(len(generated)) for at in range(len(LEVELS), 0, -1)][:n]
+    rows = [(i, grade) for i in range(len(generated)) for grade in range(len(LEVELS), 0, -1)][:n]
     items = Items(drawing=GradedDrawing)
     images = items.pictured((generated[i].scene for i, _ in rows), style)
-    captions = [items.caption(generated[i].sentences[at - 1]) for i, at in rows]
+    captions = [items.caption(generated[i].sentences[grade - 1]) for i, grade in rows]
     references = [[items.caption(sentence) for sentence in one.references] for one in generated]
     questions = Rated(
-        tuple(f"scene-{i:05d}-{LEVELS[at - 1]}" for i, at in rows),
+        tuple(f"scene-{i:05d}-{LEVELS[grade - 1]}" for i, grade in rows),
         captions=np.asarray(captions, dtype=np.int64),
         images=images,
-        ratings=np.asarray([[at] for _, at in rows], dtype=np.float64),
+        ratings=np.asarray([[grade] for _, grade in rows], dtype=np.float64),
         references=References.of([references[i] for i, _ in rows]),
         groupings={"things": tuple(f"{len(generated[i].scene.things)} things" for i, _ in rows)},
     )
@@ -222,11 +222,11 @@ def preferences(n: int, *, style: str = "natural", **options: Unpack[DrawingOpti
     items = Items(drawing=GradedDrawing)
     images = items.pictured((generated[i].scene for i, _ in rows), style)
     captions = [
-        [items.caption(generated[i].sentences[at - 1]) for at in (pair if front else pair[::-1])]
+        [items.caption(generated[i].sentences[j - 1]) for j in (pair if front else pair[::-1])]
         for (i, pair), front in zip(rows, first, strict=True)
     ]
     references = [[items.caption(sentence) for sentence in one.references] for one in generated]
-    kinds = tuple("-".join(LEVELS[at - 1] for at in pair) for _, pair in rows)
+    kinds = tuple("-".join(LEVELS[i - 1] for i in pair) for _, pair in rows)
     questions = Preference.between(
         tuple(f"{kind}-{k:05d}" for k, kind in enumerate(kinds)),
         np.asarray(captions, dtype=np.int64),

@@ -177,7 +177,7 @@ def sample_thing(rng: np.random.Generator, cell: tuple[int, int]) -> Thing:
 
 def place(rng: np.random.Generator, cell: tuple[int, int]) -> tuple[float, float]:
     """A point near the middle of `cell`, rounded so that it prints and compares exactly."""
-    x, y = (_FIRST + _STEP * at + _JITTER * (2 * rng.random() - 1) for at in cell)
+    x, y = (_FIRST + _STEP * i + _JITTER * (2 * rng.random() - 1) for i in cell)
     return round(x, 3), round(y, 3)
 
 

@@ -77,7 +77,7 @@ def training(
         name=f"world-{kind}",
         images=items.images(drawing),
         captions=items.captions(),
-        rows={role: np.asarray(at, dtype=np.int64) for role, at in rows.items()},
+        rows={role: np.asarray(positions, dtype=np.int64) for role, positions in rows.items()},
         groupings=labels,
         source=f"{kind}, {replace(drawing, styles=drawn).source}{failing}",
     )
@@ -143,14 +143,17 @@ def save_training(
     if not 0 < share < 1:
         raise InputError("a share of the rows is for validation", given=share, allowed="between 0 and 1")
     # Images in order of first appearance; the last ones that together have enough rows are held back.
-    at, n = numbered(training_set.rows["image"]), len(training_set)
-    from_last = np.cumsum(np.bincount(at)[::-1])
-    first = int(at.max()) - int(np.searchsorted(from_last, ceil(share * n)))
+    numbers, n = numbered(training_set.rows["image"]), len(training_set)
+    from_last = np.cumsum(np.bincount(numbers)[::-1])
+    first = int(numbers.max()) - int(np.searchsorted(from_last, ceil(share * n)))
     if first <= 0:
         where, hint = training_set.source or training_set.name, "ask for more rows"
-        given = f"{int(at.max()) + 1} images in {n} rows"
+        given = f"{int(numbers.max()) + 1} images in {n} rows"
         raise InputError("too few images to keep some for validation", where=where, given=given, hint=hint)
-    halves = {folder / TRAIN: np.flatnonzero(at < first), folder / VALIDATION: np.flatnonzero(at >= first)}
+    halves = {
+        folder / TRAIN: np.flatnonzero(numbers < first),
+        folder / VALIDATION: np.flatnonzero(numbers >= first),
+    }
     names = [*training_set.rows, *training_set.groupings]
     schema = schema_of({name: IMAGE if name in IMAGE_ROLES else pa.string() for name in names})
     for path in halves:
@@ -176,20 +179,20 @@ def _columns(training_set: TrainingSet, rows: Ids) -> dict[str, Sequence[object]
     # Neighbouring rows share images; encoding one once is enough.
     encoded: dict[int, dict[str, object]] = {}
     for role, positions in training_set.rows.items():
-        at = positions[rows].tolist()
+        numbers = positions[rows].tolist()
         if role not in IMAGE_ROLES:
-            columns[role] = [training_set.captions[i].text for i in at]
+            columns[role] = [training_set.captions[i].text for i in numbers]
             if None in columns[role]:
-                name = training_set.captions[at[columns[role].index(None)]].id
+                name = training_set.captions[numbers[columns[role].index(None)]].id
                 where = training_set.source or training_set.name
                 raise DataError(f"caption '{name}' is not at hand", where=where)
             continue
-        for i in at:
+        for i in numbers:
             if i not in encoded:
                 data = training_set.images[i].checked()
                 ending = "png" if data.startswith(b"\x89PNG") else "jpg"
                 encoded[i] = {"bytes": data, "path": f"{training_set.images[i].id}.{ending}"}
-        columns[role] = [encoded[i] for i in at]
+        columns[role] = [encoded[i] for i in numbers]
     for name, labels in training_set.groupings.items():
         columns[name] = [labels[i] for i in rows]
     return columns

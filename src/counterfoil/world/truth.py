@@ -50,8 +50,8 @@ def table(meanings: Sequence[Meaning], scenes: Sequence[Scene]) -> Bool[ndarray,
         if meaning.closed == "things":
             row &= sizes == sum(phrase.count for phrase in meaning.phrases)
         if len(meaning.phrases) > 1:
-            at = np.flatnonzero(row)
-            row[at] = [captions.matches(meaning, scenes[number]) for number in at.tolist()]
+            positions = np.flatnonzero(row)
+            row[positions] = [captions.matches(meaning, scenes[number]) for number in positions.tolist()]
     return answer
 
 

@@ -10,7 +10,7 @@ from annotate_fixtures import *  # noqa: F403
 def here(tmp_path, monkeypatch):
     """A folder with ten images, in which the test is."""
     (tmp_path / "photos").mkdir()
-    for at in range(10):
-        PIL.Image.new("RGB", (8, 8), (at * 20, 0, 0)).save(tmp_path / "photos" / f"{at}.png")
+    for i in range(10):
+        PIL.Image.new("RGB", (8, 8), (i * 20, 0, 0)).save(tmp_path / "photos" / f"{i}.png")
     monkeypatch.chdir(tmp_path)
     return tmp_path

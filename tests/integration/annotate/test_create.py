@@ -31,9 +31,9 @@ from refusals import refuses
 @pytest.fixture
 def here(here):
     """A folder with images and tables of pairs, golden pairs and a test."""
-    rows = [{"id": f"p{at}", "image": f"{at}.png", "caption": f"c {at}"} for at in range(10)]
+    rows = [{"id": f"p{i}", "image": f"{i}.png", "caption": f"c {i}"} for i in range(10)]
     write(here / "pairs.csv", rows)
-    rows = [{"image": f"{at}.png", "caption": f"g {at}", "golden": ("yes", "no")[at % 2]} for at in range(4)]
+    rows = [{"image": f"{i}.png", "caption": f"g {i}", "golden": ("yes", "no")[i % 2]} for i in range(4)]
     write(here / "golden.csv", rows)
     return here
 
@@ -71,9 +71,9 @@ def test_a_campaign_from_a_table_by_command(here):
 def test_the_budget_is_what_comes_out(here, design):
     own = ("--design", "blocks", "--per-person", "6") if design == "blocks" else ("--golden-share", "0.25")
     words = (*KNOWN, *own, "--overlap", "4", "--pay-per-hour", "9", "--json", "-", "--quiet")
-    found = json.loads(create(*YES_NO, *words))
+    result = json.loads(create(*YES_NO, *words))
     work = {"role": "work", "items": 10, "instances": 10, "answers": 40, "hours": 40 * 4 / 3600, "cost": 0.4}
-    assert (found["roles"][0], found["digest"]) == (work, open_campaign(here / "new").digest)
+    assert (result["roles"][0], result["digest"]) == (work, open_campaign(here / "new").digest)
     # The salt says who sees a golden item when: with one of its own each run would be another campaign.
     kept = json.loads((here / "new" / SECRETS).read_text())
     (here / "new" / SECRETS).write_text(json.dumps({**kept, "salt": "0" * 64}))
@@ -85,7 +85,7 @@ def test_the_budget_is_what_comes_out(here, design):
     assert done["work"] == budget.parts["work"].answers == 40
     assert done["onboarding"] == budget.parts["onboarding"].answers == 12 * 4
     assert done["golden"] == pytest.approx(budget.parts["golden"].answers, abs=3)
-    people, parts = found["budget"]["people"], found["budget"]["parts"]
+    people, parts = result["budget"]["people"], result["budget"]["parts"]
     assert parts["golden"]["answers"] > 0
     # Texts of some hundred words are read by each person, at the pay per hour.
     reading = parts["reading"]
@@ -118,7 +118,7 @@ def test_what_makes_no_campaign_is_one_line_and_leaves_nothing(here, words, mess
 
 
 def test_a_picture_of_a_benchmark_is_refused_with_its_question(here):
-    rows = [{"image": f"{at}.png", "caption": f"c {at}", "negative_caption": f"no {at}"} for at in range(3)]
+    rows = [{"image": f"{i}.png", "caption": f"c {i}", "negative_caption": f"no {i}"} for i in range(3)]
     write(here / "own.csv", rows)
     (here / "photos" / "1.png").write_bytes((here / "photos" / "1.png").read_bytes()[:50])
     refused = create(*YES_NO, "--from", "pairs", "--data", "own.csv", code=1)
@@ -140,7 +140,7 @@ def test_a_campaign_is_replaced_only_where_that_is_asked_for_and_never_with_answ
 
 
 def test_a_killed_create_is_finished_by_the_same_command(here):
-    write(here / "pairs.csv", [{"image": f"{at}.png", "caption": f"c {at}"} for at in range(2)])
+    write(here / "pairs.csv", [{"image": f"{i}.png", "caption": f"c {i}"} for i in range(2)])
     script = Path(__file__).with_name("killed_in_create.py")
     words = ("annotate", "create", *YES_NO[:-2], "--quiet")
     done = subprocess.run([sys.executable, script, "made", *words], capture_output=True, text=True, cwd=here)
@@ -175,9 +175,9 @@ def test_a_pool_with_golden_pairs_drawn_from_its_gallery(here):
     save(gallery, here / "mine")
     images, captions = [i.id for i in gallery.images], [c.id for c in gallery.captions]
     rows = [
-        {"pair": str(at), "direction": "i2t", "query": images[at % 20], "item": captions[at]}
-        | {"image": images[at % 20], "caption": captions[at], "place:a": "1"}
-        for at in range(60)
+        {"pair": str(i), "direction": "i2t", "query": images[i % 20], "item": captions[i]}
+        | {"image": images[i % 20], "caption": captions[i], "place:a": "1"}
+        for i in range(60)
     ]
     write(here / "pool.csv", rows)
     words = ("--design", "blocks", "--per-person", "20", "--golden", "auto", "--out", "new")

@@ -47,7 +47,7 @@ def test_an_older_database_is_migrated_and_keeps_its_answers(tmp_path, new_datab
         version = connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
         wanted = connection.execute(sa.text("SELECT wanted FROM people")).scalar()
         for name, table in METADATA.tables.items():
-            columns = {each["name"]: each["nullable"] for each in sa.inspect(connection).get_columns(name)}
+            columns = {item["name"]: item["nullable"] for item in sa.inspect(connection).get_columns(name)}
             assert columns == {column.name: column.nullable for column in table.columns}
     assert (version, wanted) == (database.REVISIONS[-1], 1)
 
@@ -155,7 +155,7 @@ def test_addresses_that_lead_nowhere_are_refused_without_the_password(tmp_path, 
 
 
 def test_many_people_at_once_take_no_item_too_often(tmp_path, new_database):
-    items = [pair(f"{at}{kind}", instance=str(at), kind=kind) for at in range(15) for kind in "ab"]
+    items = [pair(f"{i}{kind}", instance=str(i), kind=kind) for i in range(15) for kind in "ab"]
     campaign = make(tmp_path / "c", [*items, *pairs(0, golden=3)], overlap=2, golden_share=0.2)
     address = new_database()
     # With a connection of its own each, as two processes have.
@@ -167,13 +167,13 @@ def test_many_people_at_once_take_no_item_too_often(tmp_path, new_database):
         def run(number):
             worker = Worker(beside if number % 4 == 0 else db, campaign, number)
             # The same answer comes twice, as from a page with a bad connection.
-            found = worker.state()
-            while found.assignments:
-                receipt = worker.answer(found.assignments[0], key=f"key-{number}-{worker.sent:04}")
-                again = worker.answer(found.assignments[0], key=f"key-{number}-{worker.sent - 1:04}")
+            result = worker.state()
+            while result.assignments:
+                receipt = worker.answer(result.assignments[0], key=f"key-{number}-{worker.sent:04}")
+                again = worker.answer(result.assignments[0], key=f"key-{number}-{worker.sent - 1:04}")
                 assert receipt.accepted
                 assert again.repeated
-                found = again.work
+                result = again.work
 
         with ThreadPoolExecutor(12) as pool:
             list(pool.map(run, range(1, 13)))
@@ -252,10 +252,10 @@ def test_a_new_database_has_the_tables_of_the_source(tmp_path, new_database):
     with closing(open_database(campaign, new_database())) as db, db.reading() as connection:
         made = sa.inspect(connection)
         for name, table in METADATA.tables.items():
-            columns = {each["name"]: each["nullable"] for each in made.get_columns(name)}
+            columns = {item["name"]: item["nullable"] for item in made.get_columns(name)}
             assert columns == {column.name: column.nullable for column in table.columns}
-            assert {each["name"] for each in made.get_indexes(name)} >= {each.name for each in table.indexes}
-            unique = {tuple(each["column_names"]) for each in made.get_unique_constraints(name)}
-            constraints = (each for each in table.constraints if isinstance(each, sa.UniqueConstraint))
-            assert unique == {tuple(column.name for column in each.columns) for each in constraints}
+            assert {item["name"] for item in made.get_indexes(name)} >= {item.name for item in table.indexes}
+            unique = {tuple(item["column_names"]) for item in made.get_unique_constraints(name)}
+            constraints = (item for item in table.constraints if isinstance(item, sa.UniqueConstraint))
+            assert unique == {tuple(column.name for column in item.columns) for item in constraints}
         assert set(made.get_table_names()) == {*METADATA.tables, "alembic_version"}

@@ -25,7 +25,7 @@ EXCHANGEABLE = {
 def questions(name):
     """The questions of a form that are answered by one option."""
     page = WORK_FORMS[name].form({}, where=name).page(WorkItem("1", CELLS[name]))
-    return {each.name: each for each in page.fields if each.kind == "one"}
+    return {item.name: item for item in page.fields if item.kind == "one"}
 
 
 def answered(field, seed=0):
@@ -48,12 +48,12 @@ def table(rows, question):
 
 
 def agreements(field, *tables):
-    return [campaign_agreement(each, {field.name: field}, draws=50).to_json() for each in tables]
+    return [campaign_agreement(item, {field.name: field}, draws=50).to_json() for item in tables]
 
 
 def test_forms_say_which_options_are_not_the_same_thing_throughout():
     for name in WORK_FORMS:
-        exchangeable = {each.name for each in questions(name).values() if each.exchangeable}
+        exchangeable = {item.name for item in questions(name).values() if item.exchangeable}
         assert exchangeable == EXCHANGEABLE.get(name, set())
 
 
@@ -82,11 +82,11 @@ def test_no_figure_depends_on_the_order_of_options(name):
             np.testing.assert_array_equal(turned_back, mine.posterior)
             labels = zip(items, mine.labels, strict=True)
             assert theirs.labels == tuple(orders[item].get(label, "") for item, label in labels)
-        truth = {str(at): field.values[0] for at in range(40)}
+        truth = {str(i): field.values[0] for i in range(40)}
         turned = {item: orders[int(item)][value] for item, value in truth.items()}
         # As texts, so that the majority's missing promise equals itself.
         assert repr(label_outcomes(one, field, truth)) == repr(label_outcomes(two, field, turned))
-        disputes = [[(d.item, d.entropy) for d in disputed_items(each, field)] for each in (one, two)]
+        disputes = [[(d.item, d.entropy) for d in disputed_items(item, field)] for item in (one, two)]
         assert disputes[0] == disputes[1]
 
 
@@ -103,7 +103,7 @@ def test_two_people_have_one_kappa_in_any_order():
 def test_guessing_is_chance_though_one_place_is_right_throughout():
     # Both always right, and the right one first: without the form's word nobody could agree beyond chance.
     field = questions("choose")["best"]
-    rows = [{"item": str(at), "person": who, "answer": "0"} for at in range(40) for who in ("a", "b")]
-    (found,) = campaign_agreement(table(rows, "best"), {"best": field}, draws=50).questions
-    assert found.people.alpha.value == found.people.fleiss.value == 1.0
-    assert found.people.alpha.low > 0.7
+    rows = [{"item": str(i), "person": who, "answer": "0"} for i in range(40) for who in ("a", "b")]
+    (result,) = campaign_agreement(table(rows, "best"), {"best": field}, draws=50).questions
+    assert result.people.alpha.value == result.people.fleiss.value == 1.0
+    assert result.people.alpha.low > 0.7

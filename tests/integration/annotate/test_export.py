@@ -94,7 +94,7 @@ def run(*words):
     return done.output
 
 
-PAIRS = [{"id": f"p{at}", "image": f"{at}.png", "caption": f"caption {at}"} for at in range(4)]
+PAIRS = [{"id": f"p{i}", "image": f"{i}.png", "caption": f"caption {i}"} for i in range(4)]
 
 
 def test_choices_of_candidates_are_what_the_step_choose_reads(here):
@@ -119,16 +119,16 @@ def test_choices_of_candidates_are_what_the_step_choose_reads(here):
 
 def test_answers_about_ambiguity_are_what_the_step_filter_reads(here):
     rows = [
-        {"id": f"q{at}", "caption": "c", "image": f"{at}.png", "negative_image": f"{at + 1}.png"}
-        for at in range(3)
+        {"id": f"q{i}", "caption": "c", "image": f"{i}.png", "negative_image": f"{i + 1}.png"}
+        for i in range(3)
     ]
     campaign = made(here, "which-image", rows)
     votes = {"q0": ("image",) * 3, "q1": ("image", "both", "negative_image"), "q2": ("both",) * 3}
     answered(campaign, 3, lambda item, n: {"fits": votes[item.id][n]})
-    found, stray = read_answers(exported(campaign, "answers.csv"), ["q0", "q1", "q2"])
-    votes = [each.sum(axis=0).tolist() for each in (found.yes, found.no)]
+    result, stray = read_answers(exported(campaign, "answers.csv"), ["q0", "q1", "q2"])
+    votes = [item.sum(axis=0).tolist() for item in (result.yes, result.no)]
     assert (votes, stray) == ([[3, 1, 0], [0, 2, 3]], 0)
-    assert found.accepted("majority").tolist() == [True, False, False]
+    assert result.accepted("majority").tolist() == [True, False, False]
 
 
 def test_judged_pools_are_what_bias_and_evaluation_read(here):
@@ -148,7 +148,7 @@ def test_judged_pools_are_what_bias_and_evaluation_read(here):
     answered(campaign, 3, says)
     merged = read_judgements(exported(campaign, "gains.csv"))
     assert (merged.rows, merged.pairs, merged.several) == (3, 2, 0)
-    gains = {each.direction: each.gain.tolist() for each in merged.directions}
+    gains = {item.direction: item.gain.tolist() for item in merged.directions}
     assert gains == {"i2t": [0.5, 0.0], "t2i": [0.5]}
     assert "clip" in merged.directions[0].place
     for partly, gain in (("full", 1.0), ("none", 0.0)):
@@ -159,7 +159,7 @@ def test_judged_pools_are_what_bias_and_evaluation_read(here):
 def test_votes_between_rankings_are_what_preferences_reads(here):
     pairs = [("A", "B"), ("B", "C"), ("A", "C"), ("C", "A")]
     shown = {"first_images": ["0.png", "1.png"], "second_images": ["2.png"]}
-    rows = [{"id": str(at), "first": a, "second": b, **shown} for at, (a, b) in enumerate(pairs)]
+    rows = [{"id": str(i), "first": a, "second": b, **shown} for i, (a, b) in enumerate(pairs)]
     campaign = made(here, "preference", rows, settings={"same": True})
 
     def says(item, n):
@@ -177,8 +177,8 @@ def test_ratings_are_a_benchmark_of_ones_own(here):
     annotate_export(campaign.folder)
     data, images = campaign.folder / "export" / "ratings.csv", campaign.folder / "images"
     benchmark = catalog.benchmark("ratings", data=data, images=images)
-    found = dict(zip(benchmark.questions.ids, np.sort(benchmark.rated.ratings).tolist(), strict=True))
-    assert found == {"p0": [1, 2, 3], "p1": [2, 3, 4], "p2": [1, 3, 4], "p3": [1, 2, 4]}
+    result = dict(zip(benchmark.questions.ids, np.sort(benchmark.rated.ratings).tolist(), strict=True))
+    assert result == {"p0": [1, 2, 3], "p1": [2, 3, 4], "p2": [1, 3, 4], "p3": [1, 2, 4]}
     assert benchmark.images_at_hand
 
 
@@ -207,8 +207,8 @@ def test_authored_quads_are_a_benchmark_and_are_validated_by_others(here):
     right = {"first_image": "first", "second_image": "second"}
     answered(validation, 2, lambda item, n: right if item.id.endswith("0") else dict.fromkeys(right, "equal"))
     annotate_export(validation.folder)
-    found, _ = read_answers(validation.folder / "export" / "answers.csv", [i.id for i in validation.items])
-    assert found.accepted("majority").tolist() == [item.id.endswith("0") for item in validation.items]
+    result, _ = read_answers(validation.folder / "export" / "answers.csv", [i.id for i in validation.items])
+    assert result.accepted("majority").tolist() == [item.id.endswith("0") for item in validation.items]
     with pytest.raises(InputError, match="only authored quads"):
         create_campaign("yes-no", campaign.folder, here / "third")
 
@@ -269,11 +269,11 @@ QUESTION = FormField("q", "?", options=(AnswerOption("yes"), AnswerOption("no"))
 @pytest.mark.parametrize("model", MODELS)
 def test_labels_of_every_model_have_a_posterior(model):
     votes = {"a": "yyyy", "b": "nnnn", "c": "yyyn", "d": "nnny", "e": "yyyn", "f": "nnny"}
-    found = item_labels(judged_rows(votes), QUESTION, model=model)
-    assert (found.items, found.labels) == (tuple(votes), ("yes", "no") * 3)
-    np.testing.assert_allclose(found.posterior.sum(axis=1), 1)
-    assert found.votes.tolist() == [[text.count("y"), text.count("n")] for text in votes.values()]
-    assert found.table.column_names[-2:] == ["posterior:yes", "posterior:no"]
+    result = item_labels(judged_rows(votes), QUESTION, model=model)
+    assert (result.items, result.labels) == (tuple(votes), ("yes", "no") * 3)
+    np.testing.assert_allclose(result.posterior.sum(axis=1), 1)
+    assert result.votes.tolist() == [[text.count("y"), text.count("n")] for text in votes.values()]
+    assert result.table.column_names[-2:] == ["posterior:yes", "posterior:no"]
     # Of one answer each nothing tells how good people are: one coin would turn most of these answers around.
     single = item_labels(judged_rows(dict.fromkeys("abcde", "n") | {"f": "y"}), QUESTION, model=model)
     assert (single.labels, single.model) == (("no",) * 5 + ("yes",), "majority")
@@ -313,8 +313,8 @@ def test_people_answer_quads_by_single_directions(here, capsys):
     names = sorted({item.instance for item in campaign.items})
     wrong = {f"{names[0]}_i2t-0", f"{names[1]}_t2i-1", f"{names[2]}_t2i-0", f"{names[2]}_t2i-1"}
     answered(campaign, 4, lambda item, n: {"best": str(int(item.truth) ^ (item.id in wrong))})
-    found = counterfoil.evaluate("people:campaign", "world-quads", draws=100)
-    assert [found.result[name].value for name in ("i2t", "t2i", "group")] == pytest.approx([0.9, 0.8, 0.7])
+    result = counterfoil.evaluate("people:campaign", "world-quads", draws=100)
+    assert [result.result[name].value for name in ("i2t", "t2i", "group")] == pytest.approx([0.9, 0.8, 0.7])
     assert "world-quads: 10 of 500 questions are answered in full" in capsys.readouterr().err
     annotate_export(campaign.folder, people=False)
     assert sorted(read_table(campaign.folder / "export" / "outcomes.csv")["id"]) == names
@@ -325,7 +325,7 @@ def test_people_answer_quads_by_single_directions(here, capsys):
 
 def asked_twice(here, **more):
     """Twelve choices with the right caption first; one person is right, another one in half of them."""
-    rows = [{"id": f"q{at}", "images": "0.png", "captions": ["a", "b"], **more} for at in range(12)]
+    rows = [{"id": f"q{i}", "images": "0.png", "captions": ["a", "b"], **more} for i in range(12)]
     campaign = made(here, "choose", rows, overlap=2)
     return answered(campaign, 2, lambda item, n: {"best": "1" if n and int(item.id[1:]) % 2 else "0"})
 
@@ -335,10 +335,10 @@ def test_several_answers_to_a_query_count_as_their_mean(here):
     share = [1.0, 0.5] * 6
     ties = "a query counts the mean of its answers, and 6 of 12 (50.0 %) are ties"
     annotate_export(campaign.folder)
-    found = catalog.scorer("people:campaign")
-    values = dict(zip(found.ids, found.right["accuracy"].tolist(), strict=True))
-    assert values == {f"q{at}": value for at, value in enumerate(share)}
-    assert found.described == f"24 answers of 2 people (choose); {ties}"
+    result = catalog.scorer("people:campaign")
+    values = dict(zip(result.ids, result.right["accuracy"].tolist(), strict=True))
+    assert values == {f"q{i}": value for i, value in enumerate(share)}
+    assert result.described == f"24 answers of 2 people (choose); {ties}"
     # The exported table is one that `given:` takes, and labels by a model count a tie by its chances.
     given = catalog.scorer("given:campaign/export/outcomes.csv")
     assert sorted(given.right["accuracy"].tolist()) == sorted(share)
@@ -356,25 +356,25 @@ def test_a_quad_is_right_as_often_as_one_answer_to_each_query_is(here):
         return {"best": str(int(item.truth) ^ (item.instance == name and seen[item.id] == 2))}
 
     answered(campaign, 10, answer)
-    found = counterfoil.evaluate("people:campaign", "world-quads", draws=100, out=here / "run")
+    result = counterfoil.evaluate("people:campaign", "world-quads", draws=100, out=here / "run")
     # Of one question each query is a tie: two of them both right in a quarter of cases, four in a sixteenth.
-    values = [found.result[name].value for name in ("ipos2t", "i2t", "group")]
+    values = [result.result[name].value for name in ("ipos2t", "i2t", "group")]
     assert values == pytest.approx([0.95, 0.9 + 0.1 / 4, 0.9 + 0.1 / 16])
     assert catalog.scorer("people:campaign").described.endswith("4 of 40 (10.0 %) are ties")
     stored = load_run(here / "run" / "world-quads")
-    assert stored.result["group"] == found.result["group"]
+    assert stored.result["group"] == result.result["group"]
     assert set(stored.answers.outcomes.right["ipos2t"].tolist()) == {0.5, 1.0}
 
 
 def test_judgements_without_a_known_truth_are_exported(here):
-    found = annotate_export(asked_twice(here).folder)
-    assert {"judgements", "labels", "outcomes"} & set(found.written) == {"judgements", "labels"}
+    result = annotate_export(asked_twice(here).folder)
+    assert {"judgements", "labels", "outcomes"} & set(result.written) == {"judgements", "labels"}
     # In its campaign's folder a table is read with the campaign's options, elsewhere without.
-    shutil.copy(inside := found.written["judgements"][0], outside := here / "judgements.csv")
-    of = [annotate_agreement(path, draws=100).to_arrow() for path in (found.folder.parent, inside, outside)]
+    shutil.copy(inside := result.written["judgements"][0], outside := here / "judgements.csv")
+    of = [annotate_agreement(path, draws=100).to_arrow() for path in (result.folder.parent, inside, outside)]
     assert of[0]["alpha"].equals(of[1]["alpha"])
     assert not of[0]["alpha"].equals(of[2]["alpha"])
-    assert any("12 items have no known right answer" in line for line in found.notes)
+    assert any("12 items have no known right answer" in line for line in result.notes)
     refuses("'truth'", catalog.scorer, "people:campaign", error=InputError)
     created = create_campaign("choose", "items.json", here / "again", images=here / "photos")
     assert any("12 of 12 items have no known right answer" in line for line in created.notes)
@@ -391,8 +391,8 @@ def test_the_share_of_yes_is_a_score_of_every_pair(here):
     answered(campaign, 8, lambda item, n: {"match": next(votes) if item.id == odd else item.truth})
     scorer = catalog.scorer("people:campaign")
     assert scorer.values[list(scorer.ids).index(name)].tolist() == [[1.0, 0.5], [0.0, 1.0]]
-    found = counterfoil.evaluate("people:campaign", "world-quads", draws=100)
-    assert (found.result["group"].value, found.result["group"].n) == (1.0, 4)
+    result = counterfoil.evaluate("people:campaign", "world-quads", draws=100)
+    assert (result.result["group"].value, result.result["group"].n) == (1.0, 4)
     annotate_export(campaign.folder, here / "kept", kind="parquet")
     other = catalog.scorer("people:kept/judgements.parquet", Options(settings={"campaign": "campaign"}))
     values = [dict(zip(of.ids, of.values.tolist(), strict=True)) for of in (other, scorer)]
@@ -409,8 +409,8 @@ def test_people_are_read_from_the_database_that_is_named(here, new_database):
     url = new_database() or f"sqlite:///{here / 'elsewhere.sqlite'}"
     answered(campaign, 4, lambda item, n: {"match": item.truth}, url)
     refuses("no answers yet", catalog.scorer, "people:campaign", error=InputError)
-    found = catalog.scorer("people:campaign", Options(settings={"database": url}))
-    assert found.described == "8 answers of 4 people (yes-no)"
+    result = catalog.scorer("people:campaign", Options(settings={"database": url}))
+    assert result.described == "8 answers of 4 people (yes-no)"
 
 
 def test_one_person_completes_no_question_of_several_pairs(here):
@@ -428,8 +428,8 @@ def test_ratings_and_matches_score_benchmarks_too(here):
     quarters = np.argsort(np.argsort(np.nanmean(benchmark.rated.ratings, axis=1))) * 4 // len(benchmark)
     grade = dict(zip(benchmark.questions.ids, map(str, 1 + quarters), strict=True))
     answered(campaign, 2, lambda item, n: {"rating": grade[item.id]})
-    found = counterfoil.evaluate("people:campaign", "world-rated", draws=100)
-    assert found.result["kendall_tau_b"].value > 0.5
+    result = counterfoil.evaluate("people:campaign", "world-rated", draws=100)
+    assert result.result["kendall_tau_b"].value > 0.5
     (here / "one.json").write_text('[{"caption": "c", "image": "0.png", "negative_image": "1.png"}]')
     create_campaign("which-image", here / "one.json", here / "other", images=here / "photos")
     refuses("score no questions", catalog.scorer, "people:other", error=InputError)

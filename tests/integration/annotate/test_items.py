@@ -100,7 +100,11 @@ def test_neither_metadata_nor_the_format_of_an_image_reaches_a_browser(photos):
             assert (added[-4:], shown.format, shown.mode, shown.info) == (".png", "PNG", "RGB", {})
             # No pixel is lost, and a photograph stands as its file says.
             assert shown.tobytes() == PIL.ImageOps.exif_transpose(given).convert("RGB").tobytes()
-        assert [data[at : at + 4] for at in range(len(data)) if data[at : at + 4] in (b"tEXt", b"eXIf")] == []
+        assert [
+            data[start : start + 4]
+            for start in range(len(data))
+            if data[start : start + 4] in (b"tEXt", b"eXIf")
+        ] == []
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF"])
@@ -119,12 +123,12 @@ def test_a_table_of_pairs(tmp_path, photos, kind):
         {"id": "b", "filename": "blue.png", "text": "a red square", "kind": "", "instance": "q"},
     ]
     pictures = Pictures()
-    found = made(tmp_path, photos, "yes-no", rows, kind=kind, pictures=pictures)
-    first, second = found.items
+    result = made(tmp_path, photos, "yes-no", rows, kind=kind, pictures=pictures)
+    first, second = result.items
     facts = (first.id, first.kind, first.instance, first.role, first.cells["caption"])
     assert facts == ("a", "colour", "q", "work", "a red square")
     assert pixels(pictures[second.cells["image"]]) == pixels(photos / "blue.png")
-    assert found.rows.to_pylist()[1] == {"item": "b", **rows[1]} | {"kind": rows[1]["kind"]}
+    assert result.rows.to_pylist()[1] == {"item": "b", **rows[1]} | {"kind": rows[1]["kind"]}
 
 
 def test_several_images_in_one_cell_or_in_numbered_columns(tmp_path, photos):
@@ -148,11 +152,11 @@ def test_candidates_of_a_build_become_one_item_per_row(tmp_path, photos):
         for row in (0, 1)
         for k in (0, 1, 2)
     ]
-    found = made(tmp_path, photos, "best-of-k", rows)
-    facts = [(item.id, item.cells["caption"], len(item.cells["images"])) for item in found.items]
+    result = made(tmp_path, photos, "best-of-k", rows)
+    facts = [(item.id, item.cells["caption"], len(item.cells["images"])) for item in result.items]
     assert facts == [("0", "a square 0", 3), ("1", "a square 1", 3)]
-    assert found.rows.column("item").to_pylist() == ["0"] * 3 + ["1"] * 3
-    assert found.rows.column("id").to_pylist()[3:] == ["1#0", "1#1", "1#2"]
+    assert result.rows.column("item").to_pylist() == ["0"] * 3 + ["1"] * 3
+    assert result.rows.column("id").to_pylist()[3:] == ["1#0", "1#1", "1#2"]
     refuses("candidates without images", made, tmp_path, photos, "best-of-k", [{"of": "0", "caption": "c"}])
 
 
@@ -164,10 +168,10 @@ def test_a_pair_of_a_pool_is_one_item_whichever_direction_proposed_it(tmp_path, 
         for pair, way, query, item in proposed
     ]
     refuses(r"have no words; name the benchmark", made, tmp_path, photos, "match", pool)
-    found = made(tmp_path, photos, "match", [{**row, "text": f"square {row['caption']}"} for row in pool])
-    assert {item.id: item.cells["caption"] for item in found.items} == {"1": "square c1", "2": "square c2"}
-    assert found.rows.column("item").to_pylist() == ["1", "1", "2"]
-    assert found.rows.column("direction").to_pylist() == ["i2t", "t2i", "i2t"]
+    result = made(tmp_path, photos, "match", [{**row, "text": f"square {row['caption']}"} for row in pool])
+    assert {item.id: item.cells["caption"] for item in result.items} == {"1": "square c1", "2": "square c2"}
+    assert result.rows.column("item").to_pylist() == ["1", "1", "2"]
+    assert result.rows.column("direction").to_pylist() == ["i2t", "t2i", "i2t"]
 
 
 def test_golden_items_of_a_table(tmp_path, photos):
@@ -249,7 +253,7 @@ def test_a_quad_has_four_single_directions():
     slots = dict(zip(benchmark.questions.ids, benchmark.paired.slots()[0].tolist(), strict=True))
     for item in items:
         asked, side = item.kind.split("-")
-        texts = [benchmark.captions[at].text for at in slots[item.instance]]
+        texts = [benchmark.captions[i].text for i in slots[item.instance]]
         assert item.truth == side
         assert item.cells["captions"] == (texts if asked == "i2t" else [texts[int(side)]])
         assert len(item.cells["images"]) == (1 if asked == "i2t" else 2)
@@ -308,7 +312,7 @@ def test_golden_pairs_are_drawn_from_the_gallery():
     owners = gallery.gallery.owners
     of_image = {pictures.add(known[name]): name for name in images}
     texts = {caption.text: caption.id for caption in gallery.captions if caption.id in captions}
-    owner = {caption.id: gallery.images[owners[at]].id for at, caption in enumerate(gallery.captions)}
+    owner = {caption.id: gallery.images[owners[i]].id for i, caption in enumerate(gallery.captions)}
     for item in items:
         if item.kind == "random pair":
             image, caption = of_image[item.cells["image"]], texts[item.cells["caption"]]
@@ -330,7 +334,7 @@ def test_golden_pairs_are_drawn_from_the_gallery():
     ],
 )
 def test_fewer_items_than_the_design_needs(values, message):
-    work = [WorkItem(str(at), {}, instance=str(at // 2)) for at in range(6)]
+    work = [WorkItem(str(i), {}, instance=str(i // 2)) for i in range(6)]
     recipe = partial(CampaignRecipe, form="yes-no", title="t")
     others = [WorkItem("g", {}, "golden"), WorkItem("o", {}, "onboarding"), WorkItem("p", {}, "onboarding")]
     refuses(message, check_items, work + others, recipe(**values), error=InputError)

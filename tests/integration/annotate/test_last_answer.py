@@ -86,9 +86,9 @@ def test_what_cannot_be_seen_is_no_answer_in_every_table(campaign_of):
     for number in (1, 2):
         person = Worker(db, campaign, number)
         while assigned := person.state().assignments:
-            each = assigned[0]
-            unseen = each.item.id == "0" or each.role == "golden" or (each.item.id, number) == ("1", 2)
-            assert person.answer(each, **({"unseen": True, "comment": "black"} if unseen else {})).accepted
+            one = assigned[0]
+            unseen = one.item.id == "0" or one.role == "golden" or (one.item.id, number) == ("1", 2)
+            assert person.answer(one, **({"unseen": True, "comment": "black"} if unseen else {})).accepted
         # A golden item that cannot be seen is not answered wrong.
         assert person.state().state == "done"
     table = judgement_table(db, campaign)
@@ -104,7 +104,7 @@ def test_what_cannot_be_seen_is_no_answer_in_every_table(campaign_of):
     assert [labels["0"][name] for name in (*names, "posterior")] == [NOT_VISIBLE, 0, 2, None]
     assert exported(judged)["scores"].column("id").to_pylist() == ["1"]
     assert "comment" not in exported(judged, people=False)["judgements"].column_names
-    assert sorted(each.not_visible for each in people_quality(table, campaign)) == [2, 3]
+    assert sorted(item.not_visible for item in people_quality(table, campaign)) == [2, 3]
 
 
 def test_a_test_item_that_cannot_be_seen_is_no_error(campaign_of):

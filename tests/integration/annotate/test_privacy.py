@@ -37,7 +37,7 @@ def test_nothing_of_a_person_is_left_after_the_date(opened):
     assert (left.people, left.answers, left.items) == ({}, 0, 4)
     assert running(db) == "stopped"
     assert not reviews(db)
-    assert [each.answer for each in adjudicated(db, campaign).values()] == ["no"]
+    assert [item.answer for item in adjudicated(db, campaign).values()] == ["no"]
 
 
 def test_labels_stay_without_any_answer_person_or_time(tmp_path, new_database):
@@ -56,8 +56,8 @@ def test_labels_stay_without_any_answer_person_or_time(tmp_path, new_database):
     folders = [campaign.folder] if url is None else [campaign.folder, _postgres_files(db)]
     for folder in folders:
         assert len(_left(folder, traces)) > 10
-    found = delete_people(db, campaign, LATER, early=True)
-    assert (found.labels, found.single) == (5, 1)
+    result = delete_people(db, campaign, LATER, early=True)
+    assert (result.labels, result.single) == (5, 1)
     db.close()
     kept = (campaign.folder / KEPT).read_text().splitlines()
     assert len(kept) == 6
@@ -75,7 +75,7 @@ def test_labels_stay_without_any_answer_person_or_time(tmp_path, new_database):
 def _traces(db):
     """Ids, answers and times of people as their database stores them: texts, and numbers as eight bytes."""
     order = ">d" if db.is_sqlite else "<d"
-    found = set()
+    result = set()
     with db.reading() as connection:
         for table in (people, tokens, leases, answers, events):
             for row in connection.execute(sa.select(table)).mappings():
@@ -83,11 +83,11 @@ def _traces(db):
                     continue
                 for value in row.values():
                     if isinstance(value, str) and len(value) >= 12:
-                        found.add(value.encode())
+                        result.add(value.encode())
                     # SQLite stores whole numbers in fewer bytes, which could be anything.
                     if isinstance(value, float) and value % 1:
-                        found |= {struct.pack(order, value), repr(value).encode()}
-    return found - {repr(1.5).encode(), struct.pack(order, 1.5)}
+                        result |= {struct.pack(order, value), repr(value).encode()}
+    return result - {repr(1.5).encode(), struct.pack(order, 1.5)}
 
 
 def _left(folder, traces):

@@ -34,8 +34,8 @@ def waits():
 
 @pytest.fixture
 def client(fake, waits):
-    with ProlificClient(TOKEN, fake.address, retries=3, sleep=waits.append) as found:
-        yield found
+    with ProlificClient(TOKEN, fake.address, retries=3, sleep=waits.append) as result:
+        yield result
 
 
 def posts(fake, end):
@@ -97,7 +97,7 @@ def test_all_pages_are_read(client, fake, largest):
     for number in range(110):
         fake.join(study, f"p{number}")
     fake.largest_page, fake.busy_every = largest, 5
-    assert [each.person for each in client.submissions(study)] == [f"p{number}" for number in range(110)]
+    assert [item.person for item in client.submissions(study)] == [f"p{number}" for number in range(110)]
 
 
 def test_many_are_approved_in_parts(client, fake):
@@ -126,11 +126,11 @@ def test_places_that_were_given_back_are_free():
     # Ian never entered, and Kim typed a link.
     people = {who.upper(): who in ("fay", "gus", "joy") for who in [*states, "kim"] if who != "ian"}
     people["LEA"] = True
-    found = prolific.reconcile(submissions, people, str.upper, {"LEA": (LONG, "OTHER")})
-    assert (found.free, found.strangers) == (("ANN", "BOB", "CYD"), ("KIM",))
-    waiting = found.payable, found.unfinished, found.unseen
-    assert [[each.id for each in part] for part in waiting] == [["of gus"], ["of hal"], ["of ian"]]
-    assert found.rejected == (Rejection("of lea", LONG, "OTHER"),)
+    result = prolific.reconcile(submissions, people, str.upper, {"LEA": (LONG, "OTHER")})
+    assert (result.free, result.strangers) == (("ANN", "BOB", "CYD"), ("KIM",))
+    waiting = result.payable, result.unfinished, result.unseen
+    assert [[item.id for item in part] for part in waiting] == [["of gus"], ["of hal"], ["of ian"]]
+    assert result.rejected == (Rejection("of lea", LONG, "OTHER"),)
 
 
 def test_states_are_read_however_they_are_spelt():

@@ -35,7 +35,7 @@ def facts(campaign, command, *more, name="campaign"):
 
 
 def ids(campaign, name="campaign"):
-    return [each["person"] for each in facts(campaign, "status", name=name)["persons"]]
+    return [item["person"] for item in facts(campaign, "status", name=name)["persons"]]
 
 
 def csv_of(campaign, name):

@@ -20,12 +20,12 @@ def campaign(folder, n, truth=True, **recipe):
     """Pairs to judge, half of them right, with four golden ones and four for a test."""
     items = pairs(n, golden=4, onboarding=4)
     if truth:
-        items[:n] = [replace(item, truth=("yes", "no")[at % 2]) for at, item in enumerate(items[:n])]
+        items[:n] = [replace(item, truth=("yes", "no")[i % 2]) for i, item in enumerate(items[:n])]
     return make(folder, items, **recipe)
 
 
 def able(n):
-    return [replace(ABLE, name=f"p{at}") for at in range(n)]
+    return [replace(ABLE, name=f"p{i}") for i in range(n)]
 
 
 def test_equal_seeds_give_equal_answers_and_other_seeds_others(tmp_path):
@@ -52,43 +52,43 @@ def test_over_http_the_same_people_give_the_same_answers(tmp_path, monkeypatch):
 
 def test_hours_and_pay_are_those_of_the_budget_and_labels_those_of_able_people(tmp_path):
     made = campaign(tmp_path / "c", 100, golden_share=0.1)
-    found = annotate_simulate(made.folder, people=8, accuracy=0.9)
+    result = annotate_simulate(made.folder, people=8, accuracy=0.9)
     # Of three answers that are right in 90 % two or three are.
-    majority = found.labels[0]
+    majority = result.labels[0]
     assert majority.low < 0.9**3 + 3 * 0.9**2 * 0.1 < majority.high
     # Golden items are worked on and paid, too: the four that there are, by each of the eight.
-    assert found.hours[0] == pytest.approx((100 * 3 + 4 * 8) * 4.0 / 3600)
-    for (planned, came), within in ((found.hours, 0.1), (found.pay, 0.02)):
+    assert result.hours[0] == pytest.approx((100 * 3 + 4 * 8) * 4.0 / 3600)
+    for (planned, came), within in ((result.hours, 0.1), (result.pay, 0.02)):
         assert came == pytest.approx(planned, rel=within)
-    assert found.kinds[0].right == pytest.approx(0.9, abs=0.04)
+    assert result.kinds[0].right == pytest.approx(0.9, abs=0.04)
     assert not (made.folder / DATABASE).exists()
 
 
 def test_people_who_guess_are_found_and_weigh_less(tmp_path):
     made = campaign(tmp_path / "c", 200, golden_share=0.1)
-    found = annotate_simulate(made.folder, people=20, mix={"able": 0.8, "careless": 0.2})
-    kinds = {each.kind: each for each in found.kinds}
+    result = annotate_simulate(made.folder, people=20, mix={"able": 0.8, "careless": 0.2})
+    kinds = {item.kind: item for item in result.kinds}
     assert kinds["careless"].flagged >= 3
     assert kinds["able"].flagged == 0
-    right = {each.model: each.right for each in found.labels}
+    right = {item.model: item.right for item in result.labels}
     assert right["one accuracy per person"] > right["majority"]
     # Of three answers by 80 % able people and 20 % who guess: each is right in 86 %. Who guesses is fast, and
     # gives more than their share of a queue's answers.
     assert right["majority"] < 0.86**3 + 3 * 0.86**2 * 0.14
-    assert found.to_arrow(by="kind").column("people").to_pylist() == [16, 4]
+    assert result.to_arrow(by="kind").column("people").to_pylist() == [16, 4]
 
 
 def test_chances_of_labels_hold_where_people_err_as_the_model_says(tmp_path):
     made = campaign(tmp_path / "c", 150)
-    people = [replace(person, accuracy=0.7 + 0.025 * at) for at, person in enumerate(able(10))]
-    found = simulate(made, people, seed=1)
-    outcomes = label_outcomes(found.judgements, fields_of(made)["match"], found.truth)
-    by_model = {each.model: each for each in outcomes}
+    people = [replace(person, accuracy=0.7 + 0.025 * i) for i, person in enumerate(able(10))]
+    result = simulate(made, people, seed=1)
+    outcomes = label_outcomes(result.judgements, fields_of(made)["match"], result.truth)
+    by_model = {item.model: item for item in outcomes}
     assert by_model["one accuracy per person"].calibrated
     assert by_model["majority"].calibrated is None
 
 
 def test_people_who_guess_get_labels_no_better_than_chance(tmp_path):
-    found = annotate_simulate(campaign(tmp_path / "c", 50).folder, people=9, mix={"careless": 1.0})
-    assert found.labels[0].low < 0.5 < found.labels[0].high
-    assert not found.to_json()["calibrated"]["Dawid-Skene"]
+    result = annotate_simulate(campaign(tmp_path / "c", 50).folder, people=9, mix={"careless": 1.0})
+    assert result.labels[0].low < 0.5 < result.labels[0].high
+    assert not result.to_json()["calibrated"]["Dawid-Skene"]

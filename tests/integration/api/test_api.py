@@ -145,14 +145,14 @@ def test_a_torch_module_is_a_scorer(bench, table, tmp_path):
 def test_two_runs_are_compared_and_reported(bench, table):
     one = cf.evaluate("blind:length", "pairs", data=table, images="photos", out="runs/length", draws=100)
     other = cf.evaluate(cf.scorer(brightness), bench, out="runs/bright", draws=100, quiet=True)
-    found = cf.compare([one, other], baseline=one, quiet=True)
-    assert [(d.a, d.b) for d in found.differences] == [("brightness", "blind:length")] * 3
-    assert [d.value for d in found.differences] == [
-        pytest.approx(other.result[d.measure].value - one.result[d.measure].value) for d in found.differences
+    result = cf.compare([one, other], baseline=one, quiet=True)
+    assert [(d.a, d.b) for d in result.differences] == [("brightness", "blind:length")] * 3
+    assert [d.value for d in result.differences] == [
+        pytest.approx(other.result[d.measure].value - one.result[d.measure].value) for d in result.differences
     ]
-    assert list(found.to_frame()["measure"]) == [d.measure for d in found.differences]
-    assert len(found.to_arrow(by="measure")) == len(one.to_arrow()) + len(other.to_arrow())
-    for text in (str(found), found.to_markdown(), found.to_latex(), found.to_csv(), found._repr_html_()):
+    assert list(result.to_frame()["measure"]) == [d.measure for d in result.differences]
+    assert len(result.to_arrow(by="measure")) == len(one.to_arrow()) + len(other.to_arrow())
+    for text in (str(result), result.to_markdown(), result.to_latex(), result.to_csv(), result._repr_html_()):
         assert "brightness" in text
     # The folders hold the same runs; one that was given no name is called after its folder.
     loaded = cf.compare(["runs"], quiet=True)
@@ -161,14 +161,14 @@ def test_two_runs_are_compared_and_reported(bench, table):
     with pytest.raises(InputError, match="did you mean 'pairs'"):
         loaded["pair"]
     pytest.importorskip("matplotlib")
-    assert found.plot() is not None
+    assert result.plot() is not None
     assert one.plot(["group"]) is not None
     one.to_html("one.html")
     assert "blind:length" in Path("one.html").read_text()
-    found.to_html("report.html")
+    result.to_html("report.html")
     assert str(table.parent) not in Path("report.html").read_text()
-    refuses("the file exists", found.to_html, "report.html", error=InputError)
-    found.to_html("report.html", title="Mine", overwrite=True)
+    refuses("the file exists", result.to_html, "report.html", error=InputError)
+    result.to_html("report.html", title="Mine", overwrite=True)
     assert "Mine" in Path("report.html").read_text()
 
 
@@ -181,9 +181,9 @@ def test_a_run_is_a_table_in_every_form(bench, monkeypatch):
         run.result["groop"]
     table = run.to_arrow()
     row = {"benchmark": "pairs", "scorer": "brightness", "group": "", "measure": "group", "n": 8}
-    (found,) = (each for each in table.to_pylist() if {**each, **row} == each)
-    assert (found["value"], found["chance"]) == (group.value, group.chance)
-    assert {each["group"] for each in table.to_pylist()} == {"", "add", "swap"}
+    (result,) = (item for item in table.to_pylist() if {**item, **row} == item)
+    assert (result["value"], result["chance"]) == (group.value, group.chance)
+    assert {item["group"] for item in table.to_pylist()} == {"", "add", "swap"}
     questions = run.to_arrow(by="question")
     assert questions["group"].to_pylist() == run.items["group"].tolist()
     assert questions["type"].to_pylist() == ["add", "swap"] * 4
@@ -201,8 +201,8 @@ def test_a_run_is_a_table_in_every_form(bench, monkeypatch):
 def test_several_benchmarks_and_their_paths(bench, table):
     runs = cf.evaluate_all("blind:random", ["world-choices", bench], draws=100, quiet=True)
     assert [run.benchmark.name for run in runs] == ["world-choices", "pairs"]
-    found = cf.evaluate("blind:length", "pairs", data={"pairs": table}, draws=100, limit=4, quiet=True)
-    assert found.result["group"].n == 4
+    result = cf.evaluate("blind:length", "pairs", data={"pairs": table}, draws=100, limit=4, quiet=True)
+    assert result.result["group"].n == 4
 
 
 def test_errors_are_one_line(bench, table):
@@ -241,8 +241,8 @@ def test_a_table_in_memory_is_the_benchmark_of_its_file(bench, table, kind):
     if kind in ("frame", "series"):
         pandas = pytest.importorskip("pandas")
         held = pandas.DataFrame(rows) if kind == "frame" else pandas.Series(rows)
-    found = cf.load_benchmark("pairs", held, "photos")
-    assert (found.digest, found.images) == (bench.digest, bench.images)
+    result = cf.load_benchmark("pairs", held, "photos")
+    assert (result.digest, result.images) == (bench.digest, bench.images)
     run = cf.evaluate(cf.scorer(brightness), "pairs", data=held, images="photos", draws=100, quiet=True)
     assert run["i2t"] == cf.evaluate(cf.scorer(brightness), bench, draws=100, quiet=True)["i2t"]
     refuses("one benchmark that is named", cf.evaluate, "blind:length", bench, data=held, error=InputError)
@@ -254,7 +254,7 @@ def test_pictures_in_memory_are_seen_as_they_are():
     rng = np.random.default_rng(1)
     pictures = [PIL.Image.fromarray(rng.integers(0, 256, (9, 7, 3), dtype=np.uint8)) for _ in range(4)]
     rows = [
-        {"image": picture, "statement": f"it is {at}", "label": at % 2} for at, picture in enumerate(pictures)
+        {"image": picture, "statement": f"it is {i}", "label": i % 2} for i, picture in enumerate(pictures)
     ]
     bench = cf.load_benchmark("statements", pytest.importorskip("pandas").DataFrame(rows))
     for image, picture in zip(bench.images, pictures, strict=True):
@@ -274,9 +274,9 @@ def test_questions_are_looked_at_one_by_one_and_as_a_table(bench):
     assert bench[-1] == bench[7]
     with pytest.raises(IndexError):
         bench[8]
-    found = bench.to_arrow()
-    assert found["caption"].to_pylist() == [f"{WORDS[k % 4]} {k}" for k in range(8)]
-    assert found["image"].to_pylist() == [f"p{k}.png" for k in range(8)]
+    result = bench.to_arrow()
+    assert result["caption"].to_pylist() == [f"{WORDS[k % 4]} {k}" for k in range(8)]
+    assert result["image"].to_pylist() == [f"p{k}.png" for k in range(8)]
     assert len(bench.to_frame()) == 8
 
 
@@ -323,17 +323,17 @@ EXTRAS = sorted({*PROJECT["optional-dependencies"]} - {"docs", "dev"})
 
 def installed_with(extra):
     """The distributions that `pip install 'counterfoil[EXTRA]'` brings, by what each requires."""
-    found = set()
+    result = set()
     waiting = [("counterfoil", extra), ("counterfoil", "")]
     while waiting:
         name, extra = waiting.pop()
-        if (name, extra) in found:
+        if (name, extra) in result:
             continue
-        found.add((name, extra))
+        result.add((name, extra))
         for needed in map(Requirement, required(name, extra)):
             if needed.marker is None or needed.marker.evaluate({"extra": extra}):
-                waiting += [(canonicalize_name(needed.name), each) for each in ("", *needed.extras)]
-    return {name for name, _ in found}
+                waiting += [(canonicalize_name(needed.name), item) for item in ("", *needed.extras)]
+    return {name for name, _ in result}
 
 
 def required(name, extra):

@@ -87,15 +87,15 @@ RESULTS = {
 @pytest.mark.parametrize("job", RESULTS)
 def test_results_are_tables_figures_and_files(job, world):
     call, kinds = RESULTS[job]
-    found = call(world)
-    check_tables(found, *kinds.split())
-    if hasattr(found, "plot"):
-        assert found.plot().axes
+    result = call(world)
+    check_tables(result, *kinds.split())
+    if hasattr(result, "plot"):
+        assert result.plot().axes
     for method, file in (("to_html", "mine.html"), ("save", "mine.csv")):
-        if hasattr(found, method):
-            getattr(found, method)(file)
-            refuses("overwrite", getattr(found, method), file, error=InputError)
-            getattr(found, method)(file, overwrite=True)
+        if hasattr(result, method):
+            getattr(result, method)(file)
+            refuses("overwrite", getattr(result, method), file, error=InputError)
+            getattr(result, method)(file, overwrite=True)
 
 
 def test_python_takes_more_than_a_shell(world):
@@ -117,10 +117,10 @@ def test_a_model_is_trained(here):
     Path("rows.csv").write_text("\n".join(rows))
     changed = {"batch_size": 4, "steps": 4}
     common = {"images": here, "device": "cpu", "workers": 0, "quiet": True}
-    found = cf.train_model("coco", "small", "rows.csv", out="mine", changed=changed, **common)
-    check_tables(found, "measure")
-    figure = found.plot()
-    assert [axes.get_title(loc="left") for axes in figure.axes] == list(found.outcome.curves)
+    result = cf.train_model("coco", "small", "rows.csv", out="mine", changed=changed, **common)
+    check_tables(result, "measure")
+    figure = result.plot()
+    assert [axes.get_title(loc="left") for axes in figure.axes] == list(result.outcome.curves)
     figure_style.save(figure, Path("training.png"))
     with PIL.Image.open("training.png") as opened:
         assert opened.size > (100, 100)

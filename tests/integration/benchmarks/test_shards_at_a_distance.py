@@ -47,9 +47,9 @@ def test_rows_and_images_are_those_of_a_disk(root, near):
         _same(read(f"{far}/{given}"), read(near / given))
     _same(read(far), read(near))
     _same(read(Path(far), split="validation"), read(near, split="validation"))
-    found = read(far)
-    assert len(found) == 8
-    source = pickle.loads(pickle.dumps(found.images[5].source))
+    result = read(far)
+    assert len(result) == 8
+    source = pickle.loads(pickle.dumps(result.images[5].source))
     assert isinstance(source, TarSource)
     assert source.read() == png(11)
     # As it was named, but for the other names of a scheme.
@@ -60,8 +60,8 @@ def test_rows_and_images_are_those_of_a_disk(root, near):
 def test_images_of_a_batch_are_read_together(root, near):
     images = read(copied(near, f"{root}/shards")).images
     expected = [np.asarray(image.decode()) for image in read(near).images]
-    found = [each for batch in prepared([images[:5], images[5:]], Untouched(), workers=0) for each in batch]
-    assert all(np.array_equal(*each) for each in zip(found, expected, strict=True))
+    result = [item for batch in prepared([images[:5], images[5:]], Untouched(), workers=0) for item in batch]
+    assert all(np.array_equal(*item) for item in zip(result, expected, strict=True))
     gone = Image("gone", TarSource(Path(f"{root}/shards/none.tar"), 512, 9, "a.png"))
     with pytest.raises(DataError, match=r"shards/none.tar: no such (file|bucket)"):
         list(prepared([[images[0], gone, gone]], Untouched(), workers=0))
@@ -71,7 +71,7 @@ def test_what_is_wrong_names_the_shard(root, near):
     far = copied(near, f"{root}/shards")
     place = open_place(far)
     whole = (near / "train-000.tar").read_bytes()
-    end = max(at for at, byte in enumerate(whole) if byte) // 512 * 512 + 512
+    end = max(i for i, byte in enumerate(whole) if byte) // 512 * 512 + 512
     for length in (100, 512, 1000, end - 300, end):
         place.write("cut.tar", whole[:length])
         refuses(r"shards/cut.tar.*(cut off|not a readable tar)", read, f"{far}/cut.tar")

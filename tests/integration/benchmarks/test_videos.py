@@ -92,7 +92,7 @@ def test_what_a_file_hides_is_not_counted(shared_data, tmp_path):
     shown = [np.asarray(picture).mean() for picture in video(path).frames()]
     assert shown == [np.asarray(picture).mean() for picture in video(real).frames()][133:]
     some = [np.asarray(picture).mean() for picture in video(path, count=4).frames()]
-    assert some == [shown[at] for at in (0, 38, 77, 116)]
+    assert some == [shown[i] for i in (0, 38, 77, 116)]
 
 
 @pytest.mark.parametrize("share", [0.3, 0.95, 0.999])
@@ -203,13 +203,13 @@ def test_the_file_is_closed_with_the_iterator(tmp_path):
         links = Path("/proc/self/fd")
         if not links.is_dir():
             pytest.skip("no list of open files here")
-        found = 0
+        result = 0
         for link in links.iterdir():
             try:
-                found += link.readlink() == path
+                result += link.readlink() == path
             except OSError:
                 continue
-        return found
+        return result
 
     frames = video(path).frames()
     next(frames)
@@ -270,20 +270,20 @@ def test_features_are_read_cut_and_sampled(tmp_path):
     rows = np.arange(60, dtype=np.float64).reshape(20, 3)
     np.save(tmp_path / "v.npy", rows)
     source = FrameFeatures(tmp_path / "v.npy", duration=10.0)
-    found = source.read()
-    assert found.dtype == np.float32
-    assert (found == rows).all()
-    assert (Video("v", source).part_of(found) == rows).all()
-    assert (Video("v", source, start=2.0, end=4.9).part_of(found) == rows[4:9]).all()
-    assert (Video("v", source, sampling=Sampling(count=4)).part_of(found) == rows[[0, 6, 12, 19]]).all()
+    result = source.read()
+    assert result.dtype == np.float32
+    assert (result == rows).all()
+    assert (Video("v", source).part_of(result) == rows).all()
+    assert (Video("v", source, start=2.0, end=4.9).part_of(result) == rows[4:9]).all()
+    assert (Video("v", source, sampling=Sampling(count=4)).part_of(result) == rows[[0, 6, 12, 19]]).all()
     late = Video("v", source, start=5.0, sampling=Sampling(count=2))
-    assert (late.part_of(found) == rows[[10, 19]]).all()
+    assert (late.part_of(result) == rows[[10, 19]]).all()
     for made, said in [
         (Video("v", FrameFeatures(source.path), start=1.0), "duration is not known"),
         (Video("v", source, sampling=Sampling(rate=1)), "not taken by rate"),
         (Video("v", source, start=11.0), "video 'v': a part starts after"),
     ]:
-        refuses(said, made.part_of, found)
+        refuses(said, made.part_of, result)
     refuses("embedded frames where pictures", next, Video("v", source).frames())
 
 

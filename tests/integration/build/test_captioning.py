@@ -38,9 +38,9 @@ def pictures(tmp_path, work):
 
 def test_the_world_says_something_else_that_is_true(work):
     drawn = ReadRows(n=140, size=32, negatives=False).run(NOTHING, work).kept
-    found = run_step(WriteCaptions(), drawn, replace(work, step="2-caption"))
-    rows = found.kept.to_pylist()
-    assert found.facts["right"] == found.facts["captions"] == len(rows) == 140
+    result = run_step(WriteCaptions(), drawn, replace(work, step="2-caption"))
+    rows = result.kept.to_pylist()
+    assert result.facts["right"] == result.facts["captions"] == len(rows) == 140
     for row in rows:
         said = read(row["generated_caption"])
         assert matches(said, Scene.from_json(row["scene"]))
@@ -49,7 +49,7 @@ def test_the_world_says_something_else_that_is_true(work):
     assert len({row["generated_caption_seed"] for row in rows}) == 140
     # A row's caption does not depend on the rows beside it.
     part = run_step(WriteCaptions(), drawn.slice(70, 7), replace(work, step="2-caption"))
-    assert part.kept == found.kept.slice(70, 7)
+    assert part.kept == result.kept.slice(70, 7)
 
 
 def test_scenes_that_are_missing_or_say_nothing_else_are_dropped(work):
@@ -61,10 +61,10 @@ def test_scenes_that_are_missing_or_say_nothing_else_are_dropped(work):
             "scene": [None, ring.to_json(), ring.to_json()],
         }
     )
-    found = run_step(WriteCaptions(), rows, work)
-    assert found.reasons == {NO_IMAGE: 1}
-    assert read(found.kept["generated_caption"].to_pylist()[1]) != read("A ring.")
-    assert NOTHING_ELSE not in found.reasons
+    result = run_step(WriteCaptions(), rows, work)
+    assert result.reasons == {NO_IMAGE: 1}
+    assert read(result.kept["generated_caption"].to_pylist()[1]) != read("A ring.")
+    assert NOTHING_ELSE not in result.reasons
     with pytest.raises(CounterfoilError, match="no scene of the drawn world"):
         run_step(WriteCaptions(), rows.set_column(2, "scene", [["?", "?", "?"]]), work)
 
@@ -75,15 +75,15 @@ def test_a_model_writes_one_caption_for_each_image(name, captioner, pictures):
 
     rows, work = pictures
     folder = captioner(name)
-    found = run_step(WriteCaptions(by=f"captioner:{folder}", batch=3, max_tokens=6, beams=2), rows, work)
+    result = run_step(WriteCaptions(by=f"captioner:{folder}", batch=3, max_tokens=6, beams=2), rows, work)
     writer = load_writer(str(folder))
     cells = [f"{number}.png" for number in range(4)]
     alone = {cell: writer.write([work.image(cell)], most=6, beams=2)[0] for cell in cells}
     assert len(set(alone.values())) > 1 or name != "idefics3"
-    kept = [row for row in found.kept.to_pylist() if row["generated_caption"]]
+    kept = [row for row in result.kept.to_pylist() if row["generated_caption"]]
     assert all(row["generated_caption"] == " ".join(alone[row["image"]].split()) for row in kept)
-    assert found.reasons[NO_IMAGE] == 1
-    assert len(found.kept) + found.reasons.get(EMPTY, 0) == 6
+    assert result.reasons[NO_IMAGE] == 1
+    assert len(result.kept) + result.reasons.get(EMPTY, 0) == 6
     first = {row["image"]: row["generated_caption_from"] for row in kept}
     assert all(first[row["image"]] == row["generated_caption_from"] <= row["id"] for row in kept)
     weights = str(writer.identity.weights)[:12]
@@ -108,9 +108,9 @@ def test_beams_and_the_beginning_of_a_caption_are_those_of_the_library(captioner
             with torch.inference_mode():
                 ids = model.generate(**given, num_beams=beams, do_sample=False, max_new_tokens=7)
             expected.append(processor.decode(ids[0], skip_special_tokens=True).strip())
-        found = load_writer(str(folder), prompt=prompt).write(images, most=7, beams=beams)
-        assert found == expected
-        assert all(text.startswith(prompt) for text in found)
+        result = load_writer(str(folder), prompt=prompt).write(images, most=7, beams=beams)
+        assert result == expected
+        assert all(text.startswith(prompt) for text in result)
 
 
 @pytest.mark.parametrize(
@@ -139,17 +139,17 @@ def test_words_are_drawn_with_the_seed_that_is_written_down(captioner, pictures)
 
     rows, work = pictures
     step = WriteCaptions(by=f"captioner:{captioner('blip')}", temperature=1.5, batch=2, max_tokens=8)
-    found = run_step(step, rows, work).kept.to_pylist()
-    seeds = [row["generated_caption_seed"] for row in found]
+    result = run_step(step, rows, work).kept.to_pylist()
+    seeds = [row["generated_caption_seed"] for row in result]
     assert len(set(seeds)) == 2
     writer = load_writer(str(captioner("blip")))
     batch = [work.image("0.png"), work.image("1.png")]
     again = writer.write(batch, most=8, temperature=1.5, seed=seeds[0])
-    drawn = {row["image"]: row["generated_caption"] for row in found}
+    drawn = {row["image"]: row["generated_caption"] for row in result}
     assert [drawn.get("0.png", ""), drawn.get("1.png", "")] == again
     assert again != writer.write(batch, most=8, temperature=1.5, seed=seeds[0] + 1)
     other = run_step(step, rows, replace(work, folder=work.folder / "other", seed=1)).kept
-    assert other["generated_caption"].to_pylist() != [row["generated_caption"] for row in found]
+    assert other["generated_caption"].to_pylist() != [row["generated_caption"] for row in result]
 
 
 def test_an_endpoint_sees_each_image_once(pictures):
@@ -161,14 +161,14 @@ def test_an_endpoint_sees_each_image_once(pictures):
         shown = chat_server._digest(url + base64.b64encode((work.photos / "1.png").read_bytes()).decode())
         server.set(shows={shown: ["Describe this image in one sentence."]})
         step = WriteCaptions(by=f"chat:{server.url}#looker", max_tokens=30)
-        found = run_step(step, rows, work)
-        assert found.reasons == {NO_IMAGE: 1}
-        captions = {row["image"]: row["generated_caption"] for row in found.kept.to_pylist()}
+        result = run_step(step, rows, work)
+        assert result.reasons == {NO_IMAGE: 1}
+        captions = {row["image"]: row["generated_caption"] for row in result.kept.to_pylist()}
         assert captions.pop("1.png") == "A, I think."
         assert set(captions.values()) == {"I would say B, or no."}
         assert len(server.log()) == 4
         # What was answered is kept while the step is unfinished, and another prompt is another question.
-        assert run_step(step, rows, work).kept == found.kept
+        assert run_step(step, rows, work).kept == result.kept
         assert len(server.log()) == 4
         server.set(refuse=["A word"])
         asked = replace(step, prompt="A word for this?")

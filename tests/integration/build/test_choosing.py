@@ -175,7 +175,7 @@ def test_simulated_people_and_their_label_noise(drawn, questions):
 
 def test_people_who_answered_in_a_table(questions, tmp_path):
     path = tmp_path / "said.csv"
-    answers = [["yes", "no"][(at + k) % 3 == 0] for at in range(9) for k in (0, 1)]
+    answers = [["yes", "no"][(i + k) % 3 == 0] for i in range(9) for k in (0, 1)]
     names = np.repeat(questions["id"].to_pylist()[:9], 2)
     write_csv(path, pa.table({"id": names, "annotator": ["p0", "p1"] * 9, "answer": answers}))
     notes = []

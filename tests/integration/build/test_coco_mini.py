@@ -54,7 +54,7 @@ def test_captions_of_photographs_get_negatives_by_rules(name, quiet, shared_data
     assert len(rows) > 40
     assert len({row["subset"] for row in rows}) == 7
     captions = json.loads((Path(str(settings["read.source"]))).read_text())["annotations"]
-    known = {" ".join(each["caption"].lower().rstrip(" .").split()) for each in captions}
+    known = {" ".join(item["caption"].lower().rstrip(" .").split()) for item in captions}
     assert all(" ".join(row["caption"].lower().rstrip(" .").split()) in known for row in rows)
     assert all(row["caption"] != row["negative_caption"] for row in rows)
     # Where a step dropped a row, the row is there with its reason.

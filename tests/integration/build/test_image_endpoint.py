@@ -30,8 +30,8 @@ ROWS = pa.table({"id": list("abcdef"), "negative_caption": [f"thing {number}" fo
 
 @pytest.fixture(scope="module")
 def server():
-    with image_server.running() as found:
-        yield found
+    with image_server.running() as result:
+        yield result
 
 
 #: What a step is given, with waits of milliseconds.
@@ -43,13 +43,13 @@ def step(server, **more):
 
 
 def shown(output, folder, column="negative_image"):
-    found = []
+    result = []
     for cell in output.kept[column].to_pylist():
         with PIL.Image.open(folder / "images" / cell) as picture:
             pixels = np.asarray(picture)
         assert (pixels == pixels[0, 0]).all()
-        found.append(tuple(pixels[0, 0].tolist()))
-    return found
+        result.append(tuple(pixels[0, 0].tolist()))
+    return result
 
 
 COLOURS = [colour(text) for text in ROWS["negative_caption"].to_pylist()]

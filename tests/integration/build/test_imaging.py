@@ -51,7 +51,7 @@ def pipeline(asked, work, device="cpu"):
 
 
 def pixels(work, made):
-    return [np.asarray(PIL.Image.open(work.images / each.cell)) for each in made]
+    return [np.asarray(PIL.Image.open(work.images / item.cell)) for item in made]
 
 
 def files(work):
@@ -69,19 +69,19 @@ def test_every_image_is_what_the_pipeline_draws_by_itself(pipelines, tmp_path, n
 
         pipe = diffusers.DiffusionPipeline.from_pretrained(pipelines / name, local_files_only=True)
         pipe.set_progress_bar_config(disable=True)
-        for each, found in zip(wanted(), pixels(work, made), strict=True):
+        for item, result in zip(wanted(), pixels(work, made), strict=True):
             alone = pipe(
-                each.text + ", 4k",
-                generator=torch.Generator("cpu").manual_seed(each.seed),
+                item.text + ", 4k",
+                generator=torch.Generator("cpu").manual_seed(item.seed),
                 num_inference_steps=2,
                 guidance_scale=5.0,
                 height=32,
                 width=32,
             ).images[0]
-            assert np.abs(np.asarray(alone, dtype=int) - found).max() <= 2
+            assert np.abs(np.asarray(alone, dtype=int) - result).max() <= 2
     shown = pixels(work, made)
     assert all(np.abs(shown[0].astype(int) - other).max() > 20 for other in shown[1:])
-    assert {each.facts["unsafe"] for each in made} == ({False} if name == "sd" else {None})
+    assert {item.facts["unsafe"] for item in made} == ({False} if name == "sd" else {None})
 
 
 def test_images_carry_what_they_were_made_with(pipelines, tmp_path):
@@ -111,9 +111,9 @@ def test_a_unet_of_another_folder_takes_the_place_of_the_pipelines(pipelines, tm
         pipeline(settings(pipelines, "sdxl", unet=unet, batch=2), work)
         for unet in (None, str(pipelines / "dpo"), str(pipelines / "dpo" / "unet"))
     )
-    found = [pixels(work, each.images(wanted(1)))[0] for each in (own, other, direct)]
-    assert np.abs(found[0].astype(int) - found[1]).max() > 5
-    np.testing.assert_array_equal(found[1], found[2])
+    result = [pixels(work, item.images(wanted(1)))[0] for item in (own, other, direct)]
+    assert np.abs(result[0].astype(int) - result[1]).max() > 5
+    np.testing.assert_array_equal(result[1], result[2])
     assert own.facts["weights"] != other.facts["weights"] == direct.facts["weights"]
     with pytest.raises(ModelError, match="draws with no UNet; given: StableDiffusion3Pipeline"):
         pipeline(settings(pipelines, "sd3", unet=str(pipelines / "dpo")), work).images(wanted(1))
@@ -188,8 +188,7 @@ def test_the_step_makes_candidates(pipelines, tmp_path):
     rows = pa.table({"id": ["a", "b"], "caption": list(TEXTS[:2]), "image": ["x.png", "y.png"]})
     step = Imagine(by=f"diffusers:{pipelines / 'sdxl'}", column="caption", steps=1, size=32, k=2)
     first, again = (
-        run_step(step, rows, StepContext(tmp_path / at, seed=3, step="2-imagine", device="cpu"))
-        for at in "ab"
+        run_step(step, rows, StepContext(tmp_path / i, seed=3, step="2-imagine", device="cpu")) for i in "ab"
     )
     assert first.kept.equals(again.kept)
     assert first.facts == again.facts

@@ -29,7 +29,7 @@ def parser():
 def made(parser, caption, category, lexicon=None):
     """All that can be made of a caption, or why there is nothing."""
     (parse,) = parser.parses([caption])
-    several = {each.text for each in negatives(parse, category, lexicon or Lexicon())}
+    several = {item.text for item in negatives(parse, category, lexicon or Lexicon())}
     return several or {f"({REASONS[category]})"}
 
 
@@ -61,10 +61,10 @@ ONE = [
 
 @pytest.mark.parametrize(("caption", "category", "one", "all_of"), ONE)
 def test_a_caption_by_hand(parser, caption, category, one, all_of):
-    found = made(parser, caption, category)
-    assert one in found
-    assert [text for text in found if not re.fullmatch(all_of, text)] == []
-    assert caption not in found
+    result = made(parser, caption, category)
+    assert one in result
+    assert [text for text in result if not re.fullmatch(all_of, text)] == []
+    assert caption not in result
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_what_is_the_same_is_no_replacement(parser):
         ("A young woman.", ("girl", "lady")),
     ]:
         for category in ("replace_obj", "replace_att"):
-            found = " ".join(made(parser, caption, category)).lower()
-            assert not [word for word in same if re.search(rf"\b{word}\b", found)]
+            result = " ".join(made(parser, caption, category)).lower()
+            assert not [word for word in same if re.search(rf"\b{word}\b", result)]
 
 
 def test_nothing_is_said_that_a_thing_has_anyway_or_cannot_have(parser):
@@ -118,15 +118,15 @@ def test_nothing_is_said_that_a_thing_has_anyway_or_cannot_have(parser):
 def test_replacements_are_as_frequent_as_their_opposites(real, tmp_path):
     step, notes = Negate(per_caption="subset"), []
     work = StepContext(tmp_path, step="negate", session=Session(note=notes.append))
-    found = step.run(pa.Table.from_pylist(real), work)
+    result = step.run(pa.Table.from_pylist(real), work)
     counts = {}
-    for row in found.kept.to_pylist():
+    for row in result.kept.to_pylist():
         if row["type"] == "replace":
             old, _, new = row["change"].partition(" > ")
             counts[old, new] = counts.get((old, new), 0) + 1
     assert sum(counts.values()) > 20
     assert all(counts.get((new, old)) == count for (old, new), count in counts.items())
-    single = found.reasons["no caption for the opposite change"]
+    single = result.reasons["no caption for the opposite change"]
     assert single > 0
     assert notes == [
         f"replacements left out since no caption allows the reverse change: {single}; with balance=no "
@@ -134,8 +134,8 @@ def test_replacements_are_as_frequent_as_their_opposites(real, tmp_path):
     ]
     # Others are as they were.
     plain = replace(step, balance=False).run(pa.Table.from_pylist(real), StepContext(tmp_path, step="negate"))
-    kinds = [each for each in plain.kept.to_pylist() if each["type"] != "replace"]
-    assert kinds == [each for each in found.kept.to_pylist() if each["type"] != "replace"]
+    kinds = [item for item in plain.kept.to_pylist() if item["type"] != "replace"]
+    assert kinds == [item for item in result.kept.to_pylist() if item["type"] != "replace"]
     once, again = (step.run(pa.Table.from_pylist(real[:40]), work).kept for _ in range(2))
     assert once == again
 
@@ -155,13 +155,13 @@ def real(shared_data):
 def test_real_captions_have_negatives_in_the_category_asked_for(real, tmp_path):
     rows = pa.Table.from_pylist(real)
     step = Negate(per_caption="subset", balance=False)
-    found = step.run(rows, StepContext(tmp_path, step="negate"))
-    assert len(found.kept) + len(found.dropped) == len(rows)
-    assert len(found.kept) > 0.9 * len(rows)
-    for of in found.facts["categories"].values():
+    result = step.run(rows, StepContext(tmp_path, step="negate"))
+    assert len(result.kept) + len(result.dropped) == len(rows)
+    assert len(result.kept) > 0.9 * len(rows)
+    for of in result.facts["categories"].values():
         assert of["made"] > 0.6 * of["wanted"]
     words = re.compile(r"[\w'-]+")
-    for row in found.kept.to_pylist():
+    for row in result.kept.to_pylist():
         before, after = row["caption"].lower(), row["negative_caption"].lower()
         assert words.findall(before) != words.findall(after)
         assert "  " not in after
@@ -172,16 +172,16 @@ def test_real_captions_have_negatives_in_the_category_asked_for(real, tmp_path):
             assert len(after) > len(before.strip())
         assert row["id"] == f"{row['negative_caption_from']}/{row['subset']}"
     again = step.run(rows.slice(20, 20), StepContext(tmp_path, step="negate"))
-    pairs = dict(zip(found.kept["id"].to_pylist(), found.kept["negative_caption"].to_pylist(), strict=True))
+    pairs = dict(zip(result.kept["id"].to_pylist(), result.kept["negative_caption"].to_pylist(), strict=True))
     # A row's draw depends on the row alone, not on what stands around it.
     assert np.mean([pairs.get(r["id"]) == r["negative_caption"] for r in again.kept.to_pylist()]) > 0.9
 
 
 def test_each_and_one_category(tmp_path):
     rows = pa.table({"id": ["x", "y"], "caption": ["A red car by a tall tree.", None]})
-    each = Negate(categories=CATEGORIES, balance=False).run(rows, StepContext(tmp_path, step="negate"))
-    assert set(each.kept["subset"].to_pylist()) >= {*SUGAR_CREPE[:3], "swap_adjective", "swap_noun"}
-    assert each.reasons["no caption"] == len(CATEGORIES)
+    item = Negate(categories=CATEGORIES, balance=False).run(rows, StepContext(tmp_path, step="negate"))
+    assert set(item.kept["subset"].to_pylist()) >= {*SUGAR_CREPE[:3], "swap_adjective", "swap_noun"}
+    assert item.reasons["no caption"] == len(CATEGORIES)
     one = Negate(per_caption="one").run(rows, StepContext(tmp_path, step="negate"))
     assert one.kept["negative_caption_from"].to_pylist() == ["x"]
     assert one.dropped["reason"].to_pylist() == ["no caption"]
@@ -189,10 +189,10 @@ def test_each_and_one_category(tmp_path):
 
 
 def test_one_negative_per_caption_is_in_balance_and_no_row_goes_that_has_another_category(real, tmp_path):
-    found = Negate(per_caption="one").run(pa.Table.from_pylist(real), StepContext(tmp_path, step="negate"))
-    assert len(found.kept) + len(found.dropped) == len(real)
-    assert len(found.kept) > 0.95 * len(real)
-    made = [(row["subset"], row["change"]) for row in found.kept.to_pylist() if row["type"] == "replace"]
+    result = Negate(per_caption="one").run(pa.Table.from_pylist(real), StepContext(tmp_path, step="negate"))
+    assert len(result.kept) + len(result.dropped) == len(real)
+    assert len(result.kept) > 0.95 * len(real)
+    made = [(row["subset"], row["change"]) for row in result.kept.to_pylist() if row["type"] == "replace"]
     opposite = [(subset, " > ".join(reversed(change.split(" > ")))) for subset, change in made]
     assert len(made) > 15
     assert sorted(made) == sorted(opposite)
@@ -216,9 +216,9 @@ def test_a_pipeline_of_spacy_parses_as_the_tagger_does(tmp_path, parser):
         ruler.add([[{"LOWER": word}]], {"TAG": tag, "LEMMA": word})
     ruler.add([[{"LOWER": "sits"}]], {"TAG": "VBZ", "LEMMA": "sit"})
     pipeline.to_disk(tmp_path / "tags")
-    found = load_parser(f"spacy:{tmp_path / 'tags'}")
+    result = load_parser(f"spacy:{tmp_path / 'tags'}")
     caption = "A brown dog sits on the grass."
-    (parse,), (other,) = found.parses([caption]), parser.parses([caption])
+    (parse,), (other,) = result.parses([caption]), parser.parses([caption])
     assert (str(parse), parse.phrases, parse.tokens) == (caption, other.phrases, other.tokens)
     spacy.blank("en").to_disk(tmp_path / "blank")
     refuses("the pipeline gives no tags", load_parser, f"spacy:{tmp_path / 'blank'}", error=CounterfoilError)
@@ -228,14 +228,14 @@ def test_a_pipeline_of_spacy_parses_as_the_tagger_does(tmp_path, parser):
 def test_edits_of_drawn_scenes_are_false_of_their_scene(tmp_path):
     work = StepContext(tmp_path, step="negate")
     rows = ReadRows(n=14, size=32, negatives=False).run(rows=pa.table({}), context=work).kept
-    found = Negate(by="world").run(rows, work)
-    assert len(found.kept) > 50
-    for row in found.kept.to_pylist():
+    result = Negate(by="world").run(rows, work)
+    assert len(result.kept) > 50
+    for row in result.kept.to_pylist():
         scene, other = Scene.from_json(row["scene"]), Scene.from_json(row["negative_scene"])
         assert matches(row["caption"], scene)
         assert not matches(row["negative_caption"], scene)
         assert matches(row["negative_caption"], other)
-    assert set(found.reasons) <= {"the scene has no room for this edit"}
+    assert set(result.reasons) <= {"the scene has no room for this edit"}
 
 
 def test_bad_settings(tmp_path):

@@ -56,7 +56,7 @@ def teach(folder):
     from tokenizers import ByteLevelBPETokenizer
 
     (folder / "prompts.toml").write_text(SHORT)
-    answers = {asked(*each): json.dumps({"caption": said}) for each, said in TAUGHT.items()}
+    answers = {asked(*item): json.dumps({"caption": said}) for item, said in TAUGHT.items()}
     backend = ByteLevelBPETokenizer()
     backend.train_from_iterator(
         [*answers, *answers.values()], vocab_size=900, special_tokens=["<s>", "</s>", "<pad>"]
@@ -107,17 +107,20 @@ def local(writer, **settings):
 
 def test_a_local_model_writes_negatives_that_are_read_and_checked(writer, tmp_path, monkeypatch):
     step, quiet = local(writer), Session(note=lambda text: None)
-    found = step.run(rows(), StepContext(tmp_path, step="negate"))
-    kept = dict(zip(found.kept["id"].to_pylist(), found.kept["negative_caption"].to_pylist(), strict=True))
+    result = step.run(rows(), StepContext(tmp_path, step="negate"))
+    kept = dict(zip(result.kept["id"].to_pylist(), result.kept["negative_caption"].to_pylist(), strict=True))
     assert kept == {"a/replace_obj": "A cat on a mat.", "b/replace_att": "A blue car."}
-    assert found.reasons == {"a question": 1, "no change": 1}
+    assert result.reasons == {"a question": 1, "no change": 1}
     # Every answer is kept as it came, and the summary has some of those that could not be used.
-    answers = found.kept["negative_caption_answer"].to_pylist()
+    answers = result.kept["negative_caption_answer"].to_pylist()
     assert answers == ['{"caption": "A cat on a mat."}', '{"caption": "A blue car."}']
-    assert found.dropped["negative_caption_answer"].to_pylist() == [
+    assert result.dropped["negative_caption_answer"].to_pylist() == [
         '{"caption": "A dog on a mat."}', '{"caption": "A blue van?"}'
     ]  # fmt: skip
-    assert found.facts["refusals"]["no change"] == {"rows": 1, "examples": ['{"caption": "A dog on a mat."}']}
+    assert result.facts["refusals"]["no change"] == {
+        "rows": 1,
+        "examples": ['{"caption": "A dog on a mat."}'],
+    }
     finished = sorted((tmp_path / "unfinished" / "negate").rglob("*.npz"))
     assert len(finished) == 2
     # What was finished is not asked again, and a damaged file is replaced.
@@ -126,7 +129,7 @@ def test_a_local_model_writes_negatives_that_are_read_and_checked(writer, tmp_pa
     asked = []
     monkeypatch.setattr(TextGenerator, "write", lambda *a, **k: asked.append(1) or answers(*a, **k))
     for count in (1, 1):
-        assert step.run(rows(), StepContext(tmp_path, step="negate", session=quiet)).kept == found.kept
+        assert step.run(rows(), StepContext(tmp_path, step="negate", session=quiet)).kept == result.kept
         assert len(asked) == count
 
 
@@ -152,16 +155,16 @@ def test_prompts_together_are_answered_as_by_themselves(writer):
     import torch
 
     generator = load_generator(str(writer))
-    prompts = [asked(*each) for each in TAUGHT] + ["A dog", "Two"]
-    for each, text in zip(prompts, generator.write(prompts, most=12), strict=True):
-        ids = generator._ids(each)
+    prompts = [asked(*item) for item in TAUGHT] + ["A dog", "Two"]
+    for item, text in zip(prompts, generator.write(prompts, most=12), strict=True):
+        ids = generator._ids(item)
         for _ in range(12):
             with torch.inference_mode():
                 best = int(generator.model.network(torch.tensor([ids])).logits[0, -1].argmax())
             ids.append(best)
             if best == 1:
                 break
-        slow = generator.model.tokenizer.decode(ids[len(generator._ids(each)) :], skip_special_tokens=True)
+        slow = generator.model.tokenizer.decode(ids[len(generator._ids(item)) :], skip_special_tokens=True)
         assert text == slow.strip()
     drawn = [generator.write(prompts[-2:], most=12, temperature=2.0, seed=seed) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
@@ -196,16 +199,16 @@ endpoint_work = partial(step_work, step="negate", retries="2", wait="0.01")
 def test_an_endpoint_is_asked_once_and_its_answers_are_kept(server, tmp_path):
     step = Negate(by=f"chat:{server.url}#looker", categories=("replace_obj", "add_att"))
     server.set(always='{"caption": "A cat on a mat."}', faults=["500", "no json"])
-    found = step.run(rows(), endpoint_work(tmp_path, cache=tmp_path / "cache"))
-    assert found.kept["id"].to_pylist() == ["a/replace_obj"]
+    result = step.run(rows(), endpoint_work(tmp_path, cache=tmp_path / "cache"))
+    assert result.kept["id"].to_pylist() == ["a/replace_obj"]
     schema = {"type": "object", "properties": {"caption": {"type": "string"}}, "required": ["caption"]}
-    for each in server.log():
-        form = each["asked"]["response_format"]
+    for item in server.log():
+        form = item["asked"]["response_format"]
         assert form["type"] == "json_schema"
         assert schema.items() <= form["json_schema"]["schema"].items()
-        assert len(each["asked"]["messages"]) == 5  # Two examples with their answers, then the question.
-    assert sum(each["answered"] for each in server.log()) == 4
-    assert step.run(rows(), endpoint_work(tmp_path, cache=tmp_path / "cache")).kept == found.kept
+        assert len(item["asked"]["messages"]) == 5  # Two examples with their answers, then the question.
+    assert sum(item["answered"] for item in server.log()) == 4
+    assert step.run(rows(), endpoint_work(tmp_path, cache=tmp_path / "cache")).kept == result.kept
     assert len(server.log()) == 6
     server.set(always="The weather is nice.", refuse=["A red car."])
     other = step.run(rows(), endpoint_work(tmp_path / "other"))
@@ -226,9 +229,9 @@ def test_an_answer_gets_the_form_of_its_caption_and_is_not_dropped_for_it(server
     server.set(always=said)
     asked = pa.table({"id": ["a", "b"], "caption": ["A dog on a mat.", "a dog on a mat"]})
     step = Negate(by=f"chat:{server.url}#looker", categories=("replace_obj",))
-    found = step.run(asked, endpoint_work(tmp_path))
-    assert found.kept["negative_caption"].to_pylist() == ["A cat on a mat.", "a cat on a mat"]
-    assert found.kept["negative_caption_answer"].to_pylist() == [said, said]
+    result = step.run(asked, endpoint_work(tmp_path))
+    assert result.kept["negative_caption"].to_pylist() == ["A cat on a mat.", "a cat on a mat"]
+    assert result.kept["negative_caption_answer"].to_pylist() == [said, said]
 
 
 #: What is wrong with a negative, from the caption alone.
@@ -258,10 +261,10 @@ def test_published_negatives_pass_and_spoilt_ones_do_not(shared_data):
                 wrong = spoil(before, after)
                 if (wrong == before) == (name == "itself") and not re.search("picture|photo|image", before):
                     spoilt[name].append(not rejection(before, wrong, category, Lexicon()))
-    shares = {category: sum(each) / len(each) for category, each in passed.items()}
+    shares = {category: sum(item) / len(item) for category, item in passed.items()}
     assert min(shares.values()) > 0.84
     assert min(shares["swap_obj"], shares["swap_att"]) > 0.9
-    assert all(sum(each) <= 0.02 * len(each) for each in spoilt.values())
+    assert all(sum(item) <= 0.02 * len(item) for item in spoilt.values())
 
 
 @pytest.mark.parametrize(
@@ -298,10 +301,10 @@ def test_prompts_of_ones_own(tmp_path):
     file.write_text(
         'template = "Falsify: {caption}"\n[add_att]\nexamples = [["A train.", "A long train."]]\n'
     )
-    found = read_prompts(file)
+    result = read_prompts(file)
     answer = '{"caption": "A long train."}'
-    assert found.turns("A dog.", "add_att") == ("Falsify: A train.", answer, "Falsify: A dog.")
-    assert found.tasks["add_att"][0] == PROMPTS.tasks["add_att"][0]
+    assert result.turns("A dog.", "add_att") == ("Falsify: A train.", answer, "Falsify: A dog.")
+    assert result.tasks["add_att"][0] == PROMPTS.tasks["add_att"][0]
     for text, message in [
         ('template = "no place"', "no template"),
         ("[add_all]\n", "unknown category"),

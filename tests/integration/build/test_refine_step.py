@@ -34,14 +34,14 @@ def pairs(n=400, seed=0):
     """Rows of which the wrong caption is told by a word in two thirds, with a score that knows nothing."""
     rng = np.random.default_rng(seed)
     nouns = ["cat", "dog", "bus", "cup", "hat", "car", "tree", "boat", "bird", "lamp"]
-    right = [f"a {a} and a {b} by a {c} {at}" for at, (a, b, c) in enumerate(rng.choice(nouns, (n, 3)))]
+    right = [f"a {a} and a {b} by a {c} {i}" for i, (a, b, c) in enumerate(rng.choice(nouns, (n, 3)))]
     odd, calm = rng.random(n) < 2 / 3, rng.random(n) < 0.8
     wrong = [f"{text} {'oddly' if of else 'calmly'}" for text, of in zip(right, odd, strict=True)]
     right = [f"{text} {'calmly' if of else 'oddly'}" for text, of in zip(right, calm, strict=True)]
     return pa.table(
         {
-            "id": [f"r{at}" for at in range(n)],
-            "image": [f"{at // 2}.jpg" for at in range(n)],
+            "id": [f"r{i}" for i in range(n)],
+            "image": [f"{i // 2}.jpg" for i in range(n)],
             "caption": right,
             "negative_caption": wrong,
             "subset": rng.choice(["one", "two"], n).tolist(),
@@ -81,8 +81,8 @@ def test_a_sixth_of_the_seven_files_of_sugarcrepe_is_rated_refined_and_audited(
     ids = set(kept["id"].to_pylist())
     left = bench.select(np.array([name in ids for name in bench.questions.ids]))
     scorer = catalog.scorer(classifier)
-    found = audit(left, scorers=scorer, pictures=False, draws=200, cache=tmp_path / "cache")
-    blind = {result.scorer: result["accuracy"] for result in found.audits[0].blind}
+    actual = audit(left, scorers=scorer, pictures=False, draws=200, cache=tmp_path / "cache")
+    blind = {result.scorer: result["accuracy"] for result in actual.audits[0].blind}
     for name, estimate in blind.items():
         if name.startswith(("blind:length", "text-classifier")):
             assert estimate.value == 0.5
@@ -101,10 +101,10 @@ def test_rating_gives_the_scores_of_the_scorer_once_per_caption(text_models, tmp
         assert np.allclose(made.kept[score], next(iter(scorer.score_pairs([batch]))), atol=1e-5)
 
     def refuse(name, settings):
-        found = catalog.scorer(name, Options(device="cpu", settings=dict(settings)))
+        result = catalog.scorer(name, Options(device="cpu", settings=dict(settings)))
 
         class Stopped:
-            does, needs, identity = ("scores_pairs",), ("captions",), found.identity
+            does, needs, identity = ("scores_pairs",), ("captions",), result.identity
 
             def score_pairs(self, batches, *, workers=0):
                 assert not list(batches), "scored twice"
@@ -125,7 +125,7 @@ def test_scorers_of_images_look_at_the_images_of_the_rows(tmp_path):
     scorer = catalog.scorer("pixels:colours")
     images = [bench.images[image] for image in bench.questions.images[:, 0]]
     for column, side in (("pixels", 0), ("negative_pixels", 1)):
-        captions = [bench.captions[at] for at in bench.questions.captions[:, side]]
+        captions = [bench.captions[i] for i in bench.questions.captions[:, side]]
         assert rated[column].to_pylist() == scorer.score(images, captions).tolist()
     assert np.array(rated["other"]).tolist() != np.array(rated["pixels"]).tolist()
     refuses("looks at images", run_step, Rate(scorer="pixels:colours"), rows.drop_columns(["image"]), work)
@@ -170,9 +170,9 @@ def test_scores_come_from_files_by_id_or_by_order(tmp_path):
 
 def test_rows_without_a_score_are_dropped_with_that_reason(tmp_path):
     rows = pairs(50)
-    gone = [None if at < 5 else value for at, value in enumerate(rows["noise"].to_pylist())]
+    gone = [None if i < 5 else value for i, value in enumerate(rows["noise"].to_pylist())]
     dropped = outcome(with_column(rows, "noise", pa.array(gone)), tmp_path).dropped.to_pylist()
-    assert [row["id"] for row in dropped if row["reason"] == NO_SCORE] == [f"r{at}" for at in range(5)]
+    assert [row["id"] for row in dropped if row["reason"] == NO_SCORE] == [f"r{i}" for i in range(5)]
 
 
 def test_what_does_not_fit_is_refused_in_one_line(tmp_path):
@@ -208,23 +208,23 @@ def test_the_interval_is_that_of_clusters():
     rng = np.random.default_rng(0)
     clusters = np.repeat(np.arange(120), 3)
     gaps = np.round(rng.normal(0.2, 1, 120).repeat(3) + rng.normal(0, 1, 360), 1)
-    found = blind_accuracy(gaps, clusters)
+    result = blind_accuracy(gaps, clusters)
     right = (gaps > 0) + 0.5 * (gaps == 0)
     low, high = cluster_interval(right[:, None], clusters)
-    assert found.value == right.mean()
-    assert found.low == pytest.approx(low[0], abs=1e-9)
-    assert found.high == pytest.approx(high[0], abs=1e-9)
+    assert result.value == right.mean()
+    assert result.low == pytest.approx(low[0], abs=1e-9)
+    assert result.high == pytest.approx(high[0], abs=1e-9)
     alone = blind_accuracy(gaps, np.arange(360))
-    assert alone.high - alone.low < found.high - found.low
+    assert alone.high - alone.low < result.high - result.low
 
 
 def test_a_subset_of_which_no_row_is_left_is_said(tmp_path):
     # Of one subset every right caption has the higher score, so that no row has its mirror.
     rows = pa.table(
         {
-            "id": [str(at) for at in range(8)],
-            "caption": [f"a cat {at}" for at in range(8)],
-            "negative_caption": [f"a dog {at}" for at in range(8)],
+            "id": [str(i) for i in range(8)],
+            "caption": [f"a cat {i}" for i in range(8)],
+            "negative_caption": [f"a dog {i}" for i in range(8)],
             "subset": ["swap"] * 4 + ["add"] * 4,
             "score": [1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0],
             "negative_score": [0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0],

@@ -86,9 +86,9 @@ class Echo:
 
 
 def take(session, items, size=2):
-    maker, found = Echo(), {}
-    session.make(maker, items, batch_keys(items, size), found.__setitem__, stage="making", size=size)
-    return maker, [found[row] for row in range(len(items))]
+    maker, result = Echo(), {}
+    session.make(maker, items, batch_keys(items, size), result.__setitem__, stage="making", size=size)
+    return maker, [result[row] for row in range(len(items))]
 
 
 def test_one_process_keeps_nothing_in_the_cache_and_takes_what_others_left(tmp_path):
@@ -115,9 +115,9 @@ def test_a_damaged_shard_is_made_again(tmp_path):
     take(session, items)
     shard = sorted(tmp_path.rglob("*.npz"))[0]
     shard.write_bytes(shard.read_bytes()[:40])
-    maker, found = take(session, items)
+    maker, result = take(session, items)
     assert len(maker.made) == 2
-    assert found == [item.encode() for item in items]
+    assert result == [item.encode() for item in items]
 
 
 def words(n):

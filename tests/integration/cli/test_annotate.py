@@ -90,7 +90,7 @@ def test_a_campaign_on_prolific(prolific, fake, folder):
         fake.finish(cyd.session, "C1")
     for words, status in (((), "AWAITING REVIEW"), (("--yes",), "APPROVED")):
         prolific.succeeds("approve", *words)
-        assert [fake.status(each.session) for each in (ann, cyd)] == [status] * 2
+        assert [fake.status(item.session) for item in (ann, cyd)] == [status] * 2
     for path in (path for path in folder.iterdir() if path.suffix in (".json", ".toml")):
         assert "ann" not in path.read_text().split()
         assert TOKEN not in path.read_text()

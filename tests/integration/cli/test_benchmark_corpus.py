@@ -41,7 +41,7 @@ def vatex(tmp_path, width):
         "candidates_list": np.array(sentences(rng, n)),
         "gts_list": np.array([sentences(rng, 10) for _ in range(n)]),
         "human_scores": rng.integers(1, 6, 3 * n).astype(float),
-        "video_ids": np.array([f"v{at // 3}" for at in range(n)], dtype=object),
+        "video_ids": np.array([f"v{i // 3}" for i in range(n)], dtype=object),
     }.items():
         (folder / f"{name}.pkl").write_bytes(pickle.dumps(value))
     features(folder / "VATEX-EVAL_video_feats", [f"v{k}" for k in range(4)], rng, width)
@@ -98,11 +98,11 @@ def test_the_corpus_beside_the_questions_is_counted(counterfoil, request, benchm
         values = np.array([column.to_pylist() for column in table.columns], dtype=float).T.reshape(-1)
         return values.tolist(), json.loads(said.out)["provenance"]["scorer"], said.err
 
-    found, scorer, said = measured(benchmark, "--data", folder)
+    result, scorer, said = measured(benchmark, "--data", folder)
     assert "idf" not in said
     assert "is not in" not in said
     named, by_name, _ = measured(benchmark, "--data", folder, "--set", f"idf={corpus}")
-    assert found == named
+    assert result == named
     assert scorer["options"]["metric"]["idf"] == f"corpus {digest_file(corpus)}"
     assert scorer["key"] == by_name["key"]
     captions = {"vatex-eval": 50, "activitynet-foil": 15}[benchmark]
@@ -110,7 +110,7 @@ def test_the_corpus_beside_the_questions_is_counted(counterfoil, request, benchm
 
     other = {"em-score": "candidates", "ref-em-score": "references", "pac-s": "candidates"}[metric]
     rows, of_rows, _ = measured(benchmark, "--data", folder, "--set", f"idf={other}")
-    assert not np.allclose(rows, found, atol=1e-6)
+    assert not np.allclose(rows, result, atol=1e-6)
     corpus.unlink()
     without, of_none, said = measured(benchmark, "--data", folder)
     assert without == rows

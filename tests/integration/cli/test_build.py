@@ -12,10 +12,10 @@ def test_a_recipe_builds_a_benchmark_with_a_report(counterfoil, tmp_path):
     counterfoil.succeeds(
         f"build bivlc --out {out}", *_SMALL, f"--set imagine.size=32 --seed 3 --json {result}"
     )
-    found = json.loads(result.read_text())
-    assert [step["step"] for step in found["steps"]][-1] == "6-assemble"
-    assert (found["recipe"], found["seed"]) == ("bivlc", 3)
-    for before, after in zip(found["steps"], found["steps"][1:], strict=False):
+    actual = json.loads(result.read_text())
+    assert [step["step"] for step in actual["steps"]][-1] == "6-assemble"
+    assert (actual["recipe"], actual["seed"]) == ("bivlc", 3)
+    for before, after in zip(actual["steps"], actual["steps"][1:], strict=False):
         assert before["rows_out"] == after["rows_in"]
     page = (out / "report.html").read_text()
     assert page.count("<section") >= 7
@@ -24,7 +24,7 @@ def test_a_recipe_builds_a_benchmark_with_a_report(counterfoil, tmp_path):
     assert "another candidate was chosen" in page
     assert counterfoil("evaluate", "blind:length", out, "--no-cache", "--draws", 100).code == 0
     again = counterfoil(f"build bivlc --out {out}", *_SMALL, "--set imagine.size=32 --seed 3 --json -")
-    assert json.loads(again.out) == found
+    assert json.loads(again.out) == actual
 
 
 def test_a_recipe_of_ones_own_in_a_file(counterfoil, tmp_path):

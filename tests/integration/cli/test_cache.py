@@ -47,17 +47,17 @@ MINE = sorted(["identities/mine.json", "thesis.tex", f"v1/{CLIP.key}/images/mine
 def test_what_is_kept_is_listed(counterfoil, folder):
     with unchanged(folder.parent, new=False):
         said = counterfoil("cache", "list", "--cache", folder, "--json", "-")
-    found = json.loads(said.out)
-    rows = [(row["scorer"], row["kind"], row["files"]) for row in found["shelves"]]
+    result = json.loads(said.out)
+    rows = [(row["scorer"], row["kind"], row["files"]) for row in result["shelves"]]
     # The last one needed first.
     assert rows == [(VIT.name, "captions", 1), (CLIP.name, "captions", 1), (CLIP.name, "images", 1)]
     sizes = [path.stat().st_size for path in folder.rglob("*.npz") if len(path.stem) == 32]
-    assert found["bytes"] == sum(sizes) + sum(path.stat().st_size for path in folder.rglob("identity.json"))
-    assert [row["bytes"] for row in found["shelves"]] == [sizes[0]] * 3
+    assert result["bytes"] == sum(sizes) + sum(path.stat().st_size for path in folder.rglob("identity.json"))
+    assert [row["bytes"] for row in result["shelves"]] == [sizes[0]] * 3
     said = counterfoil("cache", "list", "--cache", folder)
     assert said.out.count("open-clip:clip") == 2
     assert "beside them, never touched: 4 other files" in said.err
-    assert f"{found['bytes'] / 1000:.1f} kB in " in said.out
+    assert f"{result['bytes'] / 1000:.1f} kB in " in said.out
 
 
 def test_an_empty_cache_is_no_error(counterfoil, tmp_path):

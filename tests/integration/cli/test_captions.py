@@ -29,15 +29,15 @@ def test_the_example_of_clip_score(counterfoil, shared_data, tmp_path):
     assert printed == ["0.6667", "0.4899", "0.3469", "0.0000", "0.4280", "0.5637"]
     table = list(csv.DictReader((tmp_path / "s.csv").read_text().splitlines()))
     assert [(row["image"], row["candidate"]) for row in table] == [("image1", "0"), ("image2", "0")]
-    found = json.loads((tmp_path / "s.json").read_text())["metrics"]
-    assert found["cider"]["n"] == 2
-    assert found["cider"]["is_mean"]
-    assert found["cider"]["value"] == pytest.approx(np.mean([float(row["cider"]) for row in table]))
-    assert [found[name]["low"] for name in ("cider", "rouge-l", "bleu-1")] == [None] * 3
+    result = json.loads((tmp_path / "s.json").read_text())["metrics"]
+    assert result["cider"]["n"] == 2
+    assert result["cider"]["is_mean"]
+    assert result["cider"]["value"] == pytest.approx(np.mean([float(row["cider"]) for row in table]))
+    assert [result[name]["low"] for name in ("cider", "rouge-l", "bleu-1")] == [None] * 3
     assert "interval" not in said.out.splitlines()[1]
     assert "rouge-l, cider: too few captions for an interval: 2, and it takes 10" in said.err
     assert "bleu-1, bleu-2, bleu-3, bleu-4: of all captions as one text, not a mean" in said.err
-    assert found["cider"]["no_interval"].startswith("too few captions")
+    assert result["cider"]["no_interval"].startswith("too few captions")
 
 
 def test_references_that_are_the_candidate(counterfoil, caption_inputs, tmp_path):
@@ -168,12 +168,12 @@ def test_videos_in_folders_of_frames(counterfoil, spec, never_loads, tmp_path):
     )  # fmt: skip
     said = counterfoil.succeeds(*command)
     assert "1 video that no candidate names is left out" in said.err
-    found = json.loads(said.out)["metrics"]
+    result = json.loads(said.out)["metrics"]
     # With one model behind both, PAC-S of videos is EMScore.
-    assert found["em-score"] == found["pac-s"]
-    assert json.loads(counterfoil(*command, "--frames", "1").out)["metrics"] != found
+    assert result["em-score"] == result["pac-s"]
+    assert json.loads(counterfoil(*command, "--frames", "1").out)["metrics"] != result
     never_loads()
-    assert json.loads(counterfoil(*command).out)["metrics"] == found
+    assert json.loads(counterfoil(*command).out)["metrics"] == result
     counterfoil.fails(
         *command[:3], "clip-s", *command[4:], says="metric:clip-s: is about pictures, and these are videos"
     )
@@ -228,7 +228,7 @@ def test_a_table_and_how_metrics_agree_with_people(counterfoil, caption_inputs, 
     assert [row["system"] for row in rows] == ["good", "fair", "bad"]
     assert [row["M1"] for row in rows] == ["0.9", "0.5", "0.1"]
     result = json.loads((tmp_path / "t.json").read_text())
-    assert {(each["metric"], each["human"]) for each in result["agreement"]["correlations"]} == {
+    assert {(item["metric"], item["human"]) for item in result["agreement"]["correlations"]} == {
         (metric, human) for metric in ("bleu-1", "rouge-l") for human in ("M1", "M2")
     }
     # One system alone says the same of itself.
@@ -266,7 +266,7 @@ def test_judges_and_images_in_every_kind_of_file(counterfoil, caption_inputs, pr
     agreed = json.loads(files["json"].read_text())["agreement"]
     assert (agreed["interval"]["over"], agreed["interval"]["images"]) == ("images", 3)
     metrics = ["bleu-1", "rouge-l", "cider", "one person"]
-    assert list(dict.fromkeys(each["metric"] for each in agreed["correlations"])) == metrics
+    assert list(dict.fromkeys(item["metric"] for item in agreed["correlations"])) == metrics
     assert "one person, with the others" in said.out
     assert "rouge-l − cider" in said.out
     # Every number is in every file.
@@ -321,8 +321,8 @@ def test_as_many_of_each_are_the_files_of_one_each(counterfoil, references, tmp_
     candidates = {name: sentences(rng, 3) for name in NAMES}
     # Equal candidates count as they are.
     candidates["i3"][1] = candidates["i3"][0]
-    found, rows = of_file(counterfoil, written(tmp_path / "c.json", candidates), references)
-    assert (found["captions"], found["images"], found["per_image"]) == (42, 14, "mean")
+    result, rows = of_file(counterfoil, written(tmp_path / "c.json", candidates), references)
+    assert (result["captions"], result["images"], result["per_image"]) == (42, 14, "mean")
     assert [(row["image"], int(row["candidate"]), row["caption"]) for row in rows] == [
         (name, k, text) for name, texts in candidates.items() for k, text in enumerate(texts)
     ]
@@ -334,13 +334,13 @@ def test_as_many_of_each_are_the_files_of_one_each(counterfoil, references, tmp_
     for metric in (*MEANS, *WHOLES):
         expected = np.stack([scores(own, metric) for own in single], axis=1)
         np.testing.assert_allclose(scores(rows, metric).reshape(14, 3), expected, rtol=1e-12, atol=0)
-        value = found["metrics"][metric]
+        value = result["metrics"][metric]
         assert (value["mean"], value["n"]) == (pytest.approx(expected.mean(), abs=1e-12), 14)
     of_images = np.stack([scores(rows, metric).reshape(14, 3).sum(axis=1) / 3 for metric in MEANS], axis=1)
     low, high = mean_intervals(of_images)
-    for at, metric in enumerate(MEANS):
-        value = found["metrics"][metric]
-        assert (value["low"], value["high"]) == pytest.approx((low[at], high[at]))
+    for i, metric in enumerate(MEANS):
+        value = result["metrics"][metric]
+        assert (value["low"], value["high"]) == pytest.approx((low[i], high[i]))
     # Of all as one text: every candidate beside its image's references.
     people = json.loads(references.read_text())
     apart = [(f"{name}x{k}", name, text) for name, own in candidates.items() for k, text in enumerate(own)]
@@ -350,17 +350,17 @@ def test_as_many_of_each_are_the_files_of_one_each(counterfoil, references, tmp_
         written(tmp_path / "apart_r.json", {key: people[name] for key, name, _ in apart}),
     )
     for metric in WHOLES:
-        assert found["metrics"][metric]["value"] == pytest.approx(one_each["metrics"][metric]["value"])
+        assert result["metrics"][metric]["value"] == pytest.approx(one_each["metrics"][metric]["value"])
 
 
 def test_the_best_of_each(counterfoil, references, tmp_path):
     rng = np.random.default_rng(3)
     candidates = {name: sentences(rng, 4) for name in NAMES}
     path = written(tmp_path / "c.json", candidates)
-    found, rows = of_file(counterfoil, path, references, "--per-image", "best")
+    result, rows = of_file(counterfoil, path, references, "--per-image", "best")
     for metric in (*MEANS, *WHOLES):
         own = scores(rows, metric).reshape(14, 4)
-        value = found["metrics"][metric]
+        value = result["metrics"][metric]
         assert value["mean"] == pytest.approx(own.max(axis=1).mean(), abs=1e-12)
         chosen = {name: candidates[name][int(at)] for name, at in zip(NAMES, own.argmax(axis=1), strict=True)}
         alone, _ = of_file(counterfoil, written(tmp_path / "best.json", chosen), references)
@@ -412,11 +412,11 @@ def test_embeddings_are_found_by_the_names_of_candidates(counterfoil, tmp_path):
         "--overwrite",
     )  # fmt: skip
     said = counterfoil.succeeds(*command)
-    found = json.loads((tmp_path / "s.json").read_text())
-    asked = [row["image"] + (f"@{row['candidate']}" if row["candidate"] else "") for row in found]
+    result = json.loads((tmp_path / "s.json").read_text())
+    asked = [row["image"] + (f"@{row['candidate']}" if row["candidate"] else "") for row in result]
     assert asked == ["cat", "dog", "dog@1", "dog@2"]
     expected = clip_s(captions[[names.index(name) for name in asked]], images[[1, 0, 0, 0]])
-    assert [row["clip-s"] for row in found] == pytest.approx(expected)
+    assert [row["clip-s"] for row in result] == pytest.approx(expected)
     assert json.loads(said.out)["metrics"]["clip-s"]["value"] == pytest.approx(
         (expected[0] + np.mean(expected[1:])) / 2
     )

@@ -16,8 +16,8 @@ N = 8
 
 @pytest.fixture(scope="module")
 def server():
-    with chat_server.running() as found:
-        yield found
+    with chat_server.running() as result:
+        yield result
 
 
 @pytest.fixture

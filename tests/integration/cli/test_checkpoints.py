@@ -68,7 +68,7 @@ def test_a_mixture_is_kept_as_a_checkpoint(counterfoil, ends, tmp_path):
 
     mix = ("train mix", *ends, "--alpha", 0.25, "--out", tmp_path / "mixed")
     counterfoil.succeeds(*mix)
-    start, tuned, mixed = (checkpoint.read(each).network for each in (*ends, tmp_path / "mixed"))
+    start, tuned, mixed = (checkpoint.read(item).network for item in (*ends, tmp_path / "mixed"))
     for name, weights in mixed.named_parameters():
         expected = 0.75 * start.get_parameter(name) + 0.25 * tuned.get_parameter(name)
         assert torch.allclose(weights, expected, atol=1e-6), name

@@ -45,10 +45,10 @@ def test_signatures_are_a_line_each_in_the_terminal_and_titles_on_the_page(
     monkeypatch.setenv("COLUMNS", "60")
     few = ("--draws", 100, "--pictures", "never")
     said = counterfoil.succeeds("compare", runs, *few, "--signatures", "--html", tmp_path / "c.html")
-    found = [line for line in said.out.splitlines() if line.startswith("group|ties:strict|ci:")]
-    assert len(found) == 1
-    assert "|v" in found[0]
-    assert f'title="{found[0]}"' in (tmp_path / "c.html").read_text()
+    result = [line for line in said.out.splitlines() if line.startswith("group|ties:strict|ci:")]
+    assert len(result) == 1
+    assert "|v" in result[0]
+    assert f'title="{result[0]}"' in (tmp_path / "c.html").read_text()
     assert "ties:strict" not in counterfoil("compare", runs, *few).out
 
 

@@ -143,7 +143,7 @@ def test_ties_of_kept_scores_are_counted_anew(counterfoil, here):
         assert counterfoil("evaluate", name, *data, "--out", f"runs/{name[6:]}").code == 0
     strict = counterfoil("compare", "runs/constant", "runs/random", "--draws", 100)
     half = counterfoil("compare", "runs/constant", "runs/random", "--draws", 100, "--ties", "half")
-    found = [
+    result = [
         {
             line.split()[0]: line.split()[1]
             for line in done.out.splitlines()
@@ -151,8 +151,8 @@ def test_ties_of_kept_scores_are_counted_anew(counterfoil, here):
         }
         for done in (strict, half)
     ]
-    assert (found[0]["constant"], found[1]["constant"]) == ("0.00", "50.00")
-    assert found[0]["random"] == found[1]["random"]
+    assert (result[0]["constant"], result[1]["constant"]) == ("0.00", "50.00")
+    assert result[0]["random"] == result[1]["random"]
 
 
 def test_a_table_is_read_as_the_kind_that_is_asked_for_and_by_any_metric(counterfoil, here):

@@ -21,13 +21,13 @@ def test_questions_are_explained_in_table_json_and_page(counterfoil, tmp_path):
     )
     assert re.search(r"scene-00262 with caption-00332\s+2\.7100\s+blue \+1\.53", said.out)
     assert "words are left out by deletion" in said.err
-    found = json.loads(result.read_text())
-    pairs = [pair for question in found["questions"] for pair in question["pairs"]]
+    actual = json.loads(result.read_text())
+    pairs = [pair for question in actual["questions"] for pair in question["pairs"]]
     # Each with every cell covered and every word left out.
     scores = sum(26 * (1 + len(pair["words"])) for pair in pairs)
     assert f"at most {scores:,} scores are asked for" in said.err
-    assert [question["id"] for question in found["questions"]] == ids.split(",")
-    pair = found["questions"][0]["pairs"][0]
+    assert [question["id"] for question in actual["questions"]] == ids.split(",")
+    pair = actual["questions"][0]["pairs"][0]
     assert pair["text"] == "Here is a blue triangle to the right of a small orange diamond."
     assert [word for word, drop in zip(pair["words"], pair["drops"], strict=True) if drop] == [
         "blue",
@@ -39,11 +39,11 @@ def test_questions_are_explained_in_table_json_and_page(counterfoil, tmp_path):
 
     # From Python the same, and nothing is computed again; rows are tables.
     again = cf.explain("pixels:colours", "world-quads", questions=ids.split(","), grid=5, quiet=True)
-    assert again.to_json()["questions"] == found["questions"]
+    assert again.to_json()["questions"] == actual["questions"]
     words = again.to_arrow().to_pylist()
     assert (words[3]["word"], words[3]["drop"]) == ("blue", pair["drops"][3])
     cells = again.to_arrow(by="cell")
-    assert len(cells) == 25 * sum(len(p["words"]) + 1 for q in found["questions"] for p in q["pairs"])
+    assert len(cells) == 25 * sum(len(p["words"]) + 1 for q in actual["questions"] for p in q["pairs"])
     assert page.read_text().count("<article") == 8
 
     # A mask token in place of deletion is named.

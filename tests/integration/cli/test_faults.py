@@ -39,10 +39,10 @@ def test_a_fault_is_one_line_and_a_report(counterfoil, failing, tmp_path):
     said = counterfoil("evaluate", "x y", "z")
     assert (said.code, said.out, len(said.err.splitlines())) == (70, "", 1)
     line = r"counterfoil: a fault of counterfoil while reading x.csv: KeyError: .* the report is in (\S+)\n"
-    found = re.fullmatch(line, said.err)
-    assert found is not None
+    result = re.fullmatch(line, said.err)
+    assert result is not None
     assert "\x1b" not in said.err
-    report = Path(found[1])
+    report = Path(result[1])
     assert report.parent == tmp_path / "state" / "counterfoil"
     text = report.read_text()
     assert "command: counterfoil evaluate 'x y' z" in text
@@ -125,7 +125,7 @@ def test_ctrl_c_while_scoring(tmp_path):
     subprocess.run([*command, str(few)], capture_output=True, check=True)
     after = os.times()
     # Imports, above all.
-    started = sum(after[at] - before[at] for at in (2, 3))
+    started = sum(after[i] - before[i] for i in (2, 3))
     process = subprocess.Popen(
         [*command, str(table), "--out", str(out)],
         stdout=subprocess.PIPE,

@@ -58,7 +58,7 @@ class TestBenchmarksFromSeveralPlaces:
             f"evaluate blind:constant sugarcrepe winoground --data {shared_data} "
             f"--data sugarcrepe={tmp_path / 'mine'} --draws 100 --out {tmp_path}/run --json -"
         )
-        assert [each["benchmark"] for each in json.loads(said.out)] == ["sugarcrepe", "winoground"]
+        assert [item["benchmark"] for item in json.loads(said.out)] == ["sugarcrepe", "winoground"]
         assert [
             json.loads((tmp_path / "run" / name / "manifest.json").read_text())["benchmark"]["path"]
             for name in ("sugarcrepe", "winoground")
@@ -142,14 +142,14 @@ def test_a_build_brings_its_steps_and_who_made_what(counterfoil, tmp_path):
         )
         rows = pq.read_table(next((tmp_path / "out" / "data").iterdir())).to_pylist()
         last = pq.read_table(tmp_path / "built" / "steps" / "6-assemble" / "rows.parquet").to_pylist()
-        makers = {each["id"]: each for each in last}
+        makers = {item["id"]: item for item in last}
         assert rows
         for row in rows:
             for name in ("negative_image_by", "negative_image_from", "negative_image_seed"):
                 assert row[name] is not None
                 assert row[name] == makers[row["id"]][name]
         described = json.loads((tmp_path / "out" / "croissant.json").read_text())
-        labels = [each["prov:label"].partition(":")[0] for each in described["prov:wasGeneratedBy"]]
+        labels = [item["prov:label"].partition(":")[0] for item in described["prov:wasGeneratedBy"]]
         assert labels == ["read", "format", "imagine", "choose", "filter", "assemble"]
         readme = (tmp_path / "out" / "README.md").read_text()
         assert "Drawn." in readme
@@ -163,10 +163,10 @@ def test_what_is_saved_is_measured_like_the_benchmark(counterfoil, shared_data, 
     said = counterfoil.succeeds("benchmarks save", *asked, "--limit", 20, "--out", tmp_path / "saved")
     assert "20 questions" in said.out
     assert "211 of 7,511 questions are at hand" in said.err
-    found = [
+    result = [
         counterfoil("evaluate", "pixels:colours", *these, "--draws", 100, "--json", "-", "-q")
         for these in ((tmp_path / "saved",), (*asked, "--limit", 20))
     ]
-    assert all(each.code == 0 for each in found), [each.err for each in found]
-    one, other = (json.loads(each.out)["measures"]["accuracy"] for each in found)
+    assert all(item.code == 0 for item in result), [item.err for item in result]
+    one, other = (json.loads(item.out)["measures"]["accuracy"] for item in result)
     assert one == other

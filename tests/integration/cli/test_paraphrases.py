@@ -21,8 +21,8 @@ MINE = [
 def folder(tmp_path):
     """One of SugarCrepe++'s files, and no images."""
     items = [
-        {"id": at, "filename": f"{at % 3}.jpg", "caption": a, "caption2": b, "negative_caption": c}
-        for at, (a, b, c) in enumerate(MINE)
+        {"id": i, "filename": f"{i % 3}.jpg", "caption": a, "caption2": b, "negative_caption": c}
+        for i, (a, b, c) in enumerate(MINE)
     ]
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "swap_obj.json").write_text(json.dumps(items))
@@ -35,8 +35,8 @@ def asked(folder, *more):
 
 
 def accuracy(path):
-    found = json.loads(path.read_text())
-    return float((found[0] if isinstance(found, list) else found)["measures"]["accuracy"]["value"])
+    result = json.loads(path.read_text())
+    return float((result[0] if isinstance(result, list) else result)["measures"]["accuracy"]["value"])
 
 
 def test_similarities_and_embeddings_are_given_and_compared(counterfoil, folder):

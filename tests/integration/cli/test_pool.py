@@ -20,8 +20,8 @@ def test_a_pool_is_the_union_of_first_items(counterfoil, world):
     proposed = {
         (image_id(i), str(c)): place for i, row in enumerate(captions) for place, c in enumerate(row, 1)
     }
-    found = zip(*(table[name] for name in ("direction", "image", "caption", "place:two")), strict=True)
-    assert {tuple(row[1:3]): int(row[3]) for row in found if row[0] == "i2t" and row[3] != "0"} == proposed
+    result = zip(*(table[name] for name in ("direction", "image", "caption", "place:two")), strict=True)
+    assert {tuple(row[1:3]): int(row[3]) for row in result if row[0] == "i2t" and row[3] != "0"} == proposed
     pairs = facts["pairs"]
     assert (facts["rows"], pairs) == (len(table), len(set(table["pair"])))
     assert facts["proposals"] == 4 * 3 * (IMAGES + IMAGES * PER)
@@ -101,7 +101,7 @@ def test_pooling_in_rounds(counterfoil, world):
     )
     counterfoil.succeeds("pool", *runs, "--k", 3, "--out", world.folder / "pool.csv")
     head, *rows = (world.folder / "pool.csv").read_text().splitlines()
-    answers = [f"{row},{'yes' if at % 3 else 'no'}" for at, row in enumerate(rows)]
+    answers = [f"{row},{'yes' if i % 3 else 'no'}" for i, row in enumerate(rows)]
     (world.folder / "said.csv").write_text("\n".join([f"{head},answer", *answers]))
     pool = read_table(world.folder / "pool.csv")
     told = counterfoil.succeeds(
@@ -117,15 +117,15 @@ def test_pooling_in_rounds(counterfoil, world):
 
 
 def test_bias_is_that_of_the_performances_in_print_and_in_a_plot(counterfoil, world):
-    pool, found = world.folder / "pool.csv", world.folder / "bias.json"
+    pool, result = world.folder / "pool.csv", world.folder / "bias.json"
     assert counterfoil("pool", *world.files(), "--out", pool, "-q").code == 0
     answers = judged(world, pool)
     said = counterfoil.succeeds(
         "pool bias",
         *world.files(),
-        f"--judgements {answers} --draws 200 --json {found} --plot {world.folder}/bias.png",
+        f"--judgements {answers} --draws 200 --json {result} --plot {world.folder}/bias.png",
     )
-    measure = json.loads(found.read_text())["measures"]["t2i_graded_recall_at_1"]
+    measure = json.loads(result.read_text())["measures"]["t2i_graded_recall_at_1"]
     whole = measure["annotators"]["one+two+three"]["performance"]
     alone = measure["annotators"]["two"]
     off = {m: abs(alone["performance"][m] - whole[m]) for m in NAMES}
@@ -166,15 +166,15 @@ def test_places_in_the_table_say_who_proposed(counterfoil, world):
 
 
 def test_benchmarks_against_judgements(counterfoil, world):
-    pool, folder, found = world.folder / "pool.csv", world.folder / "benchmark", world.folder / "bias.json"
+    pool, folder, result = world.folder / "pool.csv", world.folder / "benchmark", world.folder / "bias.json"
     save(world.benchmark, folder)
     runs = [world.run(name) for name in NAMES]
     assert counterfoil("pool", *runs, "--direction", "t2i", "--out", pool, "-q").code == 0
     answers = judged(world, pool)
     said = counterfoil.succeeds(
-        "pool bias", *runs, f"--judgements {answers} --positives {folder} --json {found} --draws 100"
+        "pool bias", *runs, f"--judgements {answers} --positives {folder} --json {result} --draws 100"
     )
-    facts = json.loads(found.read_text())
+    facts = json.loads(result.read_text())
     entry, several = facts["positives"]["t2i"]["mine"], facts["multiplicity"]["t2i"]
     assert 0 < entry["precision"]["value"] <= 1
     assert 0 < entry["recall"]["value"] <= 1

@@ -31,7 +31,7 @@ def made(tmp_path_factory):
 
 
 def _printed(page):
-    return [html.unescape(each) for each in re.findall(r"<code>(.*?)</code>", page)]
+    return [html.unescape(item) for item in re.findall(r"<code>(.*?)</code>", page)]
 
 
 def test_the_page_goes_through_five_parts_and_says_what_follows(made):
@@ -46,8 +46,8 @@ def test_the_page_goes_through_five_parts_and_says_what_follows(made):
     for run in made[0].comparison.comparisons[0].runs:
         assert run.name in SCORERS
         assert f"“{run.name}”" in words
-    for each in made[0].comparison.differences:
-        assert {each.a, each.b} <= set(SCORERS)
+    for item in made[0].comparison.differences:
+        assert {item.a, item.b} <= set(SCORERS)
     assert "Decided:" in words or "Nothing is decided." in words
     assert 'src="http' not in page
 

@@ -18,9 +18,9 @@ from unchanged import unchanged
 
 @pytest.mark.parametrize("group", [(), ("world",), ("list",)])
 def test_groups_without_a_command_show_their_help(counterfoil, group):
-    found = counterfoil(*group)
-    assert "Commands" in found.out
-    assert found.err == ""
+    result = counterfoil(*group)
+    assert "Commands" in result.out
+    assert result.err == ""
 
 
 def test_of_several_processes_the_first_one_speaks_first(counterfoil, monkeypatch):
@@ -143,8 +143,8 @@ def test_workers_of_a_cluster_go_when_the_command_ends(counterfoil, tmp_path, mo
     monkeypatch.setattr(RayExecutor, "run", run)
     monkeypatch.setattr(RayExecutor, "close", lambda self: done.append("closed"))
     asked = ("evaluate", "pixels:colours", "world-quads", "--limit", 5, "--draws", 100, "--executor", "ray")
-    found = counterfoil(*asked, "--cache", tmp_path / "kept")
-    assert (found.code != 0) is fails, found.err
+    result = counterfoil(*asked, "--cache", tmp_path / "kept")
+    assert (result.code != 0) is fails, result.err
     assert done == ["computed", "closed"]
 
 

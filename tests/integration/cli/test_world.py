@@ -30,14 +30,14 @@ JUDGED, OF_JUDGED = "--seed 3 --size 48 --style synthetic", {"seed": 3, "size": 
 )
 def test_what_is_built_is_what_is_drawn(counterfoil, tmp_path, built, draw, first):
     said = counterfoil.succeeds(f"world build {built} --out {tmp_path}/built")
-    found, drawn = load(tmp_path / "built"), draw()
-    assert found.digest == drawn.digest
+    result, drawn = load(tmp_path / "built"), draw()
+    assert result.digest == drawn.digest
     assert said.out.startswith(first)
     assert (
         f"counterfoil evaluate {'metric:cider' if first else 'pixels:colours'} {tmp_path}/built" in said.out
     )
     if not first:
-        assert [image.read() for image in found.images] == [image.read() for image in drawn.images]
+        assert [image.read() for image in result.images] == [image.read() for image in drawn.images]
 
 
 def test_built_folders_and_names_can_be_evaluated(counterfoil, tmp_path):

@@ -50,7 +50,7 @@ class Command:
 
 def blocks(page):
     """The code blocks of a page: fenced ones with their language, indented ones as shell or console."""
-    found = []
+    result = []
     for token in MarkdownIt("commonmark").parse((ROOT / page).read_text(encoding="utf-8")):
         if token.type not in ("fence", "code_block"):
             continue
@@ -59,8 +59,8 @@ def blocks(page):
             language = (
                 "console" if token.content.startswith("$ ") else "sh" if is_shell(token.content) else ""
             )
-        found.append(Block(page, token.map[0] + 1, language, token.content))
-    return found
+        result.append(Block(page, token.map[0] + 1, language, token.content))
+    return result
 
 
 def is_shell(text):
@@ -69,13 +69,13 @@ def is_shell(text):
 
 def commands(block):
     """The commands of a block of shell or console, comments left out, continued lines joined."""
-    found = []
+    result = []
     printed = None
 
     def close():
-        if found and printed is not None:
-            last = found.pop()
-            found.append(Command(last.where, last.words, "\n".join(printed)))
+        if result and printed is not None:
+            last = result.pop()
+            result.append(Command(last.where, last.words, "\n".join(printed)))
 
     lines = iter(block.text.splitlines())
     for line in lines:
@@ -88,10 +88,10 @@ def commands(block):
         close()
         words = shlex.split(line.removeprefix("$ "), comments=True)
         if words:
-            found.append(Command(f"{block.where}: {line.strip()}", tuple(words), None))
+            result.append(Command(f"{block.where}: {line.strip()}", tuple(words), None))
             printed = [] if block.language == "console" else None
     close()
-    return found
+    return result
 
 
 def agrees(shown, printed):

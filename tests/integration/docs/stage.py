@@ -180,7 +180,7 @@ def part_of_coco(whole, folder):
         among = {
             asked: there
             for asked, right in json.loads(file.read_text()).items()
-            if int(asked) in kept[query] and (there := [each for each in right if each in kept[answer]])
+            if int(asked) in kept[query] and (there := [item for item in right if item in kept[answer]])
         }
         (folder / file.name).write_text(json.dumps(among))
 

@@ -94,9 +94,9 @@ def expanded(pattern, command, folder):
     """The files and folders of a pattern; of runs those of the stage and of the page, and no other page's."""
     if "*" not in pattern or "=" in pattern:
         return []
-    found = sorted(glob.glob(pattern, root_dir=folder))
+    result = sorted(glob.glob(pattern, root_dir=folder))
     if not pattern.startswith("runs/"):
-        return found
+        return result
     words = [
         word
         for block in blocks(command.where.partition(":")[0])
@@ -105,7 +105,7 @@ def expanded(pattern, command, folder):
         for word in c.words
     ]
     runs = {*stage.RUNS, *(word.split("/")[1] for word in words if word.startswith("runs/"))}
-    return [name for name in found if name.split("/")[1] in runs]
+    return [name for name in result if name.split("/")[1] in runs]
 
 
 def prepared(command, folder):

@@ -32,7 +32,7 @@ def test_what_is_sought_stands_where_the_architecture_says():
         names = set()
         for node in ast.parse((ROOT / path).read_text(encoding="utf-8")).body:
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", node)]
-            names |= {getattr(each, "name", getattr(each, "id", None)) for each in targets}
+            names |= {getattr(item, "name", getattr(item, "id", None)) for item in targets}
         assert name in names, what
 
 
@@ -49,12 +49,12 @@ KINDS = {
 def shown():
     """The columns of every layout of the page's table, and what it is to be recognised as."""
     text = INPUTS.partition("## Scores of your own")[2].partition("\n## ")[0]
-    found = []
+    result = []
     for line in text.splitlines():
         form, *cells = (cell.strip() for cell in line.strip("|").split("|"))
         for cell, kind in zip(cells, KINDS.get(form, ()), strict=False):
-            found += [(each, kind) for each in cell.split("; or ") if each]
-    return found
+            result += [(item, kind) for item in cell.split("; or ") if item]
+    return result
 
 
 @pytest.mark.parametrize(("layout", "kind"), shown())

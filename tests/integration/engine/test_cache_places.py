@@ -56,23 +56,23 @@ def test_a_damaged_shard_at_a_distance_is_named_and_passed_over(url):
     place = open_place(url)
     (name,) = [entry.name for entry in place.entries() if f"{MODEL.key}/captions" in entry.name]
     place.write(name, place.read(name).data[:-40])
-    found = Cache(url, MODEL).read("captions", [digest(b"captions 1")])
-    assert not len(found.rows)
-    assert found.broken == (url / name,)
+    result = Cache(url, MODEL).read("captions", [digest(b"captions 1")])
+    assert not len(result.rows)
+    assert result.broken == (url / name,)
 
 
 def test_room_is_made_in_a_cache_at_a_distance(url):
     _fill(url)
     place = open_place(url)
     place.write("thesis.tex", b"mine")
-    found = contents(url)
+    result = contents(url)
     assert [
-        (shelf.scorer, shelf.kind) for shelf in sorted(found.shelves, key=lambda s: (s.scorer, s.kind))
+        (shelf.scorer, shelf.kind) for shelf in sorted(result.shelves, key=lambda s: (s.scorer, s.kind))
     ] == [(MODEL.name, "captions"), (MODEL.name, "frames"), (MODEL.name, "images"), (OTHER.name, "captions")]
-    assert found.others == 1
-    assert found.size == sum(entry.size for entry in place.entries()) - 4
-    gone = beyond(found, found.size - 1)
-    assert remove(found, gone) == sum(shard.size for shard in gone) > 0
+    assert result.others == 1
+    assert result.size == sum(entry.size for entry in place.entries()) - 4
+    gone = beyond(result, result.size - 1)
+    assert remove(result, gone) == sum(shard.size for shard in gone) > 0
     left = contents(url)
     assert remove(left, [shard for shelf in left.shelves for shard in shelf.shards]) > 0
     assert [entry.name for entry in place.entries()] == ["thesis.tex"]

@@ -32,7 +32,7 @@ class Colours:
     def embed_images(self, batches, *, workers=0):
         for batch in prepared(batches, np.asarray, workers=workers):
             yield np.stack(
-                [each[: 2 * (len(each) // 2)].reshape(2, -1, 3).mean(axis=1).ravel() for each in batch]
+                [item[: 2 * (len(item) // 2)].reshape(2, -1, 3).mean(axis=1).ravel() for item in batch]
             ).astype(np.float32)
 
     def embed_captions(self, batches):
@@ -49,8 +49,8 @@ class Colours:
 
 def _shown(benchmark, folder):
     """The benchmark with its images in a folder."""
-    found = Photos(folder).sources([f"{n}.png" for n in range(len(benchmark.images))])
-    images = zip(benchmark.images, found.values(), strict=True)
+    result = Photos(folder).sources([f"{n}.png" for n in range(len(benchmark.images))])
+    images = zip(benchmark.images, result.values(), strict=True)
     return replace(benchmark, images=tuple(replace(image, source=source) for image, source in images))
 
 
@@ -111,11 +111,11 @@ def test_images_of_captions_lie_in_a_bucket(root, tmp_path):
     far = copied(near, Path(f"{root}/shown"))
     candidates = Written(tmp_path / "c.json", {"0": ("a",), "2": ("b",)})
     notes = {near: [], far: []}
-    found = {
+    result = {
         folder: MediaFolder(images=folder).items(candidates, notes[folder].append) for folder in (near, far)
     }
-    assert [each.id for each in found[far] or ()] == ["0", "2"]
-    assert [each.read() for each in found[far] or ()] == [each.read() for each in found[near] or ()]
+    assert [item.id for item in result[far] or ()] == ["0", "2"]
+    assert [item.read() for item in result[far] or ()] == [item.read() for item in result[near] or ()]
     assert len(notes[far]) == len(notes[near]) == 1
 
 
@@ -129,8 +129,8 @@ def test_photographs_of_coco_lie_in_a_bucket(root, tmp_path, picture):
     names = [("COCO_val2014_1.jpg", "1.jpg"), ("2.jpg",), ("3.jpg",)]
     near = photographs(names, ["val2014"], None, tmp_path)
     far = photographs(names, ["val2014"], None, Path(f"{root}/coco"))
-    assert [each and each.path.relative_to(tmp_path) for each in near] == [
-        each and each.path.relative_to(f"{root}/coco") for each in far
+    assert [item and item.path.relative_to(tmp_path) for item in near] == [
+        item and item.path.relative_to(f"{root}/coco") for item in far
     ]
     assert near[2] is None
     assert Image("1", far[0]).read() == picture
@@ -142,10 +142,10 @@ def test_images_of_a_benchmark_and_a_table_lie_in_a_bucket_and_are_listed_once(r
     open_place(f"{root}/val2017").write("1.jpg", picture)
     row = {"filename": "1.jpg", "caption": "a cat", "negative_caption": "a dog"}
     (tmp_path / "swap_obj.json").write_text(json.dumps({"0": row}))
-    found = catalog.benchmark(
+    result = catalog.benchmark(
         "sugarcrepe", data=tmp_path / "swap_obj.json", images=f"{root}/val2017", counts=False
     )
-    assert found.images[0].read() == picture
+    assert result.images[0].read() == picture
     for name in ("1.png", "2.png"):
         open_place(f"{root}/photos").write(name, picture)
     (tmp_path / "mine.csv").write_text("image,caption,foil\n1.png,a cat,a dog\n2.png,a cat,a dog\n")

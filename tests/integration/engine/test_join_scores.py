@@ -136,7 +136,7 @@ def test_ids_that_do_not_fit_are_refused_in_a_line(tmp_path, header, rows, messa
 
 def test_the_id_of_a_question_beside_another_pair_is_refused(tmp_path):
     names = list(ASKED.questions.ids)
-    rows = [[name, "x" if at < 2 else "y", "abcd"[at], at] for at, name in enumerate(names)]
+    rows = [[name, "x" if i < 2 else "y", "abcd"[i], i] for i, name in enumerate(names)]
     header = ["id", "image_id", "caption_id", "score"]
     assert aligned(written(tmp_path, header, rows)) == [0, 1, 2, 3]
     rows[0][2], rows[1][2] = "b", "a"
@@ -161,7 +161,7 @@ def test_the_released_ids_of_flickr8k_find_their_questions(shared_data, tmp_path
     rows = [line.split("\t") for line in lines if line.strip()]
     table = [[image, caption, sum(map(int, ratings)) / 3] for image, caption, *ratings in rows]
     rng, said = np.random.default_rng(0), []
-    table = [table[at] for at in rng.permutation(len(table))]
+    table = [table[i] for i in rng.permutation(len(table))]
     answers = join_scores(
         loaded(written(tmp_path, ["image_id", "caption_id", "score"], table)), benchmark, note=said.append
     )
@@ -171,7 +171,7 @@ def test_the_released_ids_of_flickr8k_find_their_questions(shared_data, tmp_path
     questions, scores = benchmark.listed, answers.values.tolist()
     asked = zip(questions.images, questions.captions, scores, strict=True)
     spoken = [[benchmark.images[i].id, benchmark.captions[c].text, score] for i, c, score in asked]
-    spoken = [spoken[at] for at in rng.permutation(len(spoken))]
+    spoken = [spoken[i] for i in rng.permutation(len(spoken))]
     assert aligned(written(tmp_path, ["image", "caption", "score"], spoken), benchmark) == scores
     foreign = written(
         tmp_path, ["image", "caption", "score"], [[f"other_{row[0]}", *row[1:]] for row in spoken]

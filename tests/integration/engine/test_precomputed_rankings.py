@@ -79,8 +79,8 @@ LENGTHS = st.tuples(
 def test_places_are_those_of_the_scores(drawn, scores, lengths, top):
     (i2t, t2i), queries = drawn
     benchmark = gallery(Qrels.of(i2t), Qrels.of(t2i), queries=queries)
-    found = rank_precomputed(benchmark, ranked(scores, lengths), top=top)
-    for (placed, search, rows), cut in zip(sides(found, benchmark, scores), lengths, strict=True):
+    result = rank_precomputed(benchmark, ranked(scores, lengths), top=top)
+    for (placed, search, rows), cut in zip(sides(result, benchmark, scores), lengths, strict=True):
         depth = np.array(cut)[search.queries]
         assert placed.depth.tolist() == depth.tolist()
         positives = search.positives
@@ -104,13 +104,13 @@ def test_in_parts_the_rest_is_as_if_it_were_not_there(drawn, scores):
     for placed, search, rows in sides(rank_precomputed(benchmark, ranked(scores), top=9), benchmark, scores):
         positives = search.positives
         assert isinstance(positives, Qrels)
-        for at, query in enumerate(search.queries.tolist()):
+        for j, query in enumerate(search.queries.tolist()):
             own = np.flatnonzero(np.arange(rows.shape[1]) % 2 == query % 2)
-            assert placed.depth[at] == len(own)
-            best = own[np.argsort(-rows[at, own])]
-            assert placed.top[at, : len(own)].tolist() == best.tolist()
-            assert (placed.top[at, len(own) :] == -1).all()
-            pairs = slice(positives.starts[at], positives.starts[at + 1])
+            assert placed.depth[j] == len(own)
+            best = own[np.argsort(-rows[j, own])]
+            assert placed.top[j, : len(own)].tolist() == best.tolist()
+            assert (placed.top[j, len(own) :] == -1).all()
+            pairs = slice(positives.starts[j], positives.starts[j + 1])
             places = [best.tolist().index(i) if i >= 0 else -1 for i in positives.items[pairs].tolist()]
             assert placed.above[pairs].tolist() == places
 
@@ -147,8 +147,8 @@ def test_a_rule_looks_at_the_first_r(scores, lengths, parts, cap, data):
     if not parts and any((np.array(n) < w).any() for n, w in zip(lengths, wanted, strict=True)):
         refuses("too short for R-Precision on small", rank_precomputed, benchmark, cut, error=InputError)
     elif not parts:
-        found = rank_precomputed(benchmark, cut)
-        for placed, expected in zip((found.i2t, found.t2i), whole, strict=True):
+        result = rank_precomputed(benchmark, cut)
+        for placed, expected in zip((result.i2t, result.t2i), whole, strict=True):
             np.testing.assert_array_equal(placed.shares, expected)
     # What is not listed is worse than nothing: a wrong answer.
     notes = []
@@ -161,19 +161,19 @@ def test_a_rule_looks_at_the_first_r(scores, lengths, parts, cap, data):
         wanted,
         strict=True,
     ):  # fmt: skip
-        for at, row in enumerate(rows):
-            seen = [i for i in row.tolist() if not parts or i % 2 == at % 2][: r[at]]
-            if r[at]:
+        for j, row in enumerate(rows):
+            seen = [i for i in row.tolist() if not parts or i % 2 == j % 2][: r[j]]
+            if r[j]:
                 assert placed.shares is not None
-                assert placed.shares[1, :, at].tolist() == [right[at, seen].sum() / r[at]] * 3
+                assert placed.shares[1, :, j].tolist() == [right[j, seen].sum() / r[j]] * 3
 
 
 def test_cut_lists_support_what_they_reach():
     scores = np.tile(np.arange(CAPTIONS)[::-1], (IMAGES, 1))
     benchmark = gallery(Qrels.of([[0], [1], [6], []]), Qrels.of([[0]] * CAPTIONS))
     notes = []
-    found = rank_precomputed(benchmark, ranked(scores, ([2] * IMAGES, [4] * CAPTIONS)), note=notes.append)
-    ranks = of(benchmark, found, "i2t")
+    result = rank_precomputed(benchmark, ranked(scores, ([2] * IMAGES, [4] * CAPTIONS)), note=notes.append)
+    ranks = of(benchmark, result, "i2t")
     assert notes == []
     assert ranking.recall_at_k(ranks, 2)[:3].tolist() == [1, 1, 0]
     with pytest.raises(InputError, match="query 2: the ranking is too short for recall at 3; given: 2 items"):
@@ -242,12 +242,12 @@ def test_rankings_that_nothing_asks_about_may_be_anything():
     assert rank_precomputed(WHOLE, with_i2t({**EVERY, "999": [77]}, FULL)).i2t.above.tolist() == [0, 1, 2, 3]
     # The last caption has no right answer, so that its ranking is not missed.
     short = {str(c): [100, 101, 102, 103] for c in range(6)}
-    found = rank_precomputed(WHOLE, PrecomputedRankings(FULL.identity, FULL.i2t, to_lists(short)))
-    assert (found.t2i.depth.tolist(), found.t2i.top[-1].tolist()) == ([4] * 6 + [0], [-1] * 4)
+    result = rank_precomputed(WHOLE, PrecomputedRankings(FULL.identity, FULL.i2t, to_lists(short)))
+    assert (result.t2i.depth.tolist(), result.t2i.top[-1].tolist()) == ([4] * 6 + [0], [-1] * 4)
 
 
 def test_the_whole_of_ones_part_is_enough():
     own = {str(100 + i): [c for c in range(CAPTIONS) if c % 2 == i % 2] for i in range(IMAGES)}
     other = {str(c): [100 + i for i in range(IMAGES) if i % 2 == c % 2] for c in range(CAPTIONS)}
-    found = rank_precomputed(PARTED, PrecomputedRankings(Identity("x"), to_lists(own), to_lists(other)))
-    assert (found.i2t.above.tolist(), found.i2t.depth.tolist()) == ([0, 0, 1, 1], [4, 3, 4, 3])
+    result = rank_precomputed(PARTED, PrecomputedRankings(Identity("x"), to_lists(own), to_lists(other)))
+    assert (result.i2t.above.tolist(), result.i2t.depth.tolist()) == ([0, 0, 1, 1], [4, 3, 4, 3])

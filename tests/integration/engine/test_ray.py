@@ -81,10 +81,10 @@ def test_a_driver_on_its_own_measures_builds_and_says_what_is_wrong(tmp_path):
     tiny_generative.save("idefics3", tmp_path / "vqa")
     # One thread here and there: what a model gives may depend on it in the last digit.
     process = start(HERE, tmp_path, OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1")
-    found = json.loads(finish(process))
-    assert found["measured"] == {"pixels:colours": True, f"vqa:{tmp_path / 'vqa'}": True}
-    assert (found["named"], found["rated"]) == (2, True)
-    errors = found["errors"]
+    result = json.loads(finish(process))
+    assert result["measured"] == {"pixels:colours": True, f"vqa:{tmp_path / 'vqa'}": True}
+    assert (result["named"], result["rated"]) == (2, True)
+    errors = result["errors"]
     assert errors["ours"] == "DataError: row 7: not as it should be; given: odd"
     assert errors["not ours"] == "ZeroDivisionError: integer division or modulo by zero"
     assert (
@@ -156,8 +156,8 @@ def test_without_ray_the_extra_is_named(tmp_path, monkeypatch):
 
 def test_workers_are_one_per_gpu_or_as_many_processors_as_asked(monkeypatch):
     def nodes(*resources):
-        found = [{"Alive": True, "Resources": each} for each in resources]
-        monkeypatch.setattr(ray, "nodes", lambda: [*found, {"Alive": False, "Resources": {"CPU": 64.0}}])
+        result = [{"Alive": True, "Resources": item} for item in resources]
+        monkeypatch.setattr(ray, "nodes", lambda: [*result, {"Alive": False, "Resources": {"CPU": 64.0}}])
 
     nodes({"CPU": 7.0}, {"CPU": 3.0})
     assert ray_executor.count_workers(None) == (10, {"num_cpus": 1})
@@ -188,9 +188,9 @@ def test_errors_travel_as_themselves():
         def __reduce__(self):
             raise TypeError("cannot be sent")
 
-    found = ray_executor.sendable(HeldError(item for item in ()))
-    assert type(found) is RuntimeError
-    assert str(found).startswith("HeldError: <generator")
+    result = ray_executor.sendable(HeldError(item for item in ()))
+    assert type(result) is RuntimeError
+    assert str(result).startswith("HeldError: <generator")
 
 
 @dataclass
@@ -222,14 +222,14 @@ def main(folder):
 
     executor = executor_named("ray?cpus=1")
     whole = catalog.benchmark("world-quads")
-    found = {"measured": {}, "errors": {}, "named": 0}
+    result = {"measured": {}, "errors": {}, "named": 0}
     shared = Session(Path(folder) / "cache", batch_size=8, executor=executor)
     for name, questions in (("pixels:colours", 24), (f"vqa:{folder}/vqa", 1)):
         world = whole.select(np.arange(questions))
         scorer = catalog.scorer(name, Options(device="cpu"))
-        found["named"] += source_of(scorer) is not None
+        result["named"] += source_of(scorer) is not None
         alone = run(world, scorer, session=Session(batch_size=8))
-        found["measured"][name] = bool((run(world, scorer, session=shared).values == alone.values).all())
+        result["measured"][name] = bool((run(world, scorer, session=shared).values == alone.values).all())
 
     def rated(session, folder):
         work = StepContext(
@@ -238,17 +238,17 @@ def main(folder):
         rows = ReadRows(n=9, size=32).run(pa.table({"id": pa.array([], pa.string())}), work).kept
         return run_step(Rate(scorer="pixels:colours"), rows, work).kept
 
-    parts = [rated(each, Path(folder) / name) for each, name in ((Session(), "alone"), (shared, "shared"))]
-    found["rated"] = parts[0]["pixels"].equals(parts[1]["pixels"])
+    parts = [rated(item, Path(folder) / name) for item, name in ((Session(), "alone"), (shared, "shared"))]
+    result["rated"] = parts[0]["pixels"].equals(parts[1]["pixels"])
     unseen = Path(f"/proc/self/fd/{os.open(Path(folder) / 'cache', os.O_RDONLY)}") / "unseen"
     for name in ("ours", "not ours", "elsewhere", "unseen"):
         session = Session(unseen if name == "unseen" else Path(folder) / "cache", executor=executor)
         try:
             run(world, Wrong(name, os.getpid()), session=session)
         except (CounterfoilError, ZeroDivisionError) as error:
-            found["errors"][name] = f"{type(error).__name__}: {error}"
+            result["errors"][name] = f"{type(error).__name__}: {error}"
     executor.close()
-    sys.stdout.write(json.dumps(found))
+    sys.stdout.write(json.dumps(result))
 
 
 if __name__ == "__main__":

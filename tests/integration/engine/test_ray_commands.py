@@ -72,7 +72,7 @@ def contents(folder):
 
 
 def shards(folder):
-    return {name: found for name, found in contents(folder / "cache").items() if name.endswith(".npz")}
+    return {name: result for name, result in contents(folder / "cache").items() if name.endswith(".npz")}
 
 
 def in_the_middle(folder, shards_kept, process):

@@ -33,7 +33,7 @@ from counterfoil.stats.intervals import cluster_interval
 from listed_ranks import list_ranks
 from refusals import refuses
 
-MODELS = tuple(f"m{at}" for at in range(13))
+MODELS = tuple(f"m{i}" for i in range(13))
 
 
 def verified(tops, gains, k, clusters=None):
@@ -76,13 +76,13 @@ def test_values_are_those_of_the_measures_of_rankings(world):
         ]
         positives = Qrels.of(right, [[float(gains[q, i]) for i in row] for q, row in enumerate(right)])
         for measure, function in functions.items():
-            found = per_query(known, members, measure)
+            result = per_query(known, members, measure)
             for model, top in enumerate(tops):
                 expected = function(list_ranks(list(top), positives, gallery=gains.shape[1]))
-                np.testing.assert_allclose(found[:, model], expected)
+                np.testing.assert_allclose(result[:, model], expected)
             zeros = per_query(known, members, measure, undefined="zero")
             anyone = known.found > 0
-            np.testing.assert_allclose(zeros[anyone], np.nan_to_num(found[anyone]))
+            np.testing.assert_allclose(zeros[anyone], np.nan_to_num(result[anyone]))
             assert np.isnan(zeros[~anyone]).all()
 
 
@@ -92,9 +92,9 @@ def test_performance_is_the_mean_over_queries(world, undefined):
     known = verified(*world)
     if not known.found.any():
         return
-    for found in study(known, MEASURES, undefined=undefined, draws=10):
-        for members, row, queries in zip(found.annotators, found.performance, found.queries, strict=True):
-            values = per_query(known, members, found.measure, undefined=undefined)
+    for result in study(known, MEASURES, undefined=undefined, draws=10):
+        for members, row, queries in zip(result.annotators, result.performance, result.queries, strict=True):
+            values = per_query(known, members, result.measure, undefined=undefined)
             counted = values[~np.isnan(values[:, 0])]
             expected = counted.mean(axis=0) if len(counted) else np.full(len(row), np.nan)
             np.testing.assert_allclose(row, expected, atol=1e-12)
@@ -109,12 +109,12 @@ def simulated(seed=0, *, models=5, queries=400, items=300, copies=1):
     """
     rng = np.random.default_rng(seed)
     width = 8
-    asked, found = rng.normal(size=(queries, width)), rng.normal(size=(items, width))
-    true = asked @ found.T / np.linalg.norm(asked, axis=1)[:, None] / np.linalg.norm(found, axis=1)
+    asked, result = rng.normal(size=(queries, width)), rng.normal(size=(items, width))
+    true = asked @ result.T / np.linalg.norm(asked, axis=1)[:, None] / np.linalg.norm(result, axis=1)
     gains = np.where(true > 0.8, 1.0, np.where(true > 0.65, 0.5, 0.0))
     tops = []
     for _ in range(models):
-        seen = [points + 0.5 * rng.normal(size=points.shape) for points in (asked, found)]
+        seen = [points + 0.5 * rng.normal(size=points.shape) for points in (asked, result)]
         scores = seen[0] @ (seen[1] / np.linalg.norm(seen[1], axis=1, keepdims=True)).T
         tops.append(np.repeat(np.argsort(-scores, axis=1)[:, :30], copies, axis=0))
     return verified(tops, np.repeat(gains, copies, axis=0), 5, clusters=np.arange(queries * copies) // 5)
@@ -129,29 +129,29 @@ def world():
 @pytest.mark.parametrize("at", [0, 2])
 def test_annotators_favour_themselves(world, at):
     """ECCV Caption Figure E.2: self-bias below bias below non-self-bias, and less with more annotators."""
-    found = world[1][at]
-    assert found.measure.endswith("recall_at_1")
-    curves = found.curves()
+    result = world[1][at]
+    assert result.measure.endswith("recall_at_1")
+    curves = result.curves()
     for size in range(1, 5):
         assert curves["self-bias"][size] < curves["bias"][size] < curves["non-self-bias"][size]
     for curve in curves.values():
         assert list(curve) == [1, 2, 3, 4]
         assert (np.diff(list(curve.values())) < 0).all()
     singles = slice(0, 5)
-    assert (found.bias.own[singles] < found.bias.total[singles]).all()
-    assert (found.bias.total[singles] < found.bias.others[singles]).all()
+    assert (result.bias.own[singles] < result.bias.total[singles]).all()
+    assert (result.bias.total[singles] < result.bias.others[singles]).all()
     # Each model is best on its own benchmark, as in Table E.1.
-    assert (found.performance[singles].argmax(axis=1) == np.arange(5)).all()
+    assert (result.performance[singles].argmax(axis=1) == np.arange(5)).all()
 
 
 def test_all_together_have_no_bias(world):
-    for found in world[1]:
-        assert len(found.annotators) == 31
-        assert found.bias.total[-1] == found.bias.own[-1] == 0
-        assert np.isnan(found.bias.others[-1])
-        assert found.queries[-1] == found.queries.max() == (world[0].found > 0).sum()
-        for kind, ends in found.single.items():
-            values = getattr(found.bias, kind)
+    for result in world[1]:
+        assert len(result.annotators) == 31
+        assert result.bias.total[-1] == result.bias.own[-1] == 0
+        assert np.isnan(result.bias.others[-1])
+        assert result.queries[-1] == result.queries.max() == (world[0].found > 0).sum()
+        for kind, ends in result.single.items():
+            values = getattr(result.bias, kind)
             assert ends.low.shape == (5,)
             # The bootstrap moves around what was found.
             assert (ends.low < values[:5] + 0.02).all()
@@ -176,9 +176,9 @@ def test_bias_shrinks_with_the_number_proposed():
     gains = rng.choice([0, 0.5, 1], p=[0.8, 0.1, 0.1], size=(100, 20))
     tops = [np.stack([rng.permutation(20) for _ in range(100)]) for _ in range(3)]
     # Who hands in everything leaves nothing out.
-    for each in study(verified(tops, gains, 20), draws=100):
-        assert each.bias.total == pytest.approx(np.zeros(7))
-        assert np.ptp(each.performance, axis=0) == pytest.approx(np.zeros(3))
+    for item in study(verified(tops, gains, 20), draws=100):
+        assert item.bias.total == pytest.approx(np.zeros(7))
+        assert np.ptp(item.performance, axis=0) == pytest.approx(np.zeros(3))
 
 
 def test_the_same_seed_gives_the_same_intervals():
@@ -206,33 +206,33 @@ def test_studies_that_cannot_be():
 
 
 def test_studies_as_json(world):
-    found = to_json(world[1][0])
-    assert list(found["annotators"])[:6] == ["m0", "m1", "m2", "m3", "m4", "m0+m1"]
-    whole = found["annotators"]["m0+m1+m2+m3+m4"]
+    result = to_json(world[1][0])
+    assert list(result["annotators"])[:6] == ["m0", "m1", "m2", "m3", "m4", "m0+m1"]
+    whole = result["annotators"]["m0+m1+m2+m3+m4"]
     assert whole["bias"] == 0
     assert whole["non_self_bias"] is None
-    assert len(found["annotators"]["m0"]["bias_interval"]) == 2
-    assert set(found["by_number"]) == {"bias", "self_bias", "non_self_bias"}
+    assert len(result["annotators"]["m0"]["bias_interval"]) == 2
+    assert set(result["by_number"]) == {"bias", "self_bias", "non_self_bias"}
 
 
 def test_performance_has_the_intervals_of_means_over_queries():
     known = simulated(models=3, queries=100)
-    (found,) = study(known, ["recall_at_1"], draws=300, seed=2)
-    for row, at in enumerate(found.shown):
-        values = per_query(known, found.annotators[at], "recall_at_1")
+    (result,) = study(known, ["recall_at_1"], draws=300, seed=2)
+    for row, at in enumerate(result.shown):
+        values = per_query(known, result.annotators[at], "recall_at_1")
         there = ~np.isnan(values[:, 0])
         low, high = cluster_interval(values[there], known.sharing.take(there))
-        assert found.ends.low[row] == pytest.approx(low)
-        assert found.ends.high[row] == pytest.approx(high)
-    ends = to_json(found)["annotators"]["m1"]["performance_interval"]["m0"]
-    assert ends == pytest.approx([found.ends.low[1, 0], found.ends.high[1, 0]])
+        assert result.ends.low[row] == pytest.approx(low)
+        assert result.ends.high[row] == pytest.approx(high)
+    ends = to_json(result)["annotators"]["m1"]["performance_interval"]["m0"]
+    assert ends == pytest.approx([result.ends.low[1, 0], result.ends.high[1, 0]])
 
 
 def test_mean_biases_by_number_spread_as_in_draws_of_clusters():
     known = simulated(models=3, queries=300)
-    (found,) = study(known, ["graded_recall_at_1"], draws=100)
-    sets = found.annotators[:-1]
-    values = [per_query(known, members, "graded_recall_at_1") for members in found.annotators]
+    (result,) = study(known, ["graded_recall_at_1"], draws=100)
+    sets = result.annotators[:-1]
+    values = [per_query(known, members, "graded_recall_at_1") for members in result.annotators]
     drawn = []
     for weights in np.concatenate([*cluster_draws(60, 400, seed=0)]):
         rows = np.repeat(np.arange(300), weights[np.arange(300) // 5].astype(int))
@@ -242,8 +242,8 @@ def test_mean_biases_by_number_spread_as_in_draws_of_clusters():
         drawn.append([away[:3].mean(), own[:3].mean(), away[3:].mean(), own[3:].mean()])
     spread = np.std(drawn, axis=0)
     for k, (name, size) in enumerate((("bias", 1), ("self-bias", 1), ("bias", 2), ("self-bias", 2))):
-        low, high = found.by_number[name][size]
-        value = found.curves()[name][size]
+        low, high = result.by_number[name][size]
+        value = result.curves()[name][size]
         assert low < value < high
         assert high - value == pytest.approx(2.0 * spread[k], rel=0.2)
 
@@ -283,19 +283,19 @@ def test_coverage_by_hand():
     # Query 1: judged d, right nothing: left out. Query 2: judged e f, right e, accepted nothing: 0 and none.
     query = np.array([0, 0, 0, 1, 2, 2])
     right, accepted = np.array([[1, 1, 0, 0, 1, 0], [1, 0, 1, 1, 0, 0]], dtype=bool)
-    found = coverage("mine", "t2i", query=query, right=right, accepted=accepted, sharing=alone(3))
-    assert (found.precision[0], found.recall[0]) == pytest.approx((1 / 4, 1 / 2))
-    assert (found.queries, found.left_out) == (2, 1)
-    assert found.precision[1] < 1 / 4 < found.precision[2]
+    result = coverage("mine", "t2i", query=query, right=right, accepted=accepted, sharing=alone(3))
+    assert (result.precision[0], result.recall[0]) == pytest.approx((1 / 4, 1 / 2))
+    assert (result.queries, result.left_out) == (2, 1)
+    assert result.precision[1] < 1 / 4 < result.precision[2]
     none, one = np.array([False]), np.array([True])
     nothing = coverage("none", "t2i", query=query[:1], right=none, accepted=one, sharing=alone(1))
     assert nothing.to_json()["precision"] == {"value": None, "low": None, "high": None}
 
 
 def test_multiplicity():
-    found = count("mine", "t2i", np.array([1, 3, 3, 0]))
-    assert found.histogram == {0: 1, 1: 1, 3: 2}
-    assert (found.total, found.mean, found.median) == (7, 1.75, 2.0)
+    result = count("mine", "t2i", np.array([1, 3, 3, 0]))
+    assert result.histogram == {0: 1, 1: 1, 3: 2}
+    assert (result.total, result.mean, result.median) == (7, 1.75, 2.0)
 
 
 @settings(deadline=None)
@@ -313,9 +313,9 @@ def test_a_table_says_of_all_models_what_they_proposed_or_of_none():
     place = {"b": np.array([2, 0]), "a": np.array([1, 3])}
     pairs = (np.array([0, 0]), np.array([0, 1]), np.ones(2))
     judged = Judgements("t2i", ("7",), ("5", "6"), *pairs, place)
-    found = proposals(judged, ("a", "b"))
-    assert found is not None
-    assert found.tolist() == [[1, 2], [3, 0]]
+    result = proposals(judged, ("a", "b"))
+    assert result is not None
+    assert result.tolist() == [[1, 2], [3, 0]]
     assert proposals(judged, ("c", "d")) is None
     with pytest.raises(DataError, match="of some models only what they proposed; given: c; allowed: place:b"):
         proposals(judged, ("a", "c"))
@@ -343,17 +343,17 @@ def benchmark(*, rule=None):
 
 
 def test_listed_pairs_by_id():
-    found = right_pairs(benchmark(), "t2i", ("n", "z", "m"), ("c", "b", "a", "y"))
-    assert sorted(map(tuple, found.tolist())) == [(0, 0), (2, 1), (2, 2)]
-    found = right_pairs(benchmark(), "i2t", ("a",), ("l", "m"))
-    assert sorted(map(tuple, found.tolist())) == [(0, 0), (0, 1)]
+    result = right_pairs(benchmark(), "t2i", ("n", "z", "m"), ("c", "b", "a", "y"))
+    assert sorted(map(tuple, result.tolist())) == [(0, 0), (2, 1), (2, 2)]
+    result = right_pairs(benchmark(), "i2t", ("a",), ("l", "m"))
+    assert sorted(map(tuple, result.tolist())) == [(0, 0), (0, 1)]
 
 
 def test_which_pairs_are_right():
     query, item = np.array([0, 0, 1, 2]), np.array([0, 2, 1, 1])
     # n with c, n with a, z with b, m with b.
-    found = are_right(benchmark(), "t2i", ("n", "z", "m"), ("c", "b", "a"), query, item)
-    assert {name: right.tolist() for name, right in found.items()} == {"toy": [True, False, False, True]}
+    result = are_right(benchmark(), "t2i", ("n", "z", "m"), ("c", "b", "a"), query, item)
+    assert {name: right.tolist() for name, right in result.items()} == {"toy": [True, False, False, True]}
 
 
 def test_which_pairs_a_rule_calls_right():
@@ -362,8 +362,8 @@ def test_which_pairs_a_rule_calls_right():
     # n with c: the same. z is nobody. m (cat, dog) with b: the same, with a (cat): one apart. l (cat) with b:
     # one apart. y is nobody.
     near = are_right(benchmark(rule=(0, 1)), "t2i", queries, items, query, item)
-    found = {name: right.astype(int).tolist() for name, right in near.items()}
-    assert found == {"toy (0)": [1, 0, 1, 0, 0, 0], "toy (1)": [1, 0, 1, 1, 1, 0]}
+    result = {name: right.astype(int).tolist() for name, right in near.items()}
+    assert result == {"toy (0)": [1, 0, 1, 0, 0, 0], "toy (1)": [1, 0, 1, 1, 1, 0]}
     assert list(are_right(benchmark(rule=(0,)), "t2i", queries, items, query, item)) == ["toy"]
 
 
@@ -378,8 +378,8 @@ def test_how_many_count_those_outside():
 
 
 def test_captions_of_one_image_are_together():
-    found = asked_about(benchmark(), "t2i", ("k", "z", "l", "m")).components
-    assert (found[0], len(set(found.tolist()))) == (found[2], 3)
+    result = asked_about(benchmark(), "t2i", ("k", "z", "l", "m")).components
+    assert (result[0], len(set(result.tolist()))) == (result[2], 3)
     assert asked_about(benchmark(), "i2t", ("a", "b")).components.tolist() == [0, 1]
     assert asked_about(None, "t2i", ("k", "l")).components.tolist() == [0, 1]
 
@@ -387,6 +387,6 @@ def test_captions_of_one_image_are_together():
 def test_captions_of_one_text_are_shared():
     known = benchmark()
     same = tuple(replace(c, text="a cat" if c.id in ("k", "m") else c.id) for c in known.captions)
-    found = asked_about(replace(known, captions=same), "t2i", ("k", "l", "m", "z"))
-    assert found.captions[0] == found.captions[2] != found.captions[1]
-    assert found.captions[3] == -1
+    result = asked_about(replace(known, captions=same), "t2i", ("k", "l", "m", "z"))
+    assert result.captions[0] == result.captions[2] != result.captions[1]
+    assert result.captions[3] == -1

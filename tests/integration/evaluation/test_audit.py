@@ -34,27 +34,27 @@ def asked(world, rng, planted="", share=0.3):
     if planted:
         hit = rng.random(len(world)) < share
         wrong = np.where(hit, np.array([f"{planted} {text}" for text in wrong], dtype=object), wrong)
-    captions = [Caption(str(at), text) for at, text in enumerate(np.stack([right, wrong], 1).reshape(-1))]
+    captions = [Caption(str(i), text) for i, text in enumerate(np.stack([right, wrong], 1).reshape(-1))]
     return Benchmark(
         Card(name="drawn", title="drawn", form="choice"),
-        tuple(Image(world.images[at].id) for at in form.images[n, side]),
+        tuple(Image(world.images[i].id) for i in form.images[n, side]),
         tuple(captions),
         Choice(form.ids, query=n, candidates=np.arange(2 * len(world)).reshape(-1, 2)),
     )
 
 
 def named(benchmark):
-    return [each.word for each in artefacts(Contrasts.of(benchmark)) if each.p_adjusted <= auditing.LEVEL]
+    return [item.word for item in artefacts(Contrasts.of(benchmark)) if item.p_adjusted <= auditing.LEVEL]
 
 
 def test_a_planted_word_is_found_and_named():
     benchmark = asked(quads(200, seed=1, size=32, lazy=True), np.random.default_rng(1), "indeed")
-    found = artefacts(Contrasts.of(benchmark))[0]
-    assert (found.word, found.right, found.precision) == ("indeed", 0, 1)
-    assert found.p_adjusted < 1e-6
+    actual = artefacts(Contrasts.of(benchmark))[0]
+    assert (actual.word, actual.right, actual.precision) == ("indeed", 0, 1)
+    assert actual.p_adjusted < 1e-6
     texts = [caption.text for caption in benchmark.captions]
-    assert all("indeed" in texts[2 * at + 1] for at in found.examples)
-    assert sum("indeed" in text for text in texts) == found.wrong
+    assert all("indeed" in texts[2 * i + 1] for i in actual.examples)
+    assert sum("indeed" in text for text in texts) == actual.wrong
     assert set(named(benchmark)) <= {"indeed", LONGER}
     # Half of the questions are answered by it or by chance.
     result = evaluate(benchmark, run(benchmark, load_blind("bag-of-words")), ties="half", draws=200)
@@ -83,12 +83,12 @@ def test_false_alarms_are_at_most_at_the_stated_rate():
 
 def found_at(**accuracies):
     """Results of scorers with so large an accuracy over 400 questions of two captions."""
-    found = []
+    result = []
     for name, value in accuracies.items():
         low, high = wilson(400 * value, 400)
         estimate = Estimate(value, low, high, 400, 0.5, 400.0)
-        found.append(Result("drawn", name.replace("_", ":"), {"accuracy": estimate}))
-    return found
+        result.append(Result("drawn", name.replace("_", ":"), {"accuracy": estimate}))
+    return result
 
 
 def test_scorers_are_called_above_chance_after_holm_over_all_that_were_tried():
@@ -120,25 +120,25 @@ def test_a_language_model_is_shown_by_sum_and_by_mean(tmp_path):
     save_gpt2(tmp_path / "gpt2")
     benchmark = asked(quads(30, seed=2, size=32, lazy=True), np.random.default_rng(2))
     captions = tuple(
-        Caption(each.id, (benchmark.captions[at - 1].text or "") + " and more of it" if at % 2 else each.text)
-        for at, each in enumerate(benchmark.captions)
+        Caption(item.id, (benchmark.captions[i - 1].text or "") + " and more of it" if i % 2 else item.text)
+        for i, item in enumerate(benchmark.captions)
     )
     benchmark = replace(benchmark, captions=captions)
     name = f"lm:{tmp_path / 'gpt2'}"
     options = {"scorers": (name,), "pictures": False, "draws": 100, "cache": None, "quiet": True}
-    (found,) = audit(benchmark, **options).audits
-    values = {result.scorer: result["accuracy"].value for result in found.blind}
+    (actual,) = audit(benchmark, **options).audits
+    values = {result.scorer: result["accuracy"].value for result in actual.blind}
     assert values[name] == 1
     assert values[f"{name} (mean per token)"] < 1
-    (found,) = audit(benchmark, **options | {"settings": {"score": "perplexity"}}).audits
-    assert [result.scorer for result in found.blind if result.scorer.startswith("lm:")] == [name]
+    (actual,) = audit(benchmark, **options | {"settings": {"score": "perplexity"}}).audits
+    assert [result.scorer for result in actual.blind if result.scorer.startswith("lm:")] == [name]
 
 
 def sign_test(benchmark):
     """Each word's questions, and the sign test of clusters, without the code under test."""
     contrasts = Contrasts.of(benchmark)
     texts = [set((caption.text or "").lower().split()) for caption in benchmark.captions]
-    found = {}
+    result = {}
     for word in {word for text in texts for word in text}:
         signs = {}
         right = wrong = 0
@@ -149,8 +149,8 @@ def sign_test(benchmark):
             signs[cluster] = signs.get(cluster, 0) + sign
         up, down = (sum(np.sign(value) == way for value in signs.values()) for way in (1, -1))
         if right + wrong:
-            found[word] = (right, wrong, binomtest(up, up + down).pvalue if up + down else 1.0)
-    return found
+            result[word] = (right, wrong, binomtest(up, up + down).pvalue if up + down else 1.0)
+    return result
 
 
 def test_counts_and_p_values_are_those_of_a_plain_sign_test():
@@ -159,27 +159,29 @@ def test_counts_and_p_values_are_those_of_a_plain_sign_test():
     captions = tuple(Caption(c.id, (c.text or "").translate(plain)) for c in benchmark.captions)
     benchmark = Benchmark(benchmark.card, benchmark.images, captions, benchmark.questions)
     expected = sign_test(benchmark)
-    found = {each.word: each for each in artefacts(Contrasts.of(benchmark)) if each.word != LONGER}
-    assert set(found) == set(expected)
+    result = {item.word: item for item in artefacts(Contrasts.of(benchmark)) if item.word != LONGER}
+    assert set(result) == set(expected)
     for word, (right, wrong, p) in expected.items():
-        assert (found[word].right, found[word].wrong) == (right, wrong)
-        assert found[word].p == pytest.approx(p)
+        assert (result[word].right, result[word].wrong) == (right, wrong)
+        assert result[word].p == pytest.approx(p)
 
 
 def test_of_several_wrong_captions_one_is_drawn_since_all_are_no_coin():
     """Five captions of words by chance: of drawn pairs few are named, of all wrong ones together many."""
     rng = np.random.default_rng(8)
-    vocabulary = np.array(["cat", *(f"w{at}" for at in range(15))])
+    vocabulary = np.array(["cat", *(f"w{i}" for i in range(15))])
     drawn = together = 0
     for _ in range(8):
         texts = [" ".join(rng.choice(vocabulary, 2)) for _ in range(5 * 160)]
-        captions = tuple(Caption(str(at), text) for at, text in enumerate(texts))
+        captions = tuple(Caption(str(i), text) for i, text in enumerate(texts))
         questions = Choice(
             tuple(map(str, range(160))), query=np.arange(160), candidates=np.arange(800).reshape(160, 5)
         )
-        images = tuple(Image(str(at)) for at in range(160))
+        images = tuple(Image(str(i)) for i in range(160))
         drawn += bool(named(Benchmark(Card(name="d", title="d", form="choice"), images, captions, questions)))
-        has = np.array([["cat" in text.split() for text in texts[at : at + 5]] for at in range(0, 800, 5)])
+        has = np.array(
+            [["cat" in text.split() for text in texts[start : start + 5]] for start in range(0, 800, 5)]
+        )
         sign = np.sign(has[:, 0].astype(float) - has[:, 1:].mean(axis=1))
         up, down = int((sign > 0).sum()), int((sign < 0).sum())
         together += binomtest(up, up + down).pvalue < 0.05 / len(vocabulary)

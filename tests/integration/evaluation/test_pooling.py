@@ -27,12 +27,12 @@ def test_two_directions_by_hand():
     # t2i: caption 1 gets image 0 from both (known already as a pair), then 1.
     pools = {"i2t": pool([np.array([[1, 2]]), np.array([[1, 0]])]), "t2i": pool([np.array([[0, 1]])] * 2)}
     numbers = {"i2t": pools["i2t"].item, "t2i": pools["t2i"].item * 3 + 1}
-    found = summary(pools, 2, ("a", "b"), {"i2t": 1, "t2i": 1}, numbers)  # type: ignore[arg-type]
-    assert (found.rows, found.pairs) == (5, 4)
-    assert (found.proposed, found.alone, found.new) == ((4, 4), (1, 1), (4, 1))
-    assert found.curve.tolist() == [[2, 4], [2, 5]]
-    assert "8 proposals are 5 different ones (37.5 % were doubled), 4 pairs" in found.lines()[0]
-    assert found.to_json()["yield"] == {"1": [2, 4], "2": [2, 5]}
+    result = summary(pools, 2, ("a", "b"), {"i2t": 1, "t2i": 1}, numbers)  # type: ignore[arg-type]
+    assert (result.rows, result.pairs) == (5, 4)
+    assert (result.proposed, result.alone, result.new) == ((4, 4), (1, 1), (4, 1))
+    assert result.curve.tolist() == [[2, 4], [2, 5]]
+    assert "8 proposals are 5 different ones (37.5 % were doubled), 4 pairs" in result.lines()[0]
+    assert result.to_json()["yield"] == {"1": [2, 4], "2": [2, 5]}
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -53,9 +53,9 @@ def test_pairs_are_taken_out(seed):
 def test_a_pool_may_be_empty():
     empty = Pool(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 2), np.int64))
     nothing = {"t2i": np.empty(0, np.int64)}
-    found = summary({"t2i": empty}, 1, ("a", "b"), {"t2i": 3}, nothing, excluded=4)
-    assert found.rows == 0
-    assert found.lines() == ["0 proposals are 0 different ones", "4 more were left out, known to be right"]
+    result = summary({"t2i": empty}, 1, ("a", "b"), {"t2i": 3}, nothing, excluded=4)
+    assert result.rows == 0
+    assert result.lines() == ["0 proposals are 0 different ones", "4 more were left out, known to be right"]
 
 
 NAMES = ("one", "two", "three")
@@ -105,32 +105,32 @@ def slow_rounds(scores, right, k, rounds):
                 for query, row in enumerate(table):
                     order = np.argsort(-row, kind="stable").tolist()
                     pairs = [(item, query) if turned else (query, item) for item in order]
-                    taken = [at for at, pair in enumerate(pairs) if pair not in judged][:k]
-                    new |= {pairs[at] for at in taken}
+                    taken = [i for i, pair in enumerate(pairs) if pair not in judged][:k]
+                    new |= {pairs[i] for i in taken}
                     reached.append((m, pairs[: max(taken, default=-1) + 1]))
         judged |= new
         for m, upto in reached:
             finds[m] |= {pair for pair in upto if right[pair]}
-        counts.append((len(new), sum(bool(right[pair]) for pair in new), [len(each) for each in finds]))
+        counts.append((len(new), sum(bool(right[pair]) for pair in new), [len(item) for item in finds]))
     return counts, judged, finds
 
 
 def test_rounds_are_those_of_a_loop(drawn, made):
     runs, scores = made
     right = truth_of(drawn)
-    found = pool_rounds(runs, "world", rounds=2, k=2, draws=0)
+    result = pool_rounds(runs, "world", rounds=2, k=2, draws=0)
     counts, judged, finds = slow_rounds(scores, right, 2, 2)
-    for each, (new, hits, _) in zip(found.rounds, counts, strict=True):
-        assert (each.judged, each.right) == (new, hits)
-    last = found.rounds[-1]
+    for item, (new, hits, _) in zip(result.rounds, counts, strict=True):
+        assert (item.judged, item.right) == (new, hits)
+    last = result.rounds[-1]
     assert (last.all_judged, last.total) == (len(judged), right.sum())
     assert last.recall == pytest.approx(sum(bool(right[pair]) for pair in judged) / right.sum())
     union = sorted(set().union(*finds))
-    assert last.at_least == chao(np.array([[pair in each for each in finds] for pair in union]))
-    images = {image.id: at for at, image in enumerate(drawn.images)}
-    captions = {caption.id: at for at, caption in enumerate(drawn.captions)}
-    positives = found.positives.to_pylist()
-    assert all(right[images[each["image"]], captions[each["caption"]]] for each in positives)
+    assert last.at_least == chao(np.array([[pair in item for item in finds] for pair in union]))
+    images = {image.id: i for i, image in enumerate(drawn.images)}
+    captions = {caption.id: i for i, caption in enumerate(drawn.captions)}
+    positives = result.positives.to_pylist()
+    assert all(right[images[item["image"]], captions[item["caption"]]] for item in positives)
     assert len(positives) == last.all_right
 
 
@@ -143,29 +143,29 @@ def test_unjudged_items_by_a_loop():
     expected = {}
     for m, top in enumerate(tops):
         for query, row in enumerate(top.tolist()):
-            taken = [
-                (at, item) for at, item in enumerate(row) if item >= 0 and 9 * query + item not in judged
-            ][:2]
+            taken = [(i, item) for i, item in enumerate(row) if item >= 0 and 9 * query + item not in judged][
+                :2
+            ]
             assert depths[m][query] == max([at + 1 for at, _ in taken], default=0)
             for at, item in taken:
                 expected.setdefault((query, item), [0, 0])[m] = at + 1
     pairs = list(zip(pool.query.tolist(), pool.item.tolist(), strict=True))
     assert dict(zip(pairs, pool.place.tolist(), strict=True)) == expected
-    found = found_by(tops, depths, np.array([0, 1]), np.array([tops[0][0, 0], tops[1][1, 6]]))
-    assert (found[0, 0], found[1, 1]) == (depths[0][0] >= 1, depths[1][1] >= 7)
+    result = found_by(tops, depths, np.array([0, 1]), np.array([tops[0][0, 0], tops[1][1, 6]]))
+    assert (result[0, 0], result[1, 1]) == (depths[0][0] >= 1, depths[1][1] >= 7)
 
 
 def test_bias_after_a_round_is_that_of_its_judgements(made, tmp_path):
     runs, _ = made
-    found = pool_rounds(runs, "world", rounds=2, k=2, draws=100)
-    found.save(tmp_path)
+    result = pool_rounds(runs, "world", rounds=2, k=2, draws=100)
+    result.save(tmp_path)
     same = bias(runs, tmp_path / "judgements.csv", measures=("recall_at_1",), draws=100)
-    assert found.biases[-1].to_json() == same.to_json()
+    assert result.biases[-1].to_json() == same.to_json()
     facts = json.loads((tmp_path / "rounds.json").read_text())
     assert (len(facts["rounds"]), facts["rounds"][0]["bias"]["models"]) == (2, list(NAMES))
-    assert "Rounds of pooling" in str(found)
-    assert found.to_arrow(by="model").num_rows == 6
-    assert found.to_arrow().column("round").to_pylist() == [1, 2]
+    assert "Rounds of pooling" in str(result)
+    assert result.to_arrow(by="model").num_rows == 6
+    assert result.to_arrow().column("round").to_pylist() == [1, 2]
 
 
 def test_people_who_did_not_judge_all(made, tmp_path):
@@ -173,20 +173,20 @@ def test_people_who_did_not_judge_all(made, tmp_path):
     some = pool_rounds(runs, "world", rounds=1, k=2, draws=0).judgements.slice(0, 100)
     answers = pa.array(["yes" if gain else "no" for gain in some["gain"].to_pylist()])
     write_csv(tmp_path / "people.csv", some.drop_columns(["gain"]).append_column("answer", answers))
-    found = pool_rounds(runs, tmp_path / "people.csv", rounds=2, k=2, draws=0)
+    result = pool_rounds(runs, tmp_path / "people.csv", rounds=2, k=2, draws=0)
     pairs = some.group_by("pair").aggregate([("gain", "max")])
-    assert found.rounds[0].judged == len(pairs)
-    assert found.rounds[0].right == sum(pairs["gain_max"].to_pylist())
-    assert found.rounds[0].proposed > found.rounds[0].judged
-    assert found.rounds[0].total is None
+    assert result.rounds[0].judged == len(pairs)
+    assert result.rounds[0].right == sum(pairs["gain_max"].to_pylist())
+    assert result.rounds[0].proposed > result.rounds[0].judged
+    assert result.rounds[0].total is None
 
 
 def test_simulated_people_err(made):
     runs, _ = made
-    found = pool_rounds(runs, "world", rounds=1, k=3, people=3, accuracy=0.9, draws=0)
+    result = pool_rounds(runs, "world", rounds=1, k=3, people=3, accuracy=0.9, draws=0)
     sure = pool_rounds(runs, "world", rounds=1, k=3, draws=0)
-    assert (found.judgements["pair"].to_numpy() == sure.judgements["pair"].to_numpy()).all()
-    wrong = (found.judgements["gain"].to_numpy() != sure.judgements["gain"].to_numpy()).mean()
+    assert (result.judgements["pair"].to_numpy() == sure.judgements["pair"].to_numpy()).all()
+    wrong = (result.judgements["gain"].to_numpy() != sure.judgements["gain"].to_numpy()).mean()
     # Three of 90 % are wrong together in 2.8 % of pairs.
     assert 0.005 < wrong < 0.06
 
@@ -215,10 +215,10 @@ def test_the_world_judges_its_own_alone(tmp_path):
     def judge(pairs):
         return (np.array(pairs["image"]) == np.array(pairs["caption"])).astype(float)
 
-    found = pool_rounds(files, judge, rounds=9, k=1, draws=0)
+    result = pool_rounds(files, judge, rounds=9, k=1, draws=0)
     # Nothing is left to propose when all 16 pairs are judged.
-    assert found.rounds[-1].all_judged == 16
-    assert "nothing was left" in found.notes[0]
+    assert result.rounds[-1].all_judged == 16
+    assert "nothing was left" in result.notes[0]
     for name, value in (("rounds", 0), ("k", 0), ("people", -1)):
         refuses(name, pool_rounds, files, "world", **{name: value}, error=InputError)
 

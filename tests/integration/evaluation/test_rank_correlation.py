@@ -39,8 +39,8 @@ def by_hand(benchmark, values, copies):
 
 def test_values_and_intervals_equal_those_of_draws_written_out(mixed):
     draws, seed = 12, 3
-    found = rank_correlation(mixed, draws=draws, seed=seed)
-    assert [c.name for c in found.columns] == [
+    result = rank_correlation(mixed, draws=draws, seed=seed)
+    assert [c.name for c in result.columns] == [
         "whole:i2t_map_at_r", "whole:t2i_map_at_r", "whole:mean_map_at_r", "whole:mean_recall_at_1",
         "some:i2t_map_at_r", "some:t2i_map_at_r", "some:mean_map_at_r",
         "toy:i2t", "toy:t2i", "toy:group",
@@ -53,7 +53,7 @@ def test_values_and_intervals_equal_those_of_draws_written_out(mixed):
     of_models = np.concatenate(list(cluster_draws(5, draws, seed=seed))).astype(int)
 
     def value(column, model, draw):
-        c = found.columns[column]
+        c = result.columns[column]
         r = by_name[c.benchmark, model]
         if c.benchmark == "toy":
             copies = np.ones(9, int) if draw is None else of_quads[draw][np.arange(9) // 2]
@@ -62,12 +62,12 @@ def test_values_and_intervals_equal_those_of_draws_written_out(mixed):
             copies = np.ones(len(owners), int) if draw is None else of_images[draw][owners]
         return by_hand(r.benchmark, r.items[c.measure], copies)
 
-    expected = np.array([[value(c, m, None) for c in range(10)] for m in found.models])
-    np.testing.assert_allclose(found.values, expected, atol=1e-12)
-    drawn = np.array([[[value(c, m, d) for c in range(10)] for m in found.models] for d in range(draws)])
-    assert len(found.pairs) == 45
-    for pair in found.pairs:
-        a, b = (next(i for i, c in enumerate(found.columns) if c.name == name) for name in (pair.a, pair.b))
+    expected = np.array([[value(c, m, None) for c in range(10)] for m in result.models])
+    np.testing.assert_allclose(result.values, expected, atol=1e-12)
+    drawn = np.array([[[value(c, m, d) for c in range(10)] for m in result.models] for d in range(draws)])
+    assert len(result.pairs) == 45
+    for pair in result.pairs:
+        a, b = (next(i for i, c in enumerate(result.columns) if c.name == name) for name in (pair.a, pair.b))
         assert pair.models == 5
         assert pair.tau == pytest.approx(kendalltau(expected[:, a], expected[:, b]).statistic, abs=1e-12)
         assert pair.rho == pytest.approx(spearmanr(expected[:, a], expected[:, b]).statistic, abs=1e-12)
@@ -122,15 +122,15 @@ def test_models_missing_on_a_benchmark(quads, choices):
     names = ("a", "b", "c", "d")
     on_pairs = [run(pairs, name, {"i2t": rng.random(8), "group": rng.random(8)}) for name in names]
     on_options = [run(options, name, {"accuracy": rng.random(8)}) for name in ("d", "b", "e", "a")]
-    found = rank_correlation([*on_pairs, *on_options], draws=50)
-    assert found.models == ("a", "b", "c", "d", "e")
+    result = rank_correlation([*on_pairs, *on_options], draws=50)
+    assert result.models == ("a", "b", "c", "d", "e")
     i2t, group, accuracy = "toy:i2t", "toy:group", "toy-choice:accuracy"
     expected = [(i2t, group, 4), (i2t, accuracy, 3), (group, accuracy, 3)]
-    assert [(p.a, p.b, p.models) for p in found.pairs] == expected
-    assert np.isnan(found.values[2, 2])
-    assert np.isnan(found.values[4, :2]).all()
-    x, y = found.values[[0, 1, 3]][:, [1, 2]].T
-    assert found.pairs[2].tau == pytest.approx(kendalltau(x, y).statistic)
+    assert [(p.a, p.b, p.models) for p in result.pairs] == expected
+    assert np.isnan(result.values[2, 2])
+    assert np.isnan(result.values[4, :2]).all()
+    x, y = result.values[[0, 1, 3]][:, [1, 2]].T
+    assert result.pairs[2].tau == pytest.approx(kendalltau(x, y).statistic)
     # Two models in common: both columns stay, their agreement is not defined.
     fewer = rank_correlation([*on_pairs, *on_options[1:]], draws=50)
     assert [(p.a, p.b) for p in fewer.pairs] == [("toy:i2t", "toy:group")]
@@ -223,13 +223,13 @@ def test_metrics_are_ordered_by_their_correlations_with_ratings():
         scores[name] = values
         runs += [evaluated(name, benchmark, Scores(values)), evaluated(name, pairs, Scores(of_pairs))]
     draws, seed = 20, 2
-    found = rank_correlation(runs, measures=("kendall_tau_b", "accuracy"), draws=draws, seed=seed)
-    assert [c.name for c in found.columns] == ["toy-rated:kendall_tau_b", "toy-preference:accuracy"]
+    result = rank_correlation(runs, measures=("kendall_tau_b", "accuracy"), draws=draws, seed=seed)
+    assert [c.name for c in result.columns] == ["toy-rated:kendall_tau_b", "toy-preference:accuracy"]
     taus = [kendalltau(scores[m], ratings[:, 0]).statistic for m in "abc"]
-    assert found.values[:3, 0] == pytest.approx(taus)
+    assert result.values[:3, 0] == pytest.approx(taus)
     # A scorer that says the same of everything has no correlation, and is not ordered by it.
-    assert np.isnan(found.values[3, 0])
-    assert found.pairs[0].models == 3
+    assert np.isnan(result.values[3, 0])
+    assert result.pairs[0].models == 3
     assert {c.measure for c in rank_correlation(runs, draws=5).columns} == {*MEASURES, "accuracy"}
     families = np.random.SeedSequence(seed).generate_state(3).tolist()
     of_images = np.concatenate(list(cluster_draws(20, draws, seed=families[0]))).astype(int)
@@ -250,8 +250,8 @@ def test_metrics_are_ordered_by_their_correlations_with_ratings():
     defined = np.array(taus)[~np.isnan(taus)]
     least = perfect(3)
     low, high = np.quantile(defined, [0.025, 0.975])
-    assert found.pairs[0].tau_low == pytest.approx(min(low, least))
-    assert found.pairs[0].tau_high == pytest.approx(max(high, -least))
+    assert result.pairs[0].tau_low == pytest.approx(min(low, least))
+    assert result.pairs[0].tau_high == pytest.approx(max(high, -least))
 
 
 def test_columns_can_be_chosen(mixed):
@@ -276,8 +276,8 @@ def test_a_gallery_of_one_direction_has_the_measures_of_that_direction():
         kept = {name: values[rows] for name, values in items.items() if name.startswith("i2t_")}
         runs.append(run(both.select(rows), f"m{number}", kept))
     assert len(runs[0].benchmark.gallery.t2i) == 0
-    found = rank_correlation(runs, draws=10)
-    assert [c.measure for c in found.columns] == ["i2t_map_at_r", "i2t_recall_at_1"]
-    assert found.values[2, 1] == pytest.approx(np.nanmean(runs[2].items["i2t_recall_at_1"]))
+    result = rank_correlation(runs, draws=10)
+    assert [c.measure for c in result.columns] == ["i2t_map_at_r", "i2t_recall_at_1"]
+    assert result.values[2, 1] == pytest.approx(np.nanmean(runs[2].items["i2t_recall_at_1"]))
     chosen = rank_correlation(runs, measures=["recall_at_1", "map_at_r"], draws=10)
     assert [c.measure for c in chosen.columns] == ["i2t_recall_at_1", "i2t_map_at_r"]

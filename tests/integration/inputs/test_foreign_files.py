@@ -91,19 +91,19 @@ def test_what_is_no_file_is_a_line_at_once(tmp_path, ending):
     path, read = tmp_path / f"x.{ending}", READERS[ending]
 
     def refused(line):
-        found = []
+        result = []
 
         def attempt():
             try:
                 read(path)
             except DataError as error:
-                found.append(str(error))
+                result.append(str(error))
 
         thread = threading.Thread(target=attempt, daemon=True)
         thread.start()
         thread.join(20)
-        assert found, "it hangs, or was read"
-        assert line in found[0]
+        assert result, "it hangs, or was read"
+        assert line in result[0]
         path.unlink()
 
     os.mkfifo(path)

@@ -26,9 +26,9 @@ _KINDS = stn.boolean_dtypes() | stn.integer_dtypes(endianness="?") | stn.floatin
 def test_arrays_come_back(tmp_path, array, protocol, fortran):
     array = np.asfortranarray(array) if fortran else array
     (tmp_path / "x.pkl").write_bytes(pickle.dumps({"a": array}, protocol=protocol))
-    found = plain_pickle(tmp_path / "x.pkl")["a"]
-    np.testing.assert_array_equal(found, array)
-    assert found.dtype == array.dtype
+    result = plain_pickle(tmp_path / "x.pkl")["a"]
+    np.testing.assert_array_equal(result, array)
+    assert result.dtype == array.dtype
 
 
 def test_arrays_of_objects_are_lists(tmp_path):
@@ -83,7 +83,7 @@ def test_damaged_files_are_a_line_or_data(tmp_path):
     value = [np.arange(6.0).reshape(2, 3), np.float32(2), objects, ["a caption", {"x": 1.5}]]
     wholes = [pickle.dumps(value, protocol=protocol) for protocol in (0, 2, 5)]
     cut = [part for whole in wholes for part in truncations(whole)]
-    bent = [flipped(wholes[at % 3], rng, bits=1 + at % 3) for at in range(300)]
+    bent = [flipped(wholes[i % 3], rng, bits=1 + i % 3) for i in range(300)]
     refused = 0
     for data in (*cut, *bent):
         (tmp_path / "x.pkl").write_bytes(data)

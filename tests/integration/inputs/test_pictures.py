@@ -50,8 +50,8 @@ def test_grey_levels_of_16_bits_are_not_cut_at_255(kind, name):
     levels = np.arange(0, 65536, 1024, dtype=np.uint16).reshape(8, 8)
     buffer = io.BytesIO()
     PIL.Image.fromarray(levels).save(buffer, format=kind)
-    found = np.asarray(decode(buffer.getvalue(), where=name))
-    assert np.array_equal(found, np.repeat((levels // 256).astype(np.uint8)[..., None], 3, axis=2))
+    result = np.asarray(decode(buffer.getvalue(), where=name))
+    assert np.array_equal(result, np.repeat((levels // 256).astype(np.uint8)[..., None], 3, axis=2))
 
 
 SOURCES = Path(counterfoil.__file__).parent
@@ -59,16 +59,16 @@ SOURCES = Path(counterfoil.__file__).parent
 
 def _opens(tree):
     """The lines on which something calls `open` of Pillow's `Image`, or takes it from there."""
-    found = []
+    result = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr == "open":
             owner = node.value
             name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
             if name == "Image" or name.endswith("ImageFile"):
-                found.append(node.lineno)
+                result.append(node.lineno)
         if isinstance(node, ast.ImportFrom) and node.module == "PIL.Image":
-            found += [node.lineno for each in node.names if each.name == "open"]
-    return found
+            result += [node.lineno for item in node.names if item.name == "open"]
+    return result
 
 
 def test_no_other_module_opens_pictures():

@@ -26,7 +26,7 @@ def r_precision(seen, gains):
 
 
 def average_precision(seen, gains):
-    hits = [at for at, gain in enumerate(seen, start=1) if gain > 0]
+    hits = [i for i, gain in enumerate(seen, start=1) if gain > 0]
     return sum(nth / at for nth, at in enumerate(hits, start=1)) / len(gains)
 
 
@@ -195,10 +195,10 @@ def test_no_places_to_look_at():
 
 @pytest.mark.parametrize("side", ["i2t", pytest.param("t2i", marks=pytest.mark.slow)])
 def test_model_free_rankings_of_coco_give_every_number(side, shared_data):
-    found = direction(shared_data / "eccv", side)
+    result = direction(shared_data / "eccv", side)
     # Cut rankings are refused for COCO 1K, in each fold.
-    assert found.pop("refused") == 5
-    assert found == pytest.approx(
+    assert result.pop("refused") == 5
+    assert result == pytest.approx(
         {name: v[side == "t2i"] for name, v in eccv_rankings.KNOWN.items()}, abs=1e-12
     )
 
@@ -229,12 +229,12 @@ def direction(folder, side):
         cut_ranks.append(list_ranks(lists, small, gallery=len(columns), truncated_as_miss=True))
 
     coco, cxc, eccv = (join(parts) for parts in zip(*blocks, strict=True))
-    found = {f"coco_5k_r{k}": ranking.recall_at_k(coco, k).mean() for k in (1, 5, 10)}
-    found |= {f"cxc_r{k}": np.nanmean(ranking.recall_at_k(cxc, k)) for k in (1, 5, 10)}
-    found["eccv_map_at_r"] = ranking.map_at_r(eccv)[sets[2].defined].mean()
-    found["eccv_r_precision"] = ranking.r_precision(eccv)[sets[2].defined].mean()
-    found["eccv_r1"] = ranking.recall_at_k(eccv, 1)[sets[2].defined].mean()
+    result = {f"coco_5k_r{k}": ranking.recall_at_k(coco, k).mean() for k in (1, 5, 10)}
+    result |= {f"cxc_r{k}": np.nanmean(ranking.recall_at_k(cxc, k)) for k in (1, 5, 10)}
+    result["eccv_map_at_r"] = ranking.map_at_r(eccv)[sets[2].defined].mean()
+    result["eccv_r_precision"] = ranking.r_precision(eccv)[sets[2].defined].mean()
+    result["eccv_r1"] = ranking.recall_at_k(eccv, 1)[sets[2].defined].mean()
     for k in (1, 5, 10):
-        found[f"coco_1k_r{k}"] = np.mean([ranking.recall_at_k(ranks, k).mean() for ranks in fold_ranks])
-    found["cut_1k_r10"] = np.mean([ranking.recall_at_k(ranks, 10).mean() for ranks in cut_ranks])
-    return found | {"refused": refused}
+        result[f"coco_1k_r{k}"] = np.mean([ranking.recall_at_k(ranks, k).mean() for ranks in fold_ranks])
+    result["cut_1k_r10"] = np.mean([ranking.recall_at_k(ranks, 10).mean() for ranks in cut_ranks])
+    return result | {"refused": refused}

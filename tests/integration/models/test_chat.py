@@ -33,8 +33,8 @@ QUICK = {"wait": "0.002", "timeout": "0.4", "concurrency": "4"}
 
 @pytest.fixture(scope="module")
 def server():
-    with chat_server.running() as found:
-        yield found
+    with chat_server.running() as result:
+        yield result
 
 
 @pytest.fixture(scope="module")
@@ -59,10 +59,10 @@ def shows(benchmark):
         for of_captions, of_images in zip(captions.tolist(), images.tolist(), strict=True)
         for image, caption in zip(of_images, of_captions, strict=False)
     ]
-    names, found = digests(benchmark), {}
+    names, result = digests(benchmark), {}
     for image, caption in pairs:
-        found.setdefault(names[image], []).append(benchmark.captions[caption].text)
-    return found
+        result.setdefault(names[image], []).append(benchmark.captions[caption].text)
+    return result
 
 
 def load(server, memory=None, **settings):
@@ -338,7 +338,7 @@ def test_questions_are_sent_as_they_are_and_the_first_answer_counts(server):
     server.set(shows={digests(choices)[0]: ["Is it 0? Name A or B."], digests(choices)[2]: ["no question"]})
     assert run(choices, load(server, protocol="answer")).right["accuracy"].tolist() == [True, False, False]
     refuses("answer asks about one image", run, quads, load(server, protocol="answer"), error=InputError)
-    words = tuple(replace(each, text=("red", "green")[n % 2]) for n, each in enumerate(asked))
+    words = tuple(replace(item, text=("red", "green")[n % 2]) for n, item in enumerate(asked))
     with pytest.raises(InputError, match=r"not one question with different answers; given: red \| green"):
         run(replace(choices, captions=words), load(server, protocol="answer"))
 
@@ -346,7 +346,7 @@ def test_questions_are_sent_as_they_are_and_the_first_answer_counts(server):
 def test_crops_and_other_formats_are_sent_as_png(server, quads):
     cut = replace(quads, images=(replace(quads.images[0], crop=(0, 0, 1, 1)), *quads.images[1:]))
     server.set()
-    first, second = (run(each, load(server)).values for each in (quads, cut))
+    first, second = (run(item, load(server)).values for item in (quads, cut))
     assert not np.array_equal(first[0], second[0])
     np.testing.assert_array_equal(first[1:], second[1:])
     assert math.isfinite(second.sum())
@@ -418,5 +418,5 @@ def test_a_key_is_nowhere_shown():
     settings = EndpointSettings(url="http://127.0.0.1:9/v1", model="m")
     for key in (f"{KEY}\n{KEY}", f"{KEY} {KEY}", f"{KEY}\u00e9", f"{KEY}\x00"):
         assert KEY not in refuses("not a key", Endpoint, settings, key=key, error=InputError)
-    found = Endpoint(settings, key=KEY)
-    assert KEY not in repr(vars(found)) + repr(secret(KEY, where="x")) + f"{[secret(KEY, where='x')]}"
+    result = Endpoint(settings, key=KEY)
+    assert KEY not in repr(vars(result)) + repr(secret(KEY, where="x")) + f"{[secret(KEY, where='x')]}"

@@ -54,7 +54,7 @@ def answered(backbone, images, captions):
     with torch.inference_mode():
         answer = forward(backbone, images, captions)
     parts = [*answer.images, *answer.texts, answer.logit_scale, answer.match]
-    return [each.detach().numpy().tobytes() for each in parts if each is not None]
+    return [item.detach().numpy().tobytes() for item in parts if item is not None]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -64,7 +64,7 @@ def test_answers_are_the_same_bits_after_saving(kind, backbones, tmp_path, drawn
     torch.manual_seed(99)
     after = checkpoint.read(tmp_path / "ckpt")
     assert after.card == json.loads(json.dumps(before.card))
-    first, second = (answered(each, drawn_images, captions) for each in (before, after))
+    first, second = (answered(item, drawn_images, captions) for item in (before, after))
     assert first == second
     assert len(first) >= 3
     assert checkpoint.facts(tmp_path / "ckpt") == FACTS
@@ -83,9 +83,9 @@ def test_a_checkpoint_is_an_embedder(kind, backbones, tmp_path, drawn_images, ca
     network = before.network.eval()
     with torch.inference_mode():
         images, texts = (pcme.rows(e).numpy() for e in forward(before, drawn_images, captions)[:2])
-    found = embedded(scorer, drawn_images, 4, "images"), embedded(scorer, captions, 3, "captions")
-    assert abs(found[0] - images).max() <= 1e-5 * max(1.0, abs(images).max())
-    assert abs(found[1] - texts).max() <= 1e-5 * max(1.0, abs(texts).max())
+    result = embedded(scorer, drawn_images, 4, "images"), embedded(scorer, captions, 3, "captions")
+    assert abs(result[0] - images).max() <= 1e-5 * max(1.0, abs(images).max())
+    assert abs(result[1] - texts).max() <= 1e-5 * max(1.0, abs(texts).max())
     how = network.comparison()
     exact = (
         (texts[:10] * images[: len(texts[:10])]).sum(axis=1)
@@ -186,9 +186,9 @@ def test_tied_weights_are_kept(backbones, tmp_path):
     tied = backbone.network.model.visual.ln_pre.weight
     backbone.network.model.visual.ln_post.weight = tied
     checkpoint.save(tmp_path, backbone, {})
-    found = checkpoint.read(tmp_path).network.model.visual
-    assert torch.equal(found.ln_pre.weight, tied)
-    assert torch.equal(found.ln_post.weight, tied)
+    result = checkpoint.read(tmp_path).network.model.visual
+    assert torch.equal(result.ln_pre.weight, tied)
+    assert torch.equal(result.ln_post.weight, tied)
 
 
 @pytest.fixture(scope="module")
@@ -336,14 +336,14 @@ def test_layouts(wrap, state, tmp_path):
 
 def test_what_files_say_beside_the_weights_is_kept(state, tmp_path):
     save_file(state, tmp_path / "model.safetensors", metadata={"counterfoil": '{"quick_gelu": true}'})
-    found = read_checkpoint(tmp_path / "model.safetensors")
-    assert same(found.tensors, state)
-    assert found.notes["counterfoil"] == '{"quick_gelu": true}'
+    result = read_checkpoint(tmp_path / "model.safetensors")
+    assert same(result.tensors, state)
+    assert result.notes["counterfoil"] == '{"quick_gelu": true}'
     tuned = {"model_state_dict": state, "optimizer_state_dict": {}, "epoch": 9, "loss": 0.25}
     torch.save(tuned, tmp_path / "model.pt")
-    found = read_checkpoint(tmp_path / "model.pt")
-    assert same(found.tensors, state)
-    assert found.notes == {"epoch": 9, "loss": 0.25}
+    result = read_checkpoint(tmp_path / "model.pt")
+    assert same(result.tensors, state)
+    assert result.notes == {"epoch": 9, "loss": 0.25}
 
 
 def test_digest_is_of_tensors_not_of_files(state):

@@ -21,12 +21,12 @@ def script(monkeypatch):
     def imported(name):
         names = ("engine", "gpu", "pairs", "processor", "routes")
         with monkeypatch.context() as patch:
-            for each in names:
-                patch.delitem(sys.modules, each, raising=False)
+            for item in names:
+                patch.delitem(sys.modules, item, raising=False)
             patch.syspath_prepend(str(FOLDER))
             module = importlib.import_module(name)
-            for each in names:
-                sys.modules.pop(each, None)
+            for item in names:
+                sys.modules.pop(item, None)
         return module
 
     return imported
@@ -70,8 +70,8 @@ def test_decisions_that_differ_are_counted_by_side(routes):
 
     before = ways([[0.3, 0.1], [0.2, 0.4], [0.5, 0.1], [0.1, 0.6]])
     # Lost, gained, still right, and a tie, which is wrong as before.
-    found = routes.shift(before, ways([[0.3, 0.35], [0.2, 0.1], [0.5, 0.1], [0.6, 0.6]], turned))
-    assert (found.differ, found.lost, found.gained, found.of) == (2, 1, 1, 4)
-    assert (found.scores, found.margin) == (0.5, 0.3)
-    assert found.images == pytest.approx((0.8, 0.6))
-    assert found.captions == (1.0, 1.0)
+    result = routes.shift(before, ways([[0.3, 0.35], [0.2, 0.1], [0.5, 0.1], [0.6, 0.6]], turned))
+    assert (result.differ, result.lost, result.gained, result.of) == (2, 1, 1, 4)
+    assert (result.scores, result.margin) == (0.5, 0.3)
+    assert result.images == pytest.approx((0.8, 0.6))
+    assert result.captions == (1.0, 1.0)

@@ -44,12 +44,12 @@ def asked():
 
 def tokens_of(tokenizer):
     """The positions of each word's tokens, by counting the pieces of one word after another."""
-    found, at = [], 1
+    result, at = [], 1
     for word in TEXT.split():
         count = len(tokenizer(word, add_special_tokens=False)["input_ids"])
-        found.append(list(range(at, at + count)))
+        result.append(list(range(at, at + count)))
         at += count
-    return found
+    return result
 
 
 def weighted(attention):
@@ -80,8 +80,8 @@ def inputs_of(folder):
 def test_vilt(matchers):
     scorer = loaded(matchers / "vilt")
     assert methods_of(scorer) == ("rollout", "occlusion")
-    (found,) = explain(scorer, [asked()])
-    by_name = {heat.method: heat for heat in found.heats}
+    (result,) = explain(scorer, [asked()])
+    by_name = {heat.method: heat for heat in result.heats}
     assert list(by_name) == ["rollout"]
 
     model = eager("ViltForImageAndTextRetrieval", matchers / "vilt")
@@ -118,8 +118,8 @@ def test_vilt(matchers):
 def test_blip(matchers, protocol):
     scorer = loaded(matchers / "blip", protocol)
     assert methods_of(scorer) == ("grad-cam", "occlusion")
-    (found,) = explain(scorer, [asked()])
-    (heat,) = found.heats
+    (result,) = explain(scorer, [asked()])
+    (heat,) = result.heats
 
     model = transformers.BlipForImageTextRetrieval.from_pretrained(matchers / "blip").eval()
     inputs, words = inputs_of(matchers / "blip")
@@ -147,15 +147,15 @@ def test_blip(matchers, protocol):
     # Nothing is left behind: scores are as before, and no hook stays.
     assert not scorer.matcher.model.text_encoder.encoder.layer[0].crossattention.self._forward_hooks
     pair = (picture(), Caption("c", TEXT))
-    assert next(scorer.score_pairs([[pair]]))[0] == pytest.approx(found.score, rel=1e-4)
+    assert next(scorer.score_pairs([[pair]]))[0] == pytest.approx(result.score, rel=1e-4)
 
 
 def test_flava(matchers):
     scorer = loaded(matchers / "flava")
     assert methods_of(scorer) == ("rollout", "occlusion")
     assert methods_of(loaded(matchers / "flava", "contrastive")) == ("occlusion",)
-    (found,) = explain(scorer, [asked()])
-    (rolled,) = found.heats
+    (result,) = explain(scorer, [asked()])
+    (rolled,) = result.heats
     image, words = inputs_of(matchers / "flava")
     model = transformers.FlavaForPreTraining.from_pretrained(matchers / "flava").eval().flava
     with torch.no_grad():
@@ -167,7 +167,7 @@ def test_flava(matchers):
     every = rollout([layer[0].numpy() for layer in together.attentions])
     np.testing.assert_allclose(rolled.whole, every[0, 2:18].reshape(4, 4), atol=1e-6)
     for row, own in zip(rolled.parts, tokens_of(scorer.tokens.tokenizer), strict=True):
-        np.testing.assert_allclose(row.ravel(), every[[18 + at for at in own], 2:18].mean(axis=0), atol=1e-6)
+        np.testing.assert_allclose(row.ravel(), every[[18 + i for i in own], 2:18].mean(axis=0), atol=1e-6)
 
 
 class TestRegions:
@@ -195,8 +195,8 @@ class TestRegions:
 
     def test_lxmert(self, matchers, tmp_path):
         scorer, features = self.scorer(matchers, tmp_path, "lxmert")
-        (found,) = explain(scorer, [asked()])
-        (heat,) = found.heats
+        (result,) = explain(scorer, [asked()])
+        (heat,) = result.heats
         assert heat.method == "grad-cam"
         model = transformers.LxmertForPreTraining.from_pretrained(matchers / "lxmert").eval()
         words = scorer.tokens.tokenizer(TEXT, return_tensors="pt")
@@ -212,8 +212,8 @@ class TestRegions:
 
     def test_visual_bert(self, matchers, tmp_path):
         scorer, features = self.scorer(matchers, tmp_path, "visual_bert")
-        (found,) = explain(scorer, [asked()])
-        (rolled,) = found.heats
+        (result,) = explain(scorer, [asked()])
+        (rolled,) = result.heats
         model = transformers.VisualBertForPreTraining.from_pretrained(matchers / "visual_bert").eval()
         words = scorer.tokens.tokenizer(TEXT, return_tensors="pt")
         with torch.no_grad():
@@ -237,7 +237,7 @@ def test_a_model_that_is_remembered_has_its_heatmaps(matchers, tmp_path):
     first, second = found("vilt"), found("vilt")
     assert isinstance(second, LazyPairScorer)
     assert methods_of(second) == methods_of(first)
-    ours, theirs = (explain(each, [asked()])[0].heats[0] for each in (second, first))
+    ours, theirs = (explain(item, [asked()])[0].heats[0] for item in (second, first))
     np.testing.assert_array_equal(ours.whole, theirs.whole)
     np.testing.assert_array_equal(ours.parts, theirs.parts)
     # One that has none says so, remembered or not.
@@ -273,14 +273,14 @@ def unit_rows(rows):
 
 def patches_of(scorer):
     images = pictures()
-    found = list(scorer.patches.embed_patches([images[:1], images[1:]]))
-    return [each for batch in found for each in batch]
+    result = list(scorer.patches.embed_patches([images[:1], images[1:]]))
+    return [item for batch in result for item in batch]
 
 
 def test_transformers_clip(clip_folder):
     model, processor = (of.from_pretrained(clip_folder) for of in (CLIPModel, AutoImageProcessor))
-    found = patches_of(hf.load(str(clip_folder), CPU))
-    for image, one in zip(pictures(), found, strict=True):
+    result = patches_of(hf.load(str(clip_folder), CPU))
+    for image, one in zip(pictures(), result, strict=True):
         assert one.vectors.shape == (4, 4, 24)
         pixels = processor(images=image.decode(), return_tensors="pt")["pixel_values"]
         states = model.vision_model(pixels, output_hidden_states=True).hidden_states[-2][0, 1:]
@@ -291,9 +291,9 @@ def test_transformers_clip(clip_folder):
             alone = layer.self_attn(normed, attention_mask=None)[0][0, 0]
             expected = unit_rows(model.visual_projection(model.vision_model.post_layernorm(alone)))
             np.testing.assert_allclose(one.vectors[place // 4, place % 4], expected, atol=1e-5)
-    assert found[0].box == (0, 0, 1, 1)
+    assert result[0].box == (0, 0, 1, 1)
     # Of 64 x 40 pixels the model sees the middle 40 x 40.
-    np.testing.assert_allclose(found[1].box, (12 / 64, 0, 52 / 64, 1))
+    np.testing.assert_allclose(result[1].box, (12 / 64, 0, 52 / 64, 1))
 
 
 def test_siglip(siglip_folder):
@@ -332,12 +332,12 @@ def test_open_clip(tiny_model, checkpoint):
     lazily = catalog.scorer(f"open-clip:tiny/{checkpoint('tiny')}", CPU, memory=checkpoint("tiny").parent)
     image, caption = pictures()[1], Caption("c", "a red cat")
     pair = PairToExplain(image, caption, words_of("a red cat"))
-    for each in (scorer, lazily):
-        assert methods_of(each) == ("patches", "occlusion")
-        (found,) = explain(each, [pair], methods=["patches"])
+    for item in (scorer, lazily):
+        assert methods_of(item) == ("patches", "occlusion")
+        (result,) = explain(item, [pair], methods=["patches"])
         texts = [Caption(str(k), text) for k, text in enumerate(("a red cat", "a", "red", "cat"))]
         expected = patches_of(scorer)[1].vectors @ np.concatenate(list(scorer.embed_captions([texts]))).T
-        (heat,) = found.heats
+        (heat,) = result.heats
         np.testing.assert_allclose(heat.whole, expected[..., 0], atol=1e-5)
         np.testing.assert_allclose(heat.parts, expected[..., 1:].transpose(2, 0, 1), atol=1e-5)
         np.testing.assert_allclose(heat.box, (12 / 64, 0, 52 / 64, 1))

@@ -26,8 +26,8 @@ def by_the_library(folder, images, texts, **padding):
         pixels = AutoImageProcessor.from_pretrained(folder)(images=pictures, return_tensors="pt")
         tokens = tokenizer(texts, return_tensors="pt", truncation=True, **padding)
         features = model.get_image_features(**pixels), model.get_text_features(**tokens)
-    tensors = [each if isinstance(each, torch.Tensor) else each.pooler_output for each in features]
-    return [torch.nn.functional.normalize(each, dim=-1).numpy() for each in tensors]
+    tensors = [item if isinstance(item, torch.Tensor) else item.pooler_output for item in features]
+    return [torch.nn.functional.normalize(item, dim=-1).numpy() for item in tensors]
 
 
 def folder_of(name, request):

@@ -20,13 +20,13 @@ from refusals import refuses
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_order_is_kept_and_a_missing_file_is_named(workers, drawn_images):
-    batches = [drawn_images[at : at + 2] for at in range(0, 10, 2)] * 3
+    batches = [drawn_images[start : start + 2] for start in range(0, 10, 2)] * 3
     expected = [np.asarray(image.decode()) for batch in batches for image in batch]
     missing = Image("gone", FileSource(Path("/nowhere/gone.jpg")))
     stream = prepared([*batches, [missing]], Untouched(), workers=workers)
-    found = [array for _ in batches for array in next(stream)]
-    assert len(found) == 30
-    assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
+    result = [array for _ in batches for array in next(stream)]
+    assert len(result) == 30
+    assert all(np.array_equal(one, other) for one, other in zip(result, expected, strict=True))
     refuses(r"^/nowhere/gone\.jpg: no such image file", next, stream)
 
 
@@ -85,9 +85,9 @@ def test_the_device_resizes_as_pillow_does(mode, interpolation, corner):
     resized = Resized(48, mode, interpolation, corner)
     sizes = [(331, 478), (478, 331), (48, 48), (47, 95), (20, 30), (331, 478)]
     pictures = [np.asarray(smooth(*size, seed)) for seed, size in enumerate(sizes)]
-    found = PicturePixels(resized, (0.0,) * 3, (1.0,) * 3, list, resizes=True)(pictures)
-    assert found.shape == (6, 3, 48, 48)
-    for one, picture in zip(found, pictures, strict=True):
+    result = PicturePixels(resized, (0.0,) * 3, (1.0,) * 3, list, resizes=True)(pictures)
+    assert result.shape == (6, 3, 48, 48)
+    for one, picture in zip(result, pictures, strict=True):
         expected = resized(PIL.Image.fromarray(picture)).astype(float)
         levels = (one * 255).permute(1, 2, 0).numpy()
         assert abs(levels - levels.round()).max() < 1e-3
@@ -99,11 +99,11 @@ def test_pixels_of_a_picture_that_fits_are_normalised_and_no_more():
     picture = np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)
     picture.setflags(write=False)
     mean, std = (0.48, 0.45, 0.40), (0.26, 0.27, 0.28)
-    found = PicturePixels(Resized(32), mean, std, list, resizes=True)([picture])
+    result = PicturePixels(Resized(32), mean, std, list, resizes=True)([picture])
     expected = (
         torch.from_numpy(picture.copy()).permute(2, 0, 1).float() / 255 - torch.tensor(mean)[:, None, None]
     )
-    assert torch.allclose(found[0], expected / torch.tensor(std)[:, None, None], atol=1e-6)
+    assert torch.allclose(result[0], expected / torch.tensor(std)[:, None, None], atol=1e-6)
 
 
 def test_the_reference_has_the_name_it_always_had(tiny_architectures, checkpoint):

@@ -55,8 +55,8 @@ def by_the_library(folder, name, protocol, pairs):
     def blip_2(image, text):
         processor = transformers.Blip2Processor(*parts, num_query_tokens=4)
         inputs = processor(images=image, text=text, return_tensors="pt")
-        found = model(**inputs, use_image_text_matching_head=protocol == "itm").logits_per_image
-        return found.softmax(-1)[0, 1] if protocol == "itm" else found[0, 0]
+        result = model(**inputs, use_image_text_matching_head=protocol == "itm").logits_per_image
+        return result.softmax(-1)[0, 1] if protocol == "itm" else result[0, 0]
 
     def vilt(image, text):
         return model(**transformers.ViltProcessor(*parts)(image, text, return_tensors="pt")).logits[0, 0]
@@ -65,14 +65,14 @@ def by_the_library(folder, name, protocol, pairs):
         inputs = transformers.FlavaProcessor(*parts)(
             images=image, text=text, return_tensors="pt", padding="max_length", max_length=77
         )
-        found = model(
+        result = model(
             **inputs, input_ids_masked=inputs["input_ids"],
             bool_masked_pos=torch.zeros(1, 16, dtype=torch.bool), skip_unmasked_multimodal_encoder=False,
             return_loss=False,
         )  # fmt: skip
         if protocol == "itm":
-            return found.itm_logits.softmax(-1)[0, 1]
-        return found.contrastive_logits_per_image[0, 0] / model.flava.logit_scale.exp()
+            return result.itm_logits.softmax(-1)[0, 1]
+        return result.contrastive_logits_per_image[0, 0] / model.flava.logit_scale.exp()
 
     call = {"blip": blip, "blip-2": blip_2, "vilt": vilt, "flava": flava}[name]
     with torch.inference_mode():
@@ -90,10 +90,10 @@ def test_scores_equal_the_librarys_one_pair_at_a_time(name, protocol, matchers, 
     assert isinstance(scorer, PairScorer)
     pairs = listed(drawn_images[:3])
     expected = by_the_library(matchers / name, name, protocol, [(i, c.text or "") for i, c in pairs])
-    found = scored(scorer, pairs)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+    result = scored(scorer, pairs)
+    np.testing.assert_allclose(result, expected, rtol=0, atol=1e-5)
     # Neither the image nor the caption is left out.
-    square = found.reshape(3, -1)
+    square = result.reshape(3, -1)
     assert np.ptp(square, axis=0).max() > 1e-3
     assert np.ptp(square, axis=1).max() > 1e-3
     for size in (1, 5):
@@ -169,12 +169,12 @@ WIDTH, HEIGHT = 60, 40
 def drawn():
     """Features and boxes, in pixels, of each image."""
     rng = np.random.default_rng(3)
-    found = {}
+    result = {}
     for name, count in COUNTS.items():
         low, side = rng.uniform(0, 20, (count, 2)), rng.uniform(5, 20, (count, 2))
         boxes = np.concatenate([low, low + side], axis=1).astype(np.float32)
-        found[name] = rng.normal(size=(count, 12)).astype(np.float32), boxes
-    return found
+        result[name] = rng.normal(size=(count, 12)).astype(np.float32), boxes
+    return result
 
 
 def save_all(folder):
@@ -185,9 +185,9 @@ def save_all(folder):
     for name, (features, boxes) in every.items():
         np.savez(folder / "each" / f"{name}.npz", features=features, boxes=boxes, **size)
     features, boxes = np.zeros((3, 5, 12), np.float32), np.zeros((3, 5, 4), np.float32)
-    for at, (some, places) in enumerate(every.values()):
-        features[at, : len(some)] = some
-        boxes[at, : len(some)] = places / [WIDTH, HEIGHT, WIDTH, HEIGHT]
+    for i, (some, places) in enumerate(every.values()):
+        features[i, : len(some)] = some
+        boxes[i, : len(some)] = places / [WIDTH, HEIGHT, WIDTH, HEIGHT]
     np.savez(
         folder / "all.npz",
         image_ids=list(every), features=features, boxes=boxes, num_boxes=list(COUNTS.values()),
@@ -196,7 +196,7 @@ def save_all(folder):
     for name, (some, places) in every.items():
         # Bottom-up attention's files know COCO's images by number.
         number = "42" if name.startswith("COCO") else name
-        packed = [base64.b64encode(each.tobytes()).decode() for each in (places, some)]
+        packed = [base64.b64encode(item.tobytes()).decode() for item in (places, some)]
         six.append("\t".join([number, str(WIDTH), str(HEIGHT), str(len(some)), *packed]))
         ten.append("\t".join([name, str(HEIGHT), str(WIDTH), *["-"] * 4, str(len(some)), *packed]))
     (folder / "six.tsv").write_text("\n".join(six) + "\n")
@@ -227,15 +227,15 @@ def by_the_docs(folder, name):
     """Each pair's score as the model's documentation computes it, one pair at a time."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = getattr(transformers, itm.REGION_FAMILIES[name].kind).from_pretrained(folder).eval()
-    found = []
+    result = []
     with torch.inference_mode():
         for image, caption in named():
-            features, boxes = (torch.tensor(each)[None] for each in drawn()[image.id])
+            features, boxes = (torch.tensor(item)[None] for item in drawn()[image.id])
             inputs = tokenizer(caption.text, return_tensors="pt")
             if name == "lxmert":
                 places = boxes / torch.tensor([WIDTH, HEIGHT, WIDTH, HEIGHT])
                 output = model(**inputs, visual_feats=features, visual_pos=places)
-                found.append(float(output.cross_relationship_score.softmax(-1)[0, 1]))
+                result.append(float(output.cross_relationship_score.softmax(-1)[0, 1]))
             else:
                 output = model(
                     **inputs,
@@ -243,19 +243,19 @@ def by_the_docs(folder, name):
                     visual_token_type_ids=torch.ones(features.shape[:-1], dtype=torch.long),
                     visual_attention_mask=torch.ones(features.shape[:-1]),
                 )
-                found.append(float(output.seq_relationship_logits.softmax(-1)[0, 0]))
-    return found
+                result.append(float(output.seq_relationship_logits.softmax(-1)[0, 0]))
+    return result
 
 
 @pytest.mark.parametrize("name", tiny_matchers.OF_REGIONS)
 def test_scores_on_regions_equal_the_librarys(name, files):
     scorer = reading(files, name)
     assert scorer.needs == ("captions",)
-    found = scored(scorer, named())
-    np.testing.assert_allclose(found, by_the_docs(files / name, name), rtol=0, atol=1e-5)
-    assert np.ptp(found.reshape(3, -1), axis=0).max() > 1e-3
+    result = scored(scorer, named())
+    np.testing.assert_allclose(result, by_the_docs(files / name, name), rtol=0, atol=1e-5)
+    assert np.ptp(result.reshape(3, -1), axis=0).max() > 1e-3
     for size in (1, 5):
-        np.testing.assert_allclose(scored(scorer, named(), size), found, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(scored(scorer, named(), size), result, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("layout", ["all.npz", "six.tsv", "ten.tsv"])

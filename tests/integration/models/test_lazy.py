@@ -126,7 +126,7 @@ def test_parts_are_remembered_too(checkpoint, tmp_path):
     # The rest is the model's own.
     assert second.over_limit([short, long]) == second.local.over_limit([long]) == 1
     assert len(loads) == 2
-    ours, theirs = (next(iter(each.local.embed_tokens([[short]])))[0] for each in (second, first))
+    ours, theirs = (next(iter(item.local.embed_tokens([[short]])))[0] for item in (second, first))
     np.testing.assert_array_equal(ours.vectors, theirs.vectors)
     np.testing.assert_array_equal(second.local.token_ids(["a cat"])[0], ours.ids)
     assert len(loads) == 2

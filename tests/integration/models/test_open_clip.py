@@ -53,8 +53,8 @@ def test_equals_the_librarys_towers(name, images, texts, checkpoint, tiny_model,
     assert isinstance(scorer, Embedder)
     assert (scorer.provenance["image tower"], scorer.provenance["text tower"]) == (images, texts)
     expected = by_the_library(tiny_model(name), drawn_images, [str(caption.text) for caption in captions])
-    found = next(scorer.embed_images([drawn_images])), next(scorer.embed_captions([captions]))
-    for embeddings, exact in zip(found, expected, strict=True):
+    result = next(scorer.embed_images([drawn_images])), next(scorer.embed_captions([captions]))
+    for embeddings, exact in zip(result, expected, strict=True):
         assert embeddings.dtype == np.float32
         assert abs(embeddings - exact).max() <= 1e-5
 
@@ -75,16 +75,16 @@ def test_gelu_and_quickgelu_are_distinguished(checkpoint, captions):
 def test_a_changed_library_is_noticed(checkpoint, monkeypatch):
     """Were open_clip to compute something else in the same structure, its own towers would be used."""
     monkeypatch.setattr(clip_fast, "QUICK", 1.6)
-    found = load("tiny-quickgelu", checkpoint("tiny-quickgelu")).provenance
-    assert (found["image tower"], found["text tower"]) == ("library", "library")
+    result = load("tiny-quickgelu", checkpoint("tiny-quickgelu")).provenance
+    assert (result["image tower"], result["text tower"]) == ("library", "library")
 
 
 def test_pixels_are_bitwise_those_of_torchvision(checkpoint, tiny_model, photographs):
     scorer = load("tiny", checkpoint("tiny"))
     transform = open_clip.transform.image_transform((32, 32), is_train=False)
     mean, std = (
-        torch.tensor(each).view(3, 1, 1)
-        for each in (open_clip.OPENAI_DATASET_MEAN, open_clip.OPENAI_DATASET_STD)
+        torch.tensor(item).view(3, 1, 1)
+        for item in (open_clip.OPENAI_DATASET_MEAN, open_clip.OPENAI_DATASET_STD)
     )
     for image in photographs[:8]:
         pixels = torch.from_numpy(scorer.preparation(image.decode()).copy()).permute(2, 0, 1)
@@ -153,9 +153,9 @@ def test_where_nothing_tells_the_activation_the_name_must(tmp_path, tiny_model):
     )
     for suffix in ("quickgelu", "gelu"):
         assert f"open-clip:tiny-{suffix}/{path}" in said
-        found = load(f"tiny-{suffix}", path)
-        assert found.identity.options["activation"] == suffix
-        assert found.provenance["activation"] == f"{suffix}: asked for by name"
+        result = load(f"tiny-{suffix}", path)
+        assert result.identity.options["activation"] == suffix
+        assert result.provenance["activation"] == f"{suffix}: asked for by name"
     # An architecture that open_clip has with one activation only leaves nothing to ask.
     torch.save(tiny_model("tiny-custom").state_dict(), path)
     assert load("tiny-custom", path).provenance["activation"] == "gelu: open_clip has no other"

@@ -90,11 +90,11 @@ def slow_head(head, whole, places, k):
         hidden = [math.tanh(sum(w * x for w, x in zip(row, place, strict=True))) for row in w1]
         energies.append(math.exp(sum(w * h for w, h in zip(w2[k], hidden, strict=True))))
     attention = [energy / sum(energies) for energy in energies]
-    found = [
+    result = [
         sum(a * place[d] for a, place in zip(attention, places, strict=True)) for d in range(len(places[0]))
     ]
     residual = [
-        1 / (1 + math.exp(-(bias + sum(w * x for w, x in zip(row, found, strict=True)))))
+        1 / (1 + math.exp(-(bias + sum(w * x for w, x in zip(row, result, strict=True)))))
         for row, bias in zip(maps.weight.tolist(), maps.bias.tolist(), strict=True)
     ]
     sums = [w + r for w, r in zip(whole, residual, strict=True)]
@@ -201,9 +201,9 @@ def test_rows_are_compared_as_the_losses_compare():
     np.testing.assert_allclose(comparison.block(images, texts), expected, atol=1e-6)
     # One head gives one point.
     one = pcme.pvse(small(), heads=1).network
-    found = one.encode_images(pixels)
-    assert found.points.shape == pcme.rows(found).shape == (5, WIDTH)
-    assert found.residuals.shape == (5, 1, WIDTH)
+    result = one.encode_images(pixels)
+    assert result.points.shape == pcme.rows(result).shape == (5, WIDTH)
+    assert result.residuals.shape == (5, 1, WIDTH)
     assert one.comparison() is small().network.comparison() is None
 
 
@@ -216,7 +216,7 @@ def test_gaussian_rows_are_compared_as_the_loss_compares_them():
     assert network.comparison(seed=5) == Sampled(3.0, 2.0, samples=4, seed=5)
     # The likelihood of right and wrong pairs that the loss adds up, from the rows' probabilities: both are
     # means over their own draws, so over many seeds they are the same number.
-    found = np.mean(
+    result = np.mean(
         [
             soft_contrastive(
                 answer.images.points, answer.images.log_variance,
@@ -228,7 +228,7 @@ def test_gaussian_rows_are_compared_as_the_loss_compares_them():
     )  # fmt: skip
     chances = np.exp(Sampled(3.0, 2.0, samples=400).block(images.astype(float), texts.astype(float)))
     likelihood = np.where(np.eye(5) > 0, np.log(chances), np.log(1 - chances))
-    assert found == pytest.approx(-2 * likelihood.sum(), rel=0.03)
+    assert result == pytest.approx(-2 * likelihood.sum(), rel=0.03)
 
 
 def test_what_cannot_be_is_refused():

@@ -35,7 +35,7 @@ def test_a_caption_is_the_state_at_its_last_word():
     backbone = made("vse")
     tower = backbone.network.text
     with torch.no_grad():
-        found = backbone.network.encode_texts(backbone.tokens(["a red star", CAPTIONS[0] * 3])).points[0]
+        result = backbone.network.encode_texts(backbone.tokens(["a red star", CAPTIONS[0] * 3])).points[0]
         state = torch.zeros(1, 12)
         cell = torch.nn.GRUCell(8, 12)
         cell.load_state_dict(
@@ -45,7 +45,7 @@ def test_a_caption_is_the_state_at_its_last_word():
         for word in backbone.tokens(["a red star"])[0]:
             state = cell(tower.embedding(word)[None], state)
         state = tower.projection(state)
-    assert torch.allclose(found, state[0], atol=1e-6)
+    assert torch.allclose(result, state[0], atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", recurrent.KINDS)
@@ -64,9 +64,9 @@ def write_regions(path, features):
     """One npz file of all images; those with fewer regions are padded with numbers that nothing may read."""
     most = max(map(len, features.values()))
     rows = np.full((len(features), most, next(iter(features.values())).shape[1]), 7, np.float32)
-    for row, found in zip(rows, features.values(), strict=True):
-        row[: len(found)] = found
-    counts = [len(found) for found in features.values()]
+    for row, result in zip(rows, features.values(), strict=True):
+        row[: len(result)] = result
+    counts = [len(result) for result in features.values()]
     np.savez(path, image_ids=list(features), features=rows, num_boxes=counts)
     return path
 
@@ -74,8 +74,8 @@ def write_regions(path, features):
 @pytest.fixture
 def regions(tmp_path):
     rng = np.random.default_rng(5)
-    found = {name: rng.normal(size=(n, 6)).astype(np.float32) for name, n in (("a", 4), ("b", 2), ("c", 1))}
-    return write_regions(tmp_path / "regions.npz", found)
+    result = {name: rng.normal(size=(n, 6)).astype(np.float32) for name, n in (("a", 4), ("b", 2), ("c", 1))}
+    return write_regions(tmp_path / "regions.npz", result)
 
 
 def on_regions(kind, regions):
@@ -185,7 +185,7 @@ def test_rows_of_images_without_regions_are_left_out_where_that_is_asked_for(reg
     assert "no regions for image 'd'" in said[0]
     # Regions of different numbers are read when their turn comes.
     (batch,) = store.batches([BatchImages(np.array([0, 2]))])
-    assert [each.shape for each in batch] == [(4, 6), (2, 6)]
+    assert [item.shape for item in batch] == [(4, 6), (2, 6)]
     # Heads stand on networks of regions.
     backbone = pcme.pvse(on_regions("vsrn", regions), heads=2)
     assert tuple(backbone.network.encode_images(backbone.pixels(batch)).points.shape) == (2, 2, 12)

@@ -36,7 +36,7 @@ def folder(text_models):
 
 def scores(spec, texts, batch=32, **settings):
     scorer = catalog.scorer(spec, Options(device="cpu", settings=settings))
-    return scored(scorer, [(Image("x"), Caption(str(at), text)) for at, text in enumerate(texts)], batch)
+    return scored(scorer, [(Image("x"), Caption(str(i), text)) for i, text in enumerate(texts)], batch)
 
 
 @cache
@@ -56,8 +56,8 @@ def causal_twin(folder, text, *, end):
     words = tokenizer(text, add_special_tokens=False).input_ids
     ids = [tokenizer.bos_token_id, *words, *([tokenizer.eos_token_id] if end else [])]
     total = 0.0
-    for at in range(1, len(ids)):
-        total += float(model(torch.tensor([ids[:at]])).logits[0, -1].double().log_softmax(-1)[ids[at]])
+    for i in range(1, len(ids)):
+        total += float(model(torch.tensor([ids[:i]])).logits[0, -1].double().log_softmax(-1)[ids[i]])
     return total, len(ids) - 1
 
 
@@ -68,8 +68,8 @@ def test_a_causal_model_is_its_log_likelihood_token_by_token(folder, end):
     sums, counts = np.array([causal_twin(folder / "gpt2", text, end=end) for text in TEXTS]).T
     np.testing.assert_allclose(scores(spec, TEXTS, **more), sums, atol=2e-5)
     np.testing.assert_allclose(scores(spec, TEXTS, score="mean", **more), sums / counts, atol=2e-6)
-    found = scores(spec, TEXTS, score="perplexity", **more)
-    np.testing.assert_allclose(found, -np.exp(-sums / counts), rtol=1e-5)
+    result = scores(spec, TEXTS, score="perplexity", **more)
+    np.testing.assert_allclose(result, -np.exp(-sums / counts), rtol=1e-5)
 
 
 def test_a_causal_model_reads_its_context_and_does_not_count_it(folder):
@@ -79,7 +79,7 @@ def test_a_causal_model_reads_its_context_and_does_not_count_it(folder):
     for text in TEXTS:
         ids = [*context, *tokenizer(text, add_special_tokens=False).input_ids]
         logits = model(torch.tensor([ids])).logits[0].double().log_softmax(-1)
-        expected.append(sum(float(logits[at - 1, ids[at]]) for at in range(len(context), len(ids))))
+        expected.append(sum(float(logits[i - 1, ids[i]]) for i in range(len(context), len(ids))))
     spec = f"lm:{folder / 'gpt2'}"
     np.testing.assert_allclose(scores(spec, TEXTS, context="a photo of"), expected, atol=2e-5)
     told = catalog.scorer(spec, Options(device="cpu", settings={"context": "a photo of"}))
@@ -91,11 +91,11 @@ def test_a_causal_model_reads_its_context_and_does_not_count_it(folder):
 
 
 def test_a_model_that_sees_no_image_has_no_heatmaps(folder):
-    found = explain(f"lm:{folder / 'gpt2'}", "world-quads", questions=["add_att-00000"], cache=None)
-    assert found.methods == ()
-    assert "the scorer sees no image: there is no heatmap" in found.notes
-    assert found.to_arrow(by="word").num_rows > 0
-    assert found.to_arrow(by="cell").num_rows == 0
+    result = explain(f"lm:{folder / 'gpt2'}", "world-quads", questions=["add_att-00000"], cache=None)
+    assert result.methods == ()
+    assert "the scorer sees no image: there is no heatmap" in result.notes
+    assert result.to_arrow(by="word").num_rows > 0
+    assert result.to_arrow(by="cell").num_rows == 0
 
 
 def test_a_masked_model_hides_one_token_at_a_time(folder):
@@ -104,12 +104,12 @@ def test_a_masked_model_hides_one_token_at_a_time(folder):
     for text in TEXTS:
         given = tokenizer(text, return_special_tokens_mask=True)
         total = 0.0
-        for at, mark in enumerate(given.special_tokens_mask):
+        for i, mark in enumerate(given.special_tokens_mask):
             if not mark:
                 ids = torch.tensor([given.input_ids])
-                ids[0, at] = tokenizer.mask_token_id
-                logits = model(ids, attention_mask=torch.ones_like(ids)).logits[0, at].double()
-                total += float(logits.log_softmax(-1)[given.input_ids[at]])
+                ids[0, i] = tokenizer.mask_token_id
+                logits = model(ids, attention_mask=torch.ones_like(ids)).logits[0, i].double()
+                total += float(logits.log_softmax(-1)[given.input_ids[i]])
         expected.append(total)
     np.testing.assert_allclose(scores(f"lm:{folder / 'bert'}", TEXTS), expected, atol=2e-5)
 
@@ -120,10 +120,10 @@ def test_a_classifier_gives_the_probability_of_the_class_that_is_named(folder, l
     logits = [model(**tokenizer(text, return_tensors="pt")).logits[0].double() for text in TEXTS]
     settings = {"label": label} if label else {}
     spec = f"text-classifier:{folder / 'cola'}"
-    expected = [float(each.softmax(-1)[at]) for each in logits]
+    expected = [float(item.softmax(-1)[at]) for item in logits]
     np.testing.assert_allclose(scores(spec, TEXTS, **settings), expected, atol=1e-6)
-    found = scores(spec, TEXTS, score="logit", **settings)
-    np.testing.assert_allclose(found, [float(each[at]) for each in logits], atol=1e-5)
+    result = scores(spec, TEXTS, score="logit", **settings)
+    np.testing.assert_allclose(result, [float(item[at]) for item in logits], atol=1e-5)
 
 
 def test_plausibility_reads_head_and_temperature_from_the_embeddings(folder):
@@ -134,15 +134,15 @@ def test_plausibility_reads_head_and_temperature_from_the_embeddings(folder):
         given = tokenizer(text, return_tensors="pt")
         hidden = model(given.input_ids, attention_mask=given.attention_mask).last_hidden_state[0, -1].double()
         expected.append(float(((hidden @ table[32099] + table[32098, 0]) / table[32097, 0]).sigmoid()))
-    found = scores(f"plausibility:{folder / 't5'}", TEXTS)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
-    assert len({round(each, 6) for each in found}) > 3
+    result = scores(f"plausibility:{folder / 't5'}", TEXTS)
+    np.testing.assert_allclose(result, expected, atol=1e-6)
+    assert len({round(item, 6) for item in result}) > 3
 
 
 def test_each_distinct_caption_is_computed_once(folder):
     scorer, texts = catalog.scorer(f"lm:{folder / 'gpt2'}", Options(device="cpu")), []
     watched = replace(scorer, rule=lambda model, rows: texts.extend(rows) or scorer.rule(model, rows))
-    pairs = [(Image("x"), Caption(str(at), text)) for at, text in enumerate(TEXTS)]
+    pairs = [(Image("x"), Caption(str(i), text)) for i, text in enumerate(TEXTS)]
     assert scored(watched, pairs)[1] == scored(watched, pairs)[4]
     assert len(texts) == 2 * len(set(TEXTS)) < 2 * len(TEXTS)
 
@@ -181,19 +181,19 @@ def encoder(spec, **settings):
 
 
 def rows(scorer, texts, batch=4):
-    return embedded(scorer, [Caption(str(at), text) for at, text in enumerate(texts)], batch)
+    return embedded(scorer, [Caption(str(i), text) for i, text in enumerate(texts)], batch)
 
 
 def pooled_twin(folder, kind, pool, *, length=512, lower=False):
     """One text at a time, through the library's own classes, and no padding."""
     model, tokenizer = loaded(folder, kind)
-    found = []
+    result = []
     for text in TEXTS:
         cased = text.lower() if lower else text
         given = tokenizer(cased, return_tensors="pt", truncation=True, max_length=length)
         row = pool(model(input_ids=given["input_ids"]).last_hidden_state[0]).double().numpy()
-        found.append(row / np.sqrt((row**2).sum()))
-    return np.array(found)
+        result.append(row / np.sqrt((row**2).sum()))
+    return np.array(result)
 
 
 POOLS = {"mean": lambda rows: rows.mean(dim=0), "cls": lambda rows: rows[0], "last": lambda rows: rows[-1]}
@@ -209,17 +209,17 @@ def test_sentences_are_pooled_as_one_at_a_time(folder, model, pooling):
     expected = pooled_twin(folder / model, kind, POOLS[pooling], length=512 if model == "t5" else 40)
     for batch in (1, 4, 6):
         np.testing.assert_allclose(rows(scorer, TEXTS, batch), expected, atol=1e-5)
-    found = rows(scorer, TEXTS)
+    result = rows(scorer, TEXTS)
     np.testing.assert_allclose(
-        scorer.compare(found[:3], found[3:]), (expected[:3] * expected[3:]).sum(axis=1), atol=1e-5
+        scorer.compare(result[:3], result[3:]), (expected[:3] * expected[3:]).sum(axis=1), atol=1e-5
     )
 
 
 def sentence_files(folder, modules, pooling, **text):
     """The files that sentence-transformers writes beside a model."""
     listed = [
-        {"idx": at, "name": str(at), "path": path, "type": f"sentence_transformers.models.{kind}"}
-        for at, (path, kind) in enumerate(modules)
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for i, (path, kind) in enumerate(modules)
     ]
     (folder / "modules.json").write_text(json.dumps(listed))
     (folder / "1_Pooling").mkdir(exist_ok=True)
@@ -244,7 +244,7 @@ def test_a_checkpoint_says_how_its_sentences_are_made(sentences, mode, pooling):
     assert (scorer.identity.options["pooling"], scorer.identity.options["length"]) == (pooling, 9)
     expected = pooled_twin(sentences, transformers.AutoModel, POOLS[pooling], length=9, lower=True)
     np.testing.assert_allclose(rows(scorer, TEXTS), expected, atol=1e-5)
-    assert scorer.over_limit([Caption(str(at), text) for at, text in enumerate(TEXTS)]) == 1
+    assert scorer.over_limit([Caption(str(i), text) for i, text in enumerate(TEXTS)]) == 1
     # What is set wins; and a mode may be named alone.
     chosen = encoder(f"text-encoder:{sentences}", pooling="mean", length="20")
     expected = pooled_twin(sentences, transformers.AutoModel, POOLS["mean"], length=20, lower=True)
@@ -279,8 +279,8 @@ def test_what_is_no_encoder_of_texts_is_refused(folder, clip_folder):
 
 def test_an_embedder_of_texts_and_pictures_in_one_tower_reads_texts(tmp_path):
     place = tiny_generative.save("qwen3-vl", tmp_path)
-    found = rows(encoder(f"text-encoder:{place}", pooling="last"), TEXTS)
-    np.testing.assert_allclose(found, pooled_twin(place, transformers.AutoModel, POOLS["last"]), atol=1e-5)
+    result = rows(encoder(f"text-encoder:{place}", pooling="last"), TEXTS)
+    np.testing.assert_allclose(result, pooled_twin(place, transformers.AutoModel, POOLS["last"]), atol=1e-5)
 
 
 CANDIDATES = ["a cat sits on the mat", "two dogs run", "the red dog", "a small cat runs"]
@@ -312,12 +312,12 @@ def test_tokens_are_those_of_the_layer_whatever_the_batch(bert, layer):
     metric = catalog.scorer("metric:token-match", Options(device="cpu", backbone=f"hf-text:{name}"))
     assert metric.local.identity == encoder.identity
     (together,) = encoder.embed_tokens([captions(CANDIDATES)])
-    for text, found in zip(CANDIDATES, together, strict=True):
+    for text, result in zip(CANDIDATES, together, strict=True):
         expected = states(bert, text, 2 if layer is None else layer)
-        np.testing.assert_allclose(found.vectors, expected, atol=1e-5)
-        np.testing.assert_array_equal(found.whole, found.vectors[0])
+        np.testing.assert_allclose(result.vectors, expected, atol=1e-5)
+        np.testing.assert_array_equal(result.whole, result.vectors[0])
     assert [ids.tolist() for ids in encoder.token_ids(CANDIDATES)] == [
-        found.ids.tolist() for found in together
+        result.ids.tolist() for result in together
     ]
 
 

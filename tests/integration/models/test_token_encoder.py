@@ -48,10 +48,10 @@ def test_tokens_equal_the_library(name, quick, checkpoint, tiny_model, captions,
     expected = official_tokens(tiny_model(name), [str(caption.text) for caption in captions])
     whole = next(scorer.embed_captions([captions]))
     for size in (len(captions), 3):
-        batches = [captions[at : at + size] for at in range(0, len(captions), size)]
-        found = [tokens for batch in scorer.local.embed_tokens(batches) for tokens in batch]
-        assert len(found) == len(captions)
-        for tokens, (ids, vectors), row in zip(found, expected, whole, strict=True):
+        batches = [captions[start : start + size] for start in range(0, len(captions), size)]
+        result = [tokens for batch in scorer.local.embed_tokens(batches) for tokens in batch]
+        assert len(result) == len(captions)
+        for tokens, (ids, vectors), row in zip(result, expected, whole, strict=True):
             assert tokens.ids.tolist() == ids.tolist()
             assert tokens.used.tolist() == ids[: len(vectors)].tolist()
             assert tokens.vectors.dtype == np.float32
@@ -69,9 +69,9 @@ def test_tokens_of_transformers_equal_the_library(clip_folder, captions):
         states = model.text_projection(model.text_model(**inputs).last_hidden_state)
         states = torch.nn.functional.normalize(states, dim=-1).numpy()
     assert scorer.local is not None
-    found = next(iter(scorer.local.embed_tokens([captions])))
+    result = next(iter(scorer.local.embed_tokens([captions])))
     whole = next(scorer.embed_captions([captions]))
-    for row, tokens in enumerate(found):
+    for row, tokens in enumerate(result):
         used = int(inputs["attention_mask"][row].sum())
         assert tokens.used.tolist() == inputs["input_ids"][row, :used].tolist()
         assert abs(tokens.vectors - states[row, :used]).max() <= 1e-5
@@ -94,9 +94,9 @@ def test_captions_over_the_limit_are_counted(checkpoint, clip_folder):
         assert scorer.local is not None
         assert scorer.local.over_limit([over]) == 1
         # What is cut off ends with the mark of the end.
-        found = next(iter(scorer.local.embed_tokens([[over, exact]])))
-        np.testing.assert_array_equal(found[0].used, found[1].used)
-        assert len(found[0].used) == 77
+        result = next(iter(scorer.local.embed_tokens([[over, exact]])))
+        np.testing.assert_array_equal(result[0].used, result[1].used)
+        assert len(result[0].used) == 77
     prompt, almost = "a photo of {}", Caption("72", " ".join(["cat"] * 72))
     for scorer in (
         load("tiny", checkpoint("tiny"), prompt=prompt),
@@ -111,9 +111,9 @@ def test_captions_over_the_limit_are_counted(checkpoint, clip_folder):
 def test_a_picture_is_a_video_of_one_frame(checkpoint, drawn_images, tmp_path):
     scorer = load("tiny", checkpoint("tiny"))
     expected = next(scorer.embed_images([drawn_images]))
-    found = list(scorer.local.embed_frames([drawn_images[:4], drawn_images[4:5], [], drawn_images[5:]]))
-    assert [len(batch) for batch in found] == [4, 1, 0, 5]
-    rows = [frames for batch in found for frames in batch]
+    result = list(scorer.local.embed_frames([drawn_images[:4], drawn_images[4:5], [], drawn_images[5:]]))
+    assert [len(batch) for batch in result] == [4, 1, 0, 5]
+    rows = [frames for batch in result for frames in batch]
     assert all(frames.shape == (1, 32) for frames in rows)
     assert abs(np.concatenate(rows) - expected).max() <= 1e-5
     for number, image in enumerate(drawn_images):
@@ -188,8 +188,8 @@ def test_a_frame_that_comes_again_is_embedded_once(checkpoint):
     parts = replace(scorer, preparation=prepare).local
     ((rows,),) = parts.embed_frames([[Video("film", Grey(5), sampling=Sampling(count=17))]])
     assert len(seen) == 5
-    ((each,),) = parts.embed_frames([[Video("film", Grey(5))]])
-    np.testing.assert_array_equal(rows, each[evenly(5, 17)])
+    ((item,),) = parts.embed_frames([[Video("film", Grey(5))]])
+    np.testing.assert_array_equal(rows, item[evenly(5, 17)])
     # One without frames is named.
     refuses(r"nothing|grey", next, parts.embed_frames([[Video("nothing", Grey(0))]]))
 
@@ -202,12 +202,12 @@ def test_frames_that_were_embedded_already_and_those_that_cannot_be_read(checkpo
     torch.save(torch.from_numpy(rows), tmp_path / "a.pt")
     torch.save(torch.from_numpy(rows).half(), tmp_path / "half.pt")
     for name, near in (("a.npy", 1e-6), ("a.pt", 1e-6), ("half.pt", 1e-3)):
-        ((found,),) = parts.embed_frames([[Video("a", FrameFeatures(tmp_path / name))]])
-        assert found.dtype == np.float32
-        assert abs(found - unit).max() <= near
+        ((result,),) = parts.embed_frames([[Video("a", FrameFeatures(tmp_path / name))]])
+        assert result.dtype == np.float32
+        assert abs(result - unit).max() <= near
     cut = Video("a", FrameFeatures(tmp_path / "a.pt", duration=6.0), start=1.0, end=3.0)
-    ((found,),) = parts.embed_frames([[cut]])
-    assert abs(found - unit[2:6]).max() <= 1e-6
+    ((result,),) = parts.embed_frames([[cut]])
+    assert abs(result - unit[2:6]).max() <= 1e-6
     torch.save({"a": torch.ones(2, 2)}, tmp_path / "mapping.pt")
     torch.save(Grey(3), tmp_path / "code.pt")
     np.save(tmp_path / "zero.npy", np.array([[1.0, 0.0], [0.0, 0.0]]))

@@ -30,7 +30,7 @@ def answered(backbone, images, captions):
     with torch.inference_mode():
         answer = forward(backbone, images, captions)
     return tuple(
-        torch.nn.functional.normalize(each.points, dim=-1).numpy() for each in (answer.images, answer.texts)
+        torch.nn.functional.normalize(item.points, dim=-1).numpy() for item in (answer.images, answer.texts)
     )
 
 
@@ -39,11 +39,11 @@ def gradients(backbone, images, captions):
     backbone.network.train()
     answer = forward(backbone, images, captions)
     assert answer.logit_scale.shape == ()
-    images_, texts = (torch.nn.functional.normalize(each.points, dim=-1) for each in answer[:2])
+    images_, texts = (torch.nn.functional.normalize(item.points, dim=-1) for item in answer[:2])
     logits = answer.logit_scale.exp() * images_ @ texts.T
     torch.nn.functional.cross_entropy(logits, torch.arange(len(logits))).backward()
     return [
-        name for name, each in backbone.network.named_parameters() if each.requires_grad and each.grad is None
+        name for name, item in backbone.network.named_parameters() if item.requires_grad and item.grad is None
     ]
 
 
@@ -116,8 +116,8 @@ def test_every_parameter_is_trained(checkpoint, clip_folder, siglip_folder, draw
     specs = [f"open-clip:{name}/{checkpoint(name)}" for name in ("tiny", "tiny-custom", "tiny-last")]
     for spec in (*specs, f"hf:{clip_folder}", f"hf:{siglip_folder}"):
         backbone = registry.backbone(spec)
-        assert all(each.requires_grad for each in backbone.network.parameters())
-        assert {each.dtype for each in backbone.network.parameters()} == {torch.float32}
+        assert all(item.requires_grad for item in backbone.network.parameters())
+        assert {item.dtype for item in backbone.network.parameters()} == {torch.float32}
         # Distributed training hangs on parameters that a step does not reach.
         assert gradients(backbone, drawn_images[:6], captions[:6]) == []
 
@@ -131,11 +131,11 @@ def test_gradients_are_those_of_the_full_length(checkpoint, tiny_model, captions
     (backbone.network.encode_texts(backbone.tokens(texts)).points * weights).sum().backward()
     (model.encode_text(open_clip.SimpleTokenizer()(texts)) * weights).sum().backward()
     mine = {
-        name.removeprefix("model."): each.grad
-        for name, each in backbone.network.named_parameters()
-        if each.grad is not None
+        name.removeprefix("model."): item.grad
+        for name, item in backbone.network.named_parameters()
+        if item.grad is not None
     }
-    exact = {name: each.grad for name, each in model.named_parameters() if each.grad is not None}
+    exact = {name: item.grad for name, item in model.named_parameters() if item.grad is not None}
     assert mine.keys() == exact.keys()
     for name, gradient in exact.items():
         assert float((mine[name] - gradient).abs().max()) <= 1e-4 * max(1.0, float(gradient.abs().max()))
@@ -144,8 +144,8 @@ def test_gradients_are_those_of_the_full_length(checkpoint, tiny_model, captions
 def test_projections_are_the_last_maps(checkpoint, clip_folder, siglip_folder):
     def names(spec):
         network = registry.backbone(spec).network
-        wanted = {id(each) for each in network.projections()}
-        return [name for name, each in network.named_parameters() if id(each) in wanted]
+        wanted = {id(item) for item in network.projections()}
+        return [name for name, item in network.named_parameters() if id(item) in wanted]
 
     assert names(f"open-clip:tiny/{checkpoint('tiny')}") == ["model.text_projection", "model.visual.proj"]
     assert names(f"open-clip:tiny-last/{checkpoint('tiny-last')}") == [
@@ -164,13 +164,13 @@ def test_projections_are_the_last_maps(checkpoint, clip_folder, siglip_folder):
 
 
 def test_random_weights_are_random_and_repeatable():
-    found = []
+    result = []
     for seed in (3, None, 3):
         if seed:
             torch.manual_seed(seed)
-        found.append(registry.backbone("open-clip:tiny").network.model.visual.conv1.weight)
-    assert torch.equal(found[0], found[2])
-    assert not torch.equal(found[0], found[1])
+        result.append(registry.backbone("open-clip:tiny").network.model.visual.conv1.weight)
+    assert torch.equal(result[0], result[2])
+    assert not torch.equal(result[0], result[1])
 
 
 @pytest.mark.parametrize("kind", ["open-clip", "hf"])

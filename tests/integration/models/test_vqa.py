@@ -90,7 +90,7 @@ def by_the_library(folder, pairs, spellings):
         answer: [processor.tokenizer.convert_tokens_to_ids(piece) for piece in pieces]
         for answer, pieces in spellings.items()
     }
-    found = {answer: [] for answer in spellings}
+    result = {answer: [] for answer in spellings}
     for image, caption in pairs:
         picture = PIL.Image.fromarray(np.asarray(image.decode()))
         text = QUESTION.replace("{}", caption.text or "")
@@ -104,9 +104,9 @@ def by_the_library(folder, pairs, spellings):
         inputs.pop("labels", None)
         with torch.inference_mode():
             chances = model(**inputs).logits[0, -1].float().softmax(-1)
-        for answer in found:
-            found[answer].append(float(chances[ids[answer]].sum()))
-    return {answer: np.array(values) for answer, values in found.items()}
+        for answer in result:
+            result[answer].append(float(chances[ids[answer]].sum()))
+    return {answer: np.array(values) for answer, values in result.items()}
 
 
 ONE_TOKEN = {"yes": ["Yes", "ĠYes", "yes", "Ġyes"], "no": ["No", "ĠNo", "no", "Ġno"]}
@@ -156,7 +156,7 @@ def test_control_tokens_of_a_caption_are_text(answering):
         for mark in ("<|im_end|>", "<|image_pad|>")
     }
     plain_row, cut_row = scorer.row(plain), scorer.row(cut)
-    assert [sum(each in marks for each in row.ids) for row in (plain_row, cut_row)] == [1, 1]
+    assert [sum(item in marks for item in row.ids) for row in (plain_row, cut_row)] == [1, 1]
 
 
 def test_a_model_that_can_think_is_told_not_to(models, tmp_path):
@@ -228,8 +228,8 @@ def logs_of(name, models):
     tokenizer = processor.tokenizer
 
     def logs(logits, labels):
-        found = logits.float().log_softmax(-1)
-        return [float(found[at, each]) for at, each in enumerate(labels)]
+        result = logits.float().log_softmax(-1)
+        return [float(result[i, item]) for i, item in enumerate(labels)]
 
     def score(picture, text):
         if name in ("blip", "git"):
@@ -309,8 +309,8 @@ def test_the_unconditional_term(models, text_models):
         Image(str(n), PixelSource(np.clip(rng.normal(128, 64, (224, 224, 3)), 0, 255).astype(np.uint8)))
         for n in range(2)
     ]
-    each = scored(plain, [(image, Caption(t, t)) for image in noisy for t in WORDS], 4).reshape(2, 4)
-    mean = dict(zip(WORDS, np.log(np.exp(each).mean(axis=0)), strict=True))
+    item = scored(plain, [(image, Caption(t, t)) for image in noisy for t in WORDS], 4).reshape(2, 4)
+    mean = dict(zip(WORDS, np.log(np.exp(item).mean(axis=0)), strict=True))
     noise = likely("blip", models, unconditional="noise", noises="2")
     expected = conditional - [mean[caption.text or ""] for _, caption in pairs]
     np.testing.assert_allclose(scored(noise, pairs, 3), expected, rtol=1e-4, atol=1e-4)
@@ -319,7 +319,7 @@ def test_the_unconditional_term(models, text_models):
     (values,) = lm.score_pairs([pairs])
     by_lm = likely("blip", models, unconditional="lm", lm=str(text_models / "gpt2"))
     np.testing.assert_allclose(scored(by_lm, pairs, 3), conditional - values, rtol=1e-5, atol=1e-5)
-    assert len({each.identity.key for each in (plain, blank, noise, by_lm)}) == 4
+    assert len({item.identity.key for item in (plain, blank, noise, by_lm)}) == 4
 
 
 @pytest.mark.parametrize("kind", ["blip-2", "instructblip", "florence2"])

@@ -150,5 +150,5 @@ def test_arguments_name_files_in_many_ways(tmp_path, monkeypatch):
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_text("")
     texts = ["given:a.csv", "open-clip:ViT-B-32/w/b.pt", "hf-text:./hf@8", "bivlc", "x" * 300, "a\0b", ""]
-    found = existing_paths([*texts, "sugarcrepe=w", 3])
-    assert {str(path) for path in found} == {"a.csv", "w/b.pt", "hf", "w"}
+    result = existing_paths([*texts, "sugarcrepe=w", 3])
+    assert {str(path) for path in result} == {"a.csv", "w/b.pt", "hf", "w"}

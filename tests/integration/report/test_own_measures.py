@@ -33,9 +33,9 @@ def last_pair(scores, *, ties=Ties.STRICT):
 def found_at(k):
     def share(ranks, *, ties=Ties.STRICT):
         places = ranks.wrong + ranks.before + (ranks.tied if ties == Ties.STRICT else 0)
-        found = np.bincount(ranks.query, weights=places < k, minlength=len(ranks.depth))
+        result = np.bincount(ranks.query, weights=places < k, minlength=len(ranks.depth))
         many = ranks.positives.counts
-        return np.divide(found, many, out=np.full(len(many), np.nan), where=many > 0)
+        return np.divide(result, many, out=np.full(len(many), np.nan), where=many > 0)
 
     return Measure(f"found_at_{k}", "gallery", f"Found@{k}", f"found among the first {k}", "K/n", share)
 

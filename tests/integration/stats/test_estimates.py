@@ -175,17 +175,17 @@ def test_the_same_bits_at_any_number_of_threads(capsys):
 def test_macro_intervals_equal_a_slow_twin(shares):
     values, clusters = example(m=2)
     groups = np.arange(60) % 3
-    found = spread(values, clusters, groups=groups, shares=shares)
+    result = spread(values, clusters, groups=groups, shares=shares)
     means = np.array([values[groups == g].mean(axis=0) for g in range(3)])
-    assert found.value == pytest.approx((np.full(3, 1 / 3) if shares is None else shares) @ means)
+    assert result.value == pytest.approx((np.full(3, 1 / 3) if shares is None else shares) @ means)
     variance, freedom = by_the_matrices(values, clusters, macro_weights(groups, shares), groups)
-    assert found.variance == pytest.approx(variance)
-    assert found.freedom == pytest.approx(freedom)
+    assert result.variance == pytest.approx(variance)
+    assert result.freedom == pytest.approx(freedom)
     if shares is None:
-        low, high = found.wilson()
+        low, high = result.wilson()
         expected = wilson_score(
-            found.value[:1],
-            (found.value * (1 - found.value) / variance)[:1],
+            result.value[:1],
+            (result.value * (1 - result.value) / variance)[:1],
             np.array([stdtrit(freedom, 0.975)]),
         )
         assert (low[0], high[0]) == pytest.approx((expected[0][0], expected[1][0]))
@@ -194,20 +194,20 @@ def test_macro_intervals_equal_a_slow_twin(shares):
 def test_a_group_in_one_cluster_varies_as_far_as_it_is_from_the_mean():
     # Group 1 is one question: nothing in it says how its mean varies.
     values, groups = np.array([[1.0]] * 6 + [[0.0]] * 3 + [[1.0]]), np.array([0] * 9 + [1])
-    found = spread(values, np.arange(10), groups=groups)
-    assert found.value[0] == pytest.approx(5 / 6)
-    assert found.variance[0] == pytest.approx(0.25 / 4 / 9 + (1 / 6) ** 2 / 4 * 2)
+    result = spread(values, np.arange(10), groups=groups)
+    assert result.value[0] == pytest.approx(5 / 6)
+    assert result.variance[0] == pytest.approx(0.25 / 4 / 9 + (1 / 6) ** 2 / 4 * 2)
     # Groups of one question each are the plain mean of so many questions.
-    alone, plain = (spread(values, np.arange(10), groups=each) for each in (np.arange(10), None))
+    alone, plain = (spread(values, np.arange(10), groups=item) for item in (np.arange(10), None))
     assert (alone.variance[0], alone.freedom[0]) == pytest.approx((plain.variance[0], plain.freedom[0]))
 
 
 def test_macro_over_one_group_is_micro_and_negative_groups_do_not_count():
     values, clusters = example(m=1)
-    found = spread(values, clusters, groups=np.where(np.arange(60) < 50, 3, -1))
-    low, high = found.wilson()
+    result = spread(values, clusters, groups=np.where(np.arange(60) < 50, 3, -1))
+    low, high = result.wilson()
     inside = cluster_interval(values[:50], clusters[:50])
-    assert found.value[0] == pytest.approx(values[:50].mean())
+    assert result.value[0] == pytest.approx(values[:50].mean())
     assert (low[0], high[0]) == (inside[0][0], inside[1][0])
 
 
@@ -287,8 +287,8 @@ def _table():
 
 
 def _ends(values, groups, clusters, **how):
-    found = spread(values, clusters, groups=groups, **how)
-    return found.value, *found.wilson()
+    result = spread(values, clusters, groups=groups, **how)
+    return result.value, *result.wilson()
 
 
 @pytest.mark.parametrize("crossed", [False, True])

@@ -101,17 +101,17 @@ def test_bradley_terry_is_that_of_crowd_kit_and_a_tie_is_half_a_vote_each_way():
 @pytest.mark.parametrize("name", MODELS)
 def test_models_find_the_truth_and_who_errs(name):
     truth, given = drawn(7, items=600, accuracy=(0.35, 0.98))
-    found = MODELS[name](given)
-    assert found.posterior.sum(axis=1) == pytest.approx(1.0)
+    result = MODELS[name](given)
+    assert result.posterior.sum(axis=1) == pytest.approx(1.0)
     skill = np.linspace(0.35, 0.98, 12)
-    assert np.corrcoef(found.accuracy, skill)[0, 1] > 0.95
-    right = (found.labels == truth).mean()
+    assert np.corrcoef(result.accuracy, skill)[0, 1] > 0.95
+    right = (result.labels == truth).mean()
     assert right > 0.78
     assert name == "majority" or right > (majority_vote(given).labels == truth).mean() + 0.02
     if name in ("dawid-skene", "one-coin"):
-        assert found.accuracy == pytest.approx(skill, abs=0.09)
+        assert result.accuracy == pytest.approx(skill, abs=0.09)
         # Chances mean what they say: the mean of the likeliest is how often it is right.
-        assert found.posterior.max(axis=1).mean() == pytest.approx((found.labels == truth).mean(), abs=0.03)
+        assert result.posterior.max(axis=1).mean() == pytest.approx((result.labels == truth).mean(), abs=0.03)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -130,14 +130,14 @@ def test_known_labels_stand_and_items_without_answers_have_no_label(name):
     known = np.full(82, -1)
     known[:10] = (truth[:10] + 1) % 3
     known[81] = 2
-    found = WITH_POOLED[name](
+    result = WITH_POOLED[name](
         Labels.of(given.items, given.people, given.labels, n_classes=3, n_items=82, n_people=14, known=known)
     )
-    assert (found.labels[:10] == known[:10]).all()
-    assert found.labels[81] == 2
-    assert np.isnan(found.accuracy[12:]).all()
-    assert found.posterior[80].max() < 0.6
-    assert not np.isnan(found.posterior).any()
+    assert (result.labels[:10] == known[:10]).all()
+    assert result.labels[81] == 2
+    assert np.isnan(result.accuracy[12:]).all()
+    assert result.posterior[80].max() < 0.6
+    assert not np.isnan(result.posterior).any()
 
 
 @pytest.mark.parametrize("name", WITH_POOLED)
@@ -157,8 +157,8 @@ def test_an_item_that_stands_for_three_is_three_items(name):
 
 def test_ties_have_no_label():
     given = Labels.of(np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([0, 1, 1]), n_classes=3, n_items=3)
-    found = majority_vote(given)
-    assert (found.labels.tolist(), found.tied.tolist()) == ([-1, 1, -1], [True, False, True])
+    result = majority_vote(given)
+    assert (result.labels.tolist(), result.tied.tolist()) == ([-1, 1, -1], [True, False, True])
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def all_possibilities(given, means=20):
     low, weights = 0.5, [2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]
     mean = np.repeat(low + 0.5 * (np.arange(means) + 0.5) / means, len(weights))
     a, b = mean * np.tile(weights, means), (1 - mean) * np.tile(weights, means)
-    total, found = 0.0, np.zeros((given.n_items, 2))
+    total, result = 0.0, np.zeros((given.n_items, 2))
     for classes in product((0, 1), repeat=given.n_items):
         n = np.bincount(classes, minlength=2)
         chance_of_classes = np.exp(gammaln(n + 1).sum() - gammaln(n.sum() + 2))
@@ -256,9 +256,9 @@ def all_possibilities(given, means=20):
             log += betaln(a + hits, b + own.sum() - hits) - betaln(a, b)
         chance = np.exp(log).sum()
         for item, label in enumerate(classes):
-            found[item, label] += chance * chance_of_classes
+            result[item, label] += chance * chance_of_classes
         total += chance * chance_of_classes
-    return found / total
+    return result / total
 
 
 def test_draws_come_to_what_summing_over_all_possibilities_gives():
@@ -279,9 +279,9 @@ def test_two_who_always_differ_from_a_third_are_right_as_likely_as_it_is_whateve
 
 def test_equal_seeds_give_equal_chances():
     _, given = simulated(2, 3, items=30, people=8)
-    found, again = (pooled_one_coin(given, seed=4, draws=50, burn=10) for _ in range(2))
-    assert (found.posterior == again.posterior).all()
-    assert found.posterior.sum(axis=1) == pytest.approx(1)
+    result, again = (pooled_one_coin(given, seed=4, draws=50, burn=10) for _ in range(2))
+    assert (result.posterior == again.posterior).all()
+    assert result.posterior.sum(axis=1) == pytest.approx(1)
 
 
 def test_a_vote_each_is_a_tie_where_nothing_else_is_known():

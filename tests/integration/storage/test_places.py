@@ -92,14 +92,14 @@ def test_entries_are_opened_in_order_and_large_ones_by_their_beginning(place, mo
 
     entries = place.entries("n/")
     place.remove("n/07")
-    found = {}
+    result = {}
     for entry, file in place.opened(entries, wanted):
         with file:
-            found[entry.name] = file.read()
+            result[entry.name] = file.read()
     distant = isinstance(place, S3Place)
     passed = {"n/07"} | ({"n/50"} if distant else set())
-    assert list(found) == [name for name in sizes if name not in passed]
-    assert all(found[name].startswith(name.encode()) and len(found[name]) == sizes[name] for name in found)
+    assert list(result) == [name for name in sizes if name not in passed]
+    assert all(result[name].startswith(name.encode()) and len(result[name]) == sizes[name] for name in result)
     assert [len(head) for head in asked] == ([HEAD, HEAD] if distant else [])
 
 

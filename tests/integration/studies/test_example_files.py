@@ -14,9 +14,9 @@ HEAVY = ("torch", "matplotlib", "transformers", "sqlalchemy")
 
 def written(folder, seed=0):
     names = write_example_files(folder, seed=seed)
-    found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.*")}
-    assert all(name in found or name == "photos/" for name in names)
-    return found
+    result = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.*")}
+    assert all(name in result or name == "photos/" for name in names)
+    return result
 
 
 def test_a_seed_has_its_bytes(tmp_path):

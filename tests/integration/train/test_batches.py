@@ -72,7 +72,7 @@ def test_a_course_goes_on_where_it_stopped():
 def test_the_processes_slices_side_by_side_are_the_step_of_one(world, accumulate):
     def steps(**process):
         course = list(Course(n=50, batch_size=8, steps=6, accumulate=accumulate, **process))
-        cut = [course[at : at + accumulate] for at in range(0, len(course), accumulate)]
+        cut = [course[start : start + accumulate] for start in range(0, len(course), accumulate)]
         return [np.concatenate([part.rows for part in parts]).tolist() for parts in cut]
 
     several = [steps(rank=rank, world=world) for rank in range(world)]
@@ -95,8 +95,8 @@ def test_batches_are_their_rows_prepared_one_by_one(workers, kept):
     count = 0
     for part, batch in zip(course, stream.batches(course), strict=True):
         places = {role: [data.rows[role][row] for row in part.rows] for role in data.rows}
-        images = [data.images[at] for at in places["image"] + places["negative_image"]]
-        texts = [data.captions[at].text for at in places["caption"] + places["negative_caption"]]
+        images = [data.images[i] for i in places["image"] + places["negative_image"]]
+        texts = [data.captions[i].text for i in places["caption"] + places["negative_caption"]]
         expected = thumbnails.pixels([thumbnails.Shrunk()(image.decode()) for image in images])
         assert torch.equal(batch.pixels, expected)
         assert torch.equal(batch.tokens, thumbnails.tokens([text or "" for text in texts]))
@@ -205,8 +205,8 @@ def test_unreadable_images_are_all_found_beforehand_where_they_are_skipped(kept,
     # The first is not used, so it is not opened.
     assert (pictures.unreadable, pictures.in_memory) == ((4, 6), kept > 0)
     asked = [BatchImages(np.array([7, 2])), BatchImages(np.array([5]))]
-    found = [[int(picture[0, 0, 0]) for picture in batch] for batch in pictures.batches(asked)]
-    assert found == [[70, 20], [50]]
+    result = [[int(picture[0, 0, 0]) for picture in batch] for batch in pictures.batches(asked)]
+    assert result == [[70, 20], [50]]
 
 
 def test_what_is_left_out_is_counted_and_named():

@@ -57,8 +57,8 @@ def slow(weight, bias, natural, synthetic, recipe, epochs):
     for epoch in range(epochs):
         order = np.random.default_rng((recipe.seed, epoch)).permutation(len(natural))
         total = 0.0
-        for at in range(0, len(order), recipe.batch_size):
-            some = order[at : at + recipe.batch_size]
+        for start in range(0, len(order), recipe.batch_size):
+            some = order[start : start + recipe.batch_size]
             x = np.concatenate([natural[some], synthetic[some]]).astype(np.float64)
             x = np.concatenate([x, np.ones((len(x), 1))], axis=1)
             y = np.concatenate([np.zeros(len(some)), np.ones(len(some))])
@@ -85,7 +85,7 @@ def test_units_learn_what_a_slow_loop_learns():
         images = network.encode_images(pixels).points.numpy()
         texts = network.encode_texts(backbone.tokens([str(c.text) for c in data.captions])).points.numpy()
     fitted = detectors.fit(backbone, FAST, data)
-    found = fitted.backbone.network.state_dict()
+    result = fitted.backbone.network.state_dict()
     for side, unit, epochs, values in (
         ("image", "image_unit", FAST.image_epochs, images),
         ("caption", "text_unit", FAST.epochs, texts),
@@ -93,38 +93,38 @@ def test_units_learn_what_a_slow_loop_learns():
         weight, bias = start[f"{unit}.weight"][0].numpy(), start[f"{unit}.bias"][0].item()
         natural, synthetic = values[data.rows["image"]], values[data.rows["negative_image"]]
         theta, losses = slow(weight, bias, natural, synthetic, FAST, epochs)
-        learnt = np.append(found[f"{unit}.weight"][0].numpy(), found[f"{unit}.bias"][0].item())
+        learnt = np.append(result[f"{unit}.weight"][0].numpy(), result[f"{unit}.bias"][0].item())
         np.testing.assert_allclose(learnt, theta, atol=2e-4)
-        np.testing.assert_allclose([each.loss for each in fitted.history[side]], losses, rtol=1e-4)
+        np.testing.assert_allclose([item.loss for item in fitted.history[side]], losses, rtol=1e-4)
         assert abs(learnt[0] - weight[0]) > 1e-3
 
 
 def test_the_encoder_stays_as_it_is():
     backbone = thumb()
-    before = {name: each.clone() for name, each in backbone.network.state_dict().items()}
+    before = {name: item.clone() for name, item in backbone.network.state_dict().items()}
     fitted = detectors.fit(backbone, FAST, told(10))
-    for name, each in fitted.backbone.network.inner.state_dict().items():
-        assert torch.equal(each, before[name])
+    for name, item in fitted.backbone.network.inner.state_dict().items():
+        assert torch.equal(item, before[name])
     network = fitted.backbone.network.train()
     assert network.training
     assert not any(part.training for part in network.inner.modules())
-    assert [each.requires_grad for each in network.heads()] == [True] * 4
-    assert sum(each.requires_grad for each in network.parameters()) == 4
+    assert [item.requires_grad for item in network.heads()] == [True] * 4
+    assert sum(item.requires_grad for item in network.parameters()) == 4
 
 
 def test_a_detector_tells_what_can_be_told_and_answers_questions(tmp_path):
-    found = detectors.fit(thumb(), FAST, told(200), validation=told(60, 1)).detector()
-    assert isinstance(found, Classifier)
+    result = detectors.fit(thumb(), FAST, told(200), validation=told(60, 1)).detector()
+    assert isinstance(result, Classifier)
     unseen = told(200, 2)
     benchmark = quads(unseen)
-    images = np.concatenate(list(found.image_probabilities([list(unseen.images)])))
-    captions = np.concatenate(list(found.caption_probabilities([list(unseen.captions)])))
+    images = np.concatenate(list(result.image_probabilities([list(unseen.images)])))
+    captions = np.concatenate(list(result.caption_probabilities([list(unseen.captions)])))
     assert images.dtype == np.float32
     assert detection.accuracy(images.reshape(-1, 2)).mean() > 0.95
     # One word in five says "wide" or "tall" though natural: no detector can do better than 0.8.
     assert 0.7 < detection.accuracy(captions.reshape(-1, 2)).mean() <= 0.87
     # The two-step rule, question by question.
-    answers = run(benchmark, found, session=Session(batch_size=32, cache=tmp_path))
+    answers = run(benchmark, result, session=Session(batch_size=32, cache=tmp_path))
     for q in range(len(unseen)):
         c, i = captions[2 * q : 2 * q + 2], images[2 * q : 2 * q + 2]
         assert {name: bool(right[q]) for name, right in answers.right.items()} == {
@@ -144,10 +144,10 @@ def test_the_best_epoch_of_validation_is_kept():
     recipe = replace(FAST, lr=0.01)
     fitted = detectors.fit(thumb(), recipe, data, validation=turned)
     for side in ("image", "caption"):
-        assert fitted.kept[side] == 1 + int(np.argmax([each.validation for each in fitted.history[side]]))
+        assert fitted.kept[side] == 1 + int(np.argmax([item.validation for item in fitted.history[side]]))
     plain = detectors.fit(thumb(), recipe, data)
     assert plain.kept == {"image": 8, "caption": 6}
-    assert all(math.isnan(each.validation) for each in plain.history["image"])
+    assert all(math.isnan(item.validation) for item in plain.history["image"])
     assert fitted.history["caption"][-1].validation < fitted.history["caption"][0].validation
 
 
@@ -172,20 +172,20 @@ def test_a_detector_is_a_checkpoint(thumbs, tmp_path):
     fitted = detectors.fit(thumb(), FAST, data, out=tmp_path / "ckpt")
     facts = checkpoint.facts(tmp_path / "ckpt")
     assert (facts["recipe"]["lr"], facts["data"]["rows"]) == (0.05, 40)
-    losses = [each["loss"] for each in facts["epochs"]["caption"]]
-    assert losses == [each.loss for each in fitted.history["caption"]]
-    found = catalog.scorer(str(tmp_path / "ckpt"), Options(device="cpu"))
+    losses = [item["loss"] for item in facts["epochs"]["caption"]]
+    assert losses == [item.loss for item in fitted.history["caption"]]
+    result = catalog.scorer(str(tmp_path / "ckpt"), Options(device="cpu"))
     own = fitted.detector()
     for ask in ("image_probabilities", "caption_probabilities"):
         items = list(data.images if "image" in ask else data.captions)
-        one, other = (np.concatenate(list(getattr(each, ask)([items]))) for each in (found, own))
+        one, other = (np.concatenate(list(getattr(item, ask)([items]))) for item in (result, own))
         assert one.tobytes() == other.tobytes()
 
 
 def test_each_distinct_item_is_encoded_once(monkeypatch):
     data = told(12)
     # All rows twice, and captions that say the same under other ids.
-    again = tuple(Caption(f"again {each.id}", each.text) for each in data.captions)
+    again = tuple(Caption(f"again {item.id}", item.text) for item in data.captions)
     twice = {
         role: np.concatenate([at, at + (len(data.captions) if "caption" in role else 0)])
         for role, at in data.rows.items()
@@ -201,7 +201,7 @@ def test_each_distinct_item_is_encoded_once(monkeypatch):
         monkeypatch.setattr(backbone.network, name, counting(name))
     detectors.fit(backbone, FAST, double)
     # One grey picture more, to see how wide the encoder's answers are.
-    assert seen == {"encode_images": 24 + 1, "encode_texts": len({each.text for each in data.captions})}
+    assert seen == {"encode_images": 24 + 1, "encode_texts": len({item.text for item in data.captions})}
 
 
 def test_data_without_negatives():
@@ -224,8 +224,8 @@ def test_images_that_cannot_be_read():
     # What is left is what was never there.
     without = data.select(np.setdiff1d(np.arange(12), [2]))
     exact = detectors.fit(thumb(), FAST, without).backbone.network.state_dict()
-    for name, each in fitted.backbone.network.state_dict().items():
-        torch.testing.assert_close(each, exact[name])
+    for name, item in fitted.backbone.network.state_dict().items():
+        torch.testing.assert_close(item, exact[name])
 
 
 def test_an_encoder_that_overflows():

@@ -55,7 +55,7 @@ def test_two_processes_have_the_gradients_of_the_whole_batch(found, case):
             said, gradient = share[case, chunk]
             assert said == pytest.approx(values, rel=1e-6)
             assert whole_batches.apart(gradient, expected) < 1e-6
-        assert max(float(each.abs().max()) for each in expected.values()) > 1e-3
+        assert max(float(item.abs().max()) for item in expected.values()) > 1e-3
 
 
 def test_two_processes_give_the_weights_of_one(found):

@@ -39,14 +39,14 @@ def plain(data, recipe, *, accumulate=1, dropout=0.1):
     network.train()
     for epoch in range(recipe.epochs):
         rows = order(len(data), epoch, recipe.seed)
-        for at in range(per_epoch):
+        for j in range(per_epoch):
             lr = recipe.lr * min(1.0, (step + 1) / recipe.warmup)
             if step >= recipe.warmup:
                 lr *= 0.5 * (1 + math.cos(math.pi * (step - recipe.warmup) / (total - recipe.warmup)))
             optimiser.zero_grad()
             sides = []
             for turn in range(accumulate):
-                first = (at * accumulate + turn) * recipe.batch_size
+                first = (j * accumulate + turn) * recipe.batch_size
                 batch = rows[first : first + recipe.batch_size]
                 images = [data.images[i].decode() for i in data.rows["image"][batch]]
                 answer = network(
@@ -95,14 +95,14 @@ def test_it_trains_as_a_plain_loop_does(options):
     data = thumbnails.rows(50)
     recipe = Coco(batch_size=8, epochs=3, lr=3e-3, warmup=4, select="last", **options)
     expected, losses = plain(data, recipe, accumulate=recipe.accumulate)
-    found = trained(recipe, data, saving=Saving(journal_every=1))
-    assert close(found.backbone, expected)
-    assert [entry["loss"] for entry in found.history] == pytest.approx(losses, abs=1e-4)
-    assert found.step == len(losses) == found.history[-1]["step"]
+    result = trained(recipe, data, saving=Saving(journal_every=1))
+    assert close(result.backbone, expected)
+    assert [entry["loss"] for entry in result.history] == pytest.approx(losses, abs=1e-4)
+    assert result.step == len(losses) == result.history[-1]["step"]
     # The option did something.
     if options:
         without, _ = plain(data, Coco(batch_size=8, epochs=3, lr=3e-3, warmup=4))
-        assert not close(found.backbone, without, within=1e-3)
+        assert not close(result.backbone, without, within=1e-3)
 
 
 def test_workers_change_nothing():
@@ -138,24 +138,24 @@ def test_the_best_weights_are_kept_and_not_the_last(tmp_path):
         return {"mine": next(values), "undefined": float("nan")}
 
     recipe = Coco(batch_size=8, epochs=4, lr=1e-2, warmup=1, select="mine")
-    found = trained(recipe, data, monitors=Monitors(validate), out=tmp_path)
+    result = trained(recipe, data, monitors=Monitors(validate), out=tmp_path)
     # Equal is not better: the second validation counts, not the third.
-    assert (found.step, found.best) == (8, 0.5)
-    for backbone in (found.backbone, checkpoint.read(tmp_path)):
+    assert (result.step, result.best) == (8, 0.5)
+    for backbone in (result.backbone, checkpoint.read(tmp_path)):
         state = backbone.network.state_dict()
         assert all(torch.equal(state[name], seen[1][name]) for name in state)
     assert checkpoint.facts(tmp_path)["step"] == 8
     # A measure that is undefined is no number, and none that JSON could hold.
     assert checkpoint.facts(tmp_path)["validation"] == {"mine": 0.5, "undefined": None}
-    assert [e["validation_mine"] for e in found.history if "validation_mine" in e] == [0.2, 0.5, 0.5, 0.1]
+    assert [e["validation_mine"] for e in result.history if "validation_mine" in e] == [0.2, 0.5, 0.5, 0.1]
 
 
 def test_patience_ends_a_training_that_gets_no_better():
     values = iter([0.1, 0.3, 0.2, 0.2, 0.2, 0.2, 0.9])
     recipe = Coco(batch_size=8, epochs=50, lr=1e-2, warmup=1, select="mine", validate_every=3, patience=6)
-    found = trained(recipe, thumbnails.rows(32), monitors=Monitors(lambda _: {"mine": next(values)}))
+    result = trained(recipe, thumbnails.rows(32), monitors=Monitors(lambda _: {"mine": next(values)}))
     # Best at step 6; six steps later, at 12, nothing was better.
-    assert (found.step, found.best, found.history[-1]["step"]) == (6, 0.3, 12)
+    assert (result.step, result.best, result.history[-1]["step"]) == (6, 0.3, 12)
 
 
 def test_a_loss_that_is_no_number_stops_before_it_harms(tmp_path, monkeypatch):
@@ -188,17 +188,17 @@ def test_two_stages_follow_each_other(tmp_path):
         stages=({"trains": "all", "lr": 1e-3, "select": "last"}, {"lr": 1e-2, "epochs": 3}),
         reduction="mean",
     )
-    found = trained(
+    result = trained(
         recipe,
         thumbnails.rows(32),
         validation=thumbnails.rows(20, seed=1),
         out=tmp_path,
         saving=Saving(journal_every=1),
     )
-    assert [entry["step"] for entry in found.history] == list(range(1, 21))
-    assert [entry["epoch"] for entry in found.history] == sorted([*range(5)] * 4)
-    assert found.history[7]["lr"] < 1e-3 < found.history[8]["lr"] == 1e-2
-    assert 0 < found.best <= 6
+    assert [entry["step"] for entry in result.history] == list(range(1, 21))
+    assert [entry["epoch"] for entry in result.history] == sorted([*range(5)] * 4)
+    assert result.history[7]["lr"] < 1e-3 < result.history[8]["lr"] == 1e-2
+    assert 0 < result.best <= 6
 
 
 def test_an_unreadable_image_stops_or_is_skipped(tmp_path):
@@ -211,13 +211,13 @@ def test_an_unreadable_image_stops_or_is_skipped(tmp_path):
     refuses(r"broken\.jpg: not an image file", trained, recipe, broken)
     said = []
     skipping = Coco(batch_size=4, epochs=2, lr=1e-2, warmup=1, select="last", unreadable="skip")
-    found = trained(skipping, broken, note=said.append)
+    result = trained(skipping, broken, note=said.append)
     assert len(said) == 1
     assert said[0].startswith("1 image cannot be read, 1 row is left out: ")
     assert said[0].count("broken.jpg") == 1
     # As if the row had never been there.
     without = data.select(np.delete(np.arange(20), 3))
-    assert close(found.backbone, trained(skipping, without).backbone, within=0)
+    assert close(result.backbone, trained(skipping, without).backbone, within=0)
 
 
 @pytest.mark.parametrize(
@@ -245,9 +245,9 @@ def test_without_validation_the_last_weights_are_kept_and_that_is_said():
 
 def test_bf16_trains_and_leaves_weights_in_fp32():
     recipe = Coco(batch_size=8, epochs=4, lr=1e-2, warmup=1, select="last", precision="bf16")
-    found = trained(recipe, thumbnails.rows(32), saving=Saving(journal_every=1))
-    assert all(p.dtype == torch.float32 for p in found.backbone.network.parameters())
-    assert found.history[-1]["loss"] < found.history[0]["loss"]
+    result = trained(recipe, thumbnails.rows(32), saving=Saving(journal_every=1))
+    assert all(p.dtype == torch.float32 for p in result.backbone.network.parameters())
+    assert result.history[-1]["loss"] < result.history[0]["loss"]
 
 
 @pytest.mark.parametrize(("small", "threads"), [(10**9, 1), (0, 3)])
@@ -255,16 +255,16 @@ def test_a_small_network_is_trained_by_one_thread(monkeypatch, small, threads):
     # Several threads of a small network wait for each other longer than they compute.
     monkeypatch.setattr("counterfoil.models.runtime.SMALL", small)
     before = torch.get_num_threads()
-    found = set()
+    result = set()
 
     def seen(stage, done, total):
         if stage == "training":
-            found.add(torch.get_num_threads())
+            result.add(torch.get_num_threads())
 
     try:
         torch.set_num_threads(3)
         trained(Coco(batch_size=4, steps=2, warmup=1, select="last"), thumbnails.rows(8), progress=seen)
-        assert found == {threads}
+        assert result == {threads}
         assert torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(before)

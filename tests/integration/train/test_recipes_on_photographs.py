@@ -74,7 +74,7 @@ def few_steps(name, rows):
 def trains(backbone, recipe, data, out):
     """Train, and check what moved, what stayed, and that the checkpoint answers as the network does."""
     backbone = with_heads(backbone, recipe)
-    before = {name: each.detach().clone() for name, each in backbone.network.named_parameters()}
+    before = {name: item.detach().clone() for name, item in backbone.network.named_parameters()}
     moves = {name for stage in recipe.staged() for name, _ in trained_of(backbone.network, stage)}
     fitted = fit(backbone, recipe, data, validation=data, out=out, device="cpu")
     assert fitted.history[-1]["step"] == 2 * len(recipe.staged())

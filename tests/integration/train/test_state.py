@@ -91,11 +91,11 @@ def test_a_training_that_was_stopped_ends_as_if_it_was_not(tmp_path, never_stopp
     # Whatever was drawn in between, elsewhere in the process.
     torch.manual_seed(99)
     np.random.default_rng()
-    found = train(tmp_path)
-    assert same(weights(found), weights(never_stopped))
-    assert (found.step, found.best) == (never_stopped.step, never_stopped.best)
+    result = train(tmp_path)
+    assert same(weights(result), weights(never_stopped))
+    assert (result.step, result.best) == (never_stopped.step, never_stopped.best)
     # The last weights too, and the journal: no step twice, none missing.
-    assert untimed(found.history) == untimed(never_stopped.history)
+    assert untimed(result.history) == untimed(never_stopped.history)
     assert untimed(read(tmp_path / JOURNAL)) == untimed(never_stopped.history)
     assert same(dict(checkpoint.read(tmp_path).network.state_dict()), weights(never_stopped))
 

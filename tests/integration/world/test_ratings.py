@@ -69,10 +69,10 @@ def test_a_preference_is_between_two_levels(preferred):
     for row in range(len(preferred)):
         scene = scene_of(preferred, questions.images[2 * row])
         said = [meaning_of(preferred, caption) for caption in captions[row]]
-        found = [level(meaning, scene) for meaning in said]
+        result = [level(meaning, scene) for meaning in said]
         better, worse = questions.groupings["kind"][row].split("-")
-        assert (LEVELS[max(found) - 1], LEVELS[min(found) - 1]) == (better, worse)
-        assert questions.label[row] == np.argmax(found) == np.argmax(questions.votes[row])
+        assert (LEVELS[max(result) - 1], LEVELS[min(result) - 1]) == (better, worse)
+        assert questions.label[row] == np.argmax(result) == np.argmax(questions.votes[row])
         for side in (0, 1):
             check_references(preferred, questions.references, 2 * row + side, scene, said)
     kinds = questions.groupings["kind"]

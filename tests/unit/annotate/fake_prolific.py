@@ -51,9 +51,9 @@ class FakeProlific:
 
     def join(self, study, person):
         with self.lock:
-            found = self.studies[study]
-            assert found["status"] == "ACTIVE", found["status"]
-            assert self.taken(study) < found["total_available_places"], "the study is full"
+            result = self.studies[study]
+            assert result["status"] == "ACTIVE", result["status"]
+            assert self.taken(study) < result["total_available_places"], "the study is full"
             mine = [own for own in self.of(study) if own["participant_id"] == person]
             assert not mine, "a person takes part once"
             number = f"5b{next(self.numbers):022x}"
@@ -63,9 +63,9 @@ class FakeProlific:
 
     def finish(self, submission, code):
         with self.lock:
-            found = self.submissions[submission]
-            assert found["status"] == "ACTIVE"
-            found |= {"status": "AWAITING REVIEW", "study_code": code, "time_taken": 312.5}
+            result = self.submissions[submission]
+            assert result["status"] == "ACTIVE"
+            result |= {"status": "AWAITING REVIEW", "study_code": code, "time_taken": 312.5}
 
     def end(self, submission, status):
         """RETURNED or TIMED-OUT: the place is free again."""
@@ -74,10 +74,10 @@ class FakeProlific:
             self.submissions[submission]["status"] = status
 
     def of(self, study):
-        return [each for each in self.submissions.values() if each["study_id"] == study]
+        return [item for item in self.submissions.values() if item["study_id"] == study]
 
     def taken(self, study):
-        return sum(each["status"] in HOLDS_A_PLACE for each in self.of(study))
+        return sum(item["status"] in HOLDS_A_PLACE for item in self.of(study))
 
     def status(self, submission):
         return str(self.submissions[submission]["status"])
@@ -115,8 +115,8 @@ class FakeProlific:
                     raise RefusedError(404, "Not found.")
                 return 200, self._page(self.of(study), query)
             case ("POST", ["submissions", "bulk-approve"]):
-                for each in body["submission_ids"]:
-                    self._judged(each, {"action": "APPROVE"})
+                for item in body["submission_ids"]:
+                    self._judged(item, {"action": "APPROVE"})
                 return 202, "Bulk approve in progress"
             case ("POST", ["submissions", submission, "transition"]):
                 return 200, self._judged(submission, body)
@@ -128,11 +128,11 @@ class FakeProlific:
         return {"results": entries[offset : offset + limit], "meta": {"count": len(entries)}, "_links": {}}
 
     def _judged(self, submission, body):
-        found = self.submissions[submission]
+        result = self.submissions[submission]
         after = {"APPROVE": "APPROVED", "REJECT": "REJECTED"}[body["action"]]
-        assert found["status"] in ("AWAITING REVIEW", after), found["status"]
-        found["status"] = after
-        return found
+        assert result["status"] in ("AWAITING REVIEW", after), result["status"]
+        result["status"] = after
+        return result
 
 
 @contextmanager

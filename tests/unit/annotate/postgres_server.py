@@ -36,9 +36,9 @@ class PostgresServer:
 
 def binaries():
     """The folder of the newest server that is installed."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    result = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     named = shutil.which("initdb")
-    return found[-1].parent if found else Path(named).parent if named else None
+    return result[-1].parent if result else Path(named).parent if named else None
 
 
 @contextmanager

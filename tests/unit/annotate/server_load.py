@@ -126,7 +126,7 @@ class Browser:
         while True:
             begun = perf_counter()
             try:
-                status, found = await self._exchange(head.encode() + b"\r\n" + content)
+                status, result = await self._exchange(head.encode() + b"\r\n" + content)
             except (OSError, EOFError):
                 await self.close()
                 assert begun < end, "the server never came back"
@@ -134,7 +134,7 @@ class Browser:
                 await asyncio.sleep(AGAIN)
                 continue
             self.load.seconds.setdefault(kind, []).append(perf_counter() - begun)
-            return status, found
+            return status, result
 
     async def _exchange(self, sent):
         if self.streams is None:
@@ -165,29 +165,29 @@ async def _person(server, load, link, think, until, reload, seed):
     await asyncio.sleep(rng.uniform(0, max(think, 0.5)))
     _, address = await browser.ask("enter", "GET", f"/enter/{link}")
     api = f"/api{address}"
-    status, found = await browser.ask("consent", "POST", f"{api}/consent", {})
-    assert status == 200, found
+    status, result = await browser.ask("consent", "POST", f"{api}/consent", {})
+    assert status == 200, result
     number = 0
-    while found["items"] and not until():
+    while result["items"] and not until():
         if think:
             await asyncio.sleep(rng.gamma(4, think / 4))
         if rng.random() < reload:
-            _, found = await browser.ask("next item", "GET", api)
-            if not found["items"]:
+            _, result = await browser.ask("next item", "GET", api)
+            if not result["items"]:
                 break
-        item, place, number = found["items"][0], int(rng.integers(2)), number + 1
+        item, place, number = result["items"][0], int(rng.integers(2)), number + 1
         key = f"{seed:06}-{number:06}"
         given = {"lease": item["lease"], "key": key, "answer": {"match": place}, "seconds": think}
         status, receipt = await browser.ask("submit", "POST", f"{api}/answers", given)
         if status != 200:
             load.refused.append(receipt["error"])
             await asyncio.sleep(0.5)
-            _, found = await browser.ask("next item", "GET", api)
+            _, result = await browser.ask("next item", "GET", api)
             continue
         load.repeated += receipt["repeated"]
         if receipt["accepted"]:
             load.acknowledged.append((link, key, item["lease"], place))
-        found = receipt["work"]
+        result = receipt["work"]
     await browser.close()
 
 
@@ -206,8 +206,8 @@ def crowd(server, people, *, think=0.0, seconds=float("inf"), reload=0.2, meanwh
             return perf_counter() - begun > seconds
 
         beside = [] if meanwhile is None else [meanwhile(load)]
-        each = (_person(server, load, link, think, until, reload, at) for at, link in enumerate(links))
-        await asyncio.gather(*each, *beside)
+        item = (_person(server, load, link, think, until, reload, i) for i, link in enumerate(links))
+        await asyncio.gather(*item, *beside)
         load.wall = perf_counter() - begun
 
     # In a thread of its own: a browser of another test keeps an event loop in this one.
@@ -236,7 +236,7 @@ def check(campaign, database, load):
         assert row is not None, f"{key} was acknowledged and is lost"
         assert row.lease == lease, f"{key} is stored under another lease"
         page = answering.shown_page(campaign, person, campaign.items[row.item])
-        value = next(each for each in page.fields if each.name == "match").values[place]
+        value = next(item for item in page.fields if item.name == "match").values[place]
         assert json.loads(row.answer) == {"match": value}, f"{key} is stored as {row.answer}"
     of_item, of_pair = Counter(row.item for row in rows), Counter((row.person, row.item) for row in rows)
     assert max(of_item.values(), default=0) <= campaign.recipe.overlap, "an item has too many answers"

@@ -27,10 +27,10 @@ def pair(id, role="work", right="", **more):
 
 def pairs(n, *, golden=0, onboarding=0, kinds="a"):
     """n pairs, golden ones and those of the test, right answers yes and no in turn."""
-    found = [pair(str(at), kind=kinds[at % len(kinds)]) for at in range(n)]
+    result = [pair(str(i), kind=kinds[i % len(kinds)]) for i in range(n)]
     for role, count in (("golden", golden), ("onboarding", onboarding)):
-        found += [pair(f"{role}-{at}", role, ("yes", "no")[at % 2]) for at in range(count)]
-    return found
+        result += [pair(f"{role}-{i}", role, ("yes", "no")[i % 2]) for i in range(count)]
+    return result
 
 
 def make(folder, items, *, salt="0" * 64, **recipe):

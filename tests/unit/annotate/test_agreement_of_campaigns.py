@@ -30,23 +30,23 @@ def best():
     """Two people choose the best of four images, or none, as in BiVLC's appendix H.3."""
     rng = np.random.default_rng(3)
     answers = {}
-    for at in range(60):
+    for i in range(60):
         none = rng.random() < 0.4
         for person in ("ann", "bo"):
             own = none if rng.random() < 0.85 else not none
-            answers[f"{at}", person] = "none" if own else str(rng.integers(4))
-    return judged(answers, kind=["add" if at < 40 else "swap" for at in range(120)])
+            answers[f"{i}", person] = "none" if own else str(rng.integers(4))
+    return judged(answers, kind=["add" if i < 40 else "swap" for i in range(120)])
 
 
 def best_field():
-    images = tuple(str(at) for at in range(4))
+    images = tuple(str(i) for i in range(4))
     coarser = {"any or none": {**dict.fromkeys(images, "any"), "none": "none"}}
     return FormField("best", "?", options=tuple(map(AnswerOption, (*images, "none"))), coarser=coarser)
 
 
 def test_the_coarser_reading_is_cohens_kappa_of_any_image_or_none(best):
-    found = campaign_agreement(best, {"best": best_field()}, by_kind=False, draws=100)
-    as_answered, coarser = found.questions
+    result = campaign_agreement(best, {"best": best_field()}, by_kind=False, draws=100)
+    as_answered, coarser = result.questions
     assert (as_answered.reading, coarser.reading) == ("", "any or none")
     none = [row["answer"] == "none" for row in best.to_pylist()]
     expected = pytest.importorskip("sklearn.metrics").cohen_kappa_score(none[::2], none[1::2])
@@ -58,11 +58,11 @@ def pairs_on_blocks(rng):
     """Three pairs of people who do a block each, 40 queries of both directions, as in BiVLC's table 7."""
     answers, kinds = {}, []
     for block, pair in enumerate(("ab", "cd", "ef")):
-        for at in range(40):
+        for i in range(40):
             truth = rng.integers(2)
             for person in pair:
-                answers[f"{block}-{at}", person] = str(truth if rng.random() < 0.8 else 1 - truth)
-                kinds.append(("i2t-0", "i2t-1", "t2i-0", "t2i-1")[at % 4])
+                answers[f"{block}-{i}", person] = str(truth if rng.random() < 0.8 else 1 - truth)
+                kinds.append(("i2t-0", "i2t-1", "t2i-0", "t2i-1")[i % 4])
     return judged(answers, kind=kinds)
 
 
@@ -70,11 +70,11 @@ def test_each_pair_of_people_has_a_kappa_in_each_direction():
     """Against scikit-learn's, of each pair's own answers."""
     metrics = pytest.importorskip("sklearn.metrics")
     table = pairs_on_blocks(np.random.default_rng(5))
-    found = {each.kind: each for each in campaign_agreement(table, draws=100).questions}
-    assert list(found) == ["", "i2t", "i2t-0", "i2t-1", "t2i", "t2i-0", "t2i-1"]
+    result = {item.kind: item for item in campaign_agreement(table, draws=100).questions}
+    assert list(result) == ["", "i2t", "i2t-0", "i2t-1", "t2i", "t2i-0", "t2i-1"]
     rows = table.to_pylist()
     for kind in ("", "i2t", "t2i-1"):
-        cohen = found[kind].cohen
+        cohen = result[kind].cohen
         assert [pair[:2] for pair in cohen.each] == [("a", "b"), ("c", "d"), ("e", "f")]
         for first, second, kappa in cohen.each:
             one, two = (
@@ -89,19 +89,19 @@ def test_each_pair_of_people_has_a_kappa_in_each_direction():
 
 def test_agreement_is_a_table_text_page_and_json(tmp_path):
     write_csv(tmp_path / "judged.csv", pairs_on_blocks(np.random.default_rng(5)))
-    found = annotate_agreement(tmp_path / "judged.csv", draws=100)
-    assert "c and d" in str(found)
-    assert [row["items"] for row in found.to_arrow().to_pylist()][:2] == [120, 60]
-    row = found.to_arrow(by="pair").to_pylist()[1]
+    result = annotate_agreement(tmp_path / "judged.csv", draws=100)
+    assert "c and d" in str(result)
+    assert [row["items"] for row in result.to_arrow().to_pylist()][:2] == [120, 60]
+    row = result.to_arrow(by="pair").to_pylist()[1]
     assert (row["kind"], row["first"], row["second"], row["items"]) == ("", "c", "d", 40)
     assert row["cohen_low"] < row["cohen"] < row["cohen_high"]
-    each = json.loads(json.dumps(found.to_json(), allow_nan=False))["questions"][0]["cohen"]["each"]
+    item = json.loads(json.dumps(result.to_json(), allow_nan=False))["questions"][0]["cohen"]["each"]
     ends = {"value": row["cohen"], "low": row["cohen_low"], "high": row["cohen_high"]}
-    assert each[1] == {"people": ["c", "d"], "items": 40, **ends}
+    assert item[1] == {"people": ["c", "d"], "items": 40, **ends}
     # A page that may be passed on has numbers, as the paper's table.
-    found.to_html(tmp_path / "page.html")
+    result.to_html(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text("utf-8").replace("−", "-")
-    raw, alpha = (found.to_json()["questions"][0][name] for name in ("raw", "alpha"))
+    raw, alpha = (result.to_json()["questions"][0][name] for name in ("raw", "alpha"))
     for text in (
         *("3 and 4", f"<span>{100 * raw['value']:.2f}</span>", f"<span>{alpha['value']:.4f}"),
         *(f"{100 * raw['low']:.1f} to {100 * raw['high']:.1f}", f"{alpha['low']:.4f} to {alpha['high']:.4f}"),
@@ -111,20 +111,20 @@ def test_agreement_is_a_table_text_page_and_json(tmp_path):
 
 
 def test_a_pair_of_one_answer_has_no_kappa_and_many_pairs_are_not_listed():
-    answers = {(f"{at}", who): "yes" if who in "ab" or at % 2 else "no" for at in range(12) for who in "abc"}
-    (found,) = campaign_agreement(judged(answers), draws=100).questions
-    assert np.isnan(found.cohen.each[0][2].value)
-    assert found.cohen.to_json()["each"][0]["value"] is None
-    assert found.cohen.pairs == 2
-    crowd = {(f"{at}", f"p{who}"): str((at + who) % 3) for at in range(10) for who in range(12)}
-    (found,) = campaign_agreement(judged(crowd), draws=100).questions
-    assert (found.cohen.pairs, found.cohen.each) == (66, ())
+    answers = {(f"{i}", who): "yes" if who in "ab" or i % 2 else "no" for i in range(12) for who in "abc"}
+    (result,) = campaign_agreement(judged(answers), draws=100).questions
+    assert np.isnan(result.cohen.each[0][2].value)
+    assert result.cohen.to_json()["each"][0]["value"] is None
+    assert result.cohen.pairs == 2
+    crowd = {(f"{i}", f"p{who}"): str((i + who) % 3) for i in range(10) for who in range(12)}
+    (result,) = campaign_agreement(judged(crowd), draws=100).questions
+    assert (result.cohen.pairs, result.cohen.each) == (66, ())
 
 
 def test_kinds_have_rows_of_their_own_where_there_are_several(best):
-    found = campaign_agreement(best, draws=100)
-    assert {each.kind: each.people.items for each in found.questions} == {"": 60, "add": 20, "swap": 40}
-    assert [each.kind for each in campaign_agreement(best.slice(0, 40), draws=100).questions] == [""]
+    result = campaign_agreement(best, draws=100)
+    assert {item.kind: item.people.items for item in result.questions} == {"": 60, "add": 20, "swap": 40}
+    assert [item.kind for item in campaign_agreement(best.slice(0, 40), draws=100).questions] == [""]
 
 
 def test_golden_items_and_the_test_before_the_work_do_not_count():
@@ -139,10 +139,10 @@ def test_scales_come_from_the_form_and_can_be_named():
     levels = ("no", "mostly no", "partly", "yes")
     rng = np.random.default_rng(1)
     answers = {}
-    for at in range(40):
+    for i in range(40):
         place = int(rng.integers(4))
         for person in "abc":
-            answers[f"{at}", person] = levels[int(np.clip(place + rng.integers(-1, 2), 0, 3))]
+            answers[f"{i}", person] = levels[int(np.clip(place + rng.integers(-1, 2), 0, 3))]
     table = judged(answers, "match")
     field = FormField("match", "?", options=tuple(map(AnswerOption, levels)), level="ordinal")
     (ordinal,) = campaign_agreement(table, {"match": field}, draws=100).questions
@@ -167,20 +167,20 @@ def test_each_option_of_several_and_each_label_of_spans_is_a_question_of_its_own
     kind, options, of_a, of_b, readings
 ):
     given = {"a": json.dumps(of_a), "b": json.dumps(of_b)}
-    answers = {(f"{at}", person): cell for at in range(10) for person, cell in given.items()}
+    answers = {(f"{i}", person): cell for i in range(10) for person, cell in given.items()}
     if kind == "many":
-        answers |= {(f"{at}", person): "[]" for at in range(0, 10, 2) for person in "ab"}
+        answers |= {(f"{i}", person): "[]" for i in range(0, 10, 2) for person in "ab"}
     field = FormField("why", "?", kind, options=tuple(map(AnswerOption, options)))
-    found = campaign_agreement(judged(answers, "why"), {"why": field}, draws=100)
-    assert [(each.reading, each.people.raw.value) for each in found.questions] == readings
+    result = campaign_agreement(judged(answers, "why"), {"why": field}, draws=100)
+    assert [(item.reading, item.people.raw.value) for item in result.questions] == readings
 
 
 def test_texts_are_not_compared_and_it_says_so():
     answers = {("1", "a"): "yes", ("1", "b"): "yes"}
     table = pa.concat_tables([judged(answers, "match"), judged(answers, "note")])
-    found = campaign_agreement(table, {"note": FormField("note", "?", "text")}, draws=100)
-    assert [each.question for each in found.questions] == ["match"]
-    assert found.left_out == {"note": "texts are not compared"}
+    result = campaign_agreement(table, {"note": FormField("note", "?", "text")}, draws=100)
+    assert [item.question for item in result.questions] == ["match"]
+    assert result.left_out == {"note": "texts are not compared"}
 
 
 def test_fields_of_a_campaign_have_the_options_of_all_items(tmp_path):
@@ -196,13 +196,13 @@ def test_fields_of_a_campaign_have_the_options_of_all_items(tmp_path):
 
 
 def test_people_who_always_agree_have_ones_in_the_table(tmp_path):
-    answers = {(f"{at}", who): "yes" if at % 2 else "no" for at in range(20) for who in "abcdefg"}
+    answers = {(f"{i}", who): "yes" if i % 2 else "no" for i in range(20) for who in "abcdefg"}
     write_csv(tmp_path / "judged.csv", judged(answers))
-    found = annotate_agreement(tmp_path / "judged.csv", draws=100)
-    (row,) = found.to_arrow().to_pylist()
+    result = annotate_agreement(tmp_path / "judged.csv", draws=100)
+    (row,) = result.to_arrow().to_pylist()
     assert (row["items"], row["people"], row["answers"], row["cohen_pairs"]) == (20, 7, 140, 21)
     assert (row["raw"], row["alpha"], row["cohen"]) == (1, 1, 1)
-    assert "100.00 [" in str(found)
+    assert "100.00 [" in str(result)
 
 
 def test_a_database_is_of_a_campaign(tmp_path):
@@ -213,5 +213,5 @@ def test_a_database_is_of_a_campaign(tmp_path):
 
 def test_an_undecided_reading_keeps_values_that_it_does_not_name(best):
     field = replace(best_field(), coarser={"first or not": {"0": "first"}})
-    found = campaign_agreement(best, {"best": field}, by_kind=False, draws=100).questions
-    assert found[1].people.raw.value == found[0].people.raw.value
+    result = campaign_agreement(best, {"best": field}, by_kind=False, draws=100).questions
+    assert result[1].people.raw.value == result[0].people.raw.value

@@ -28,8 +28,8 @@ def test_every_item_gets_its_answers_and_no_more(queue):
     assert [end.state for end in ends] == ["done", "done", "full"]
     rows = list(zip(table["item"].to_pylist(), table["person"].to_pylist(), strict=True))
     assert len(set(rows)) == len(rows)
-    found = counts(db)
-    assert (found.answers, found.complete, found.wanted, found.leased) == (12, 6, 0, 0)
+    result = counts(db)
+    assert (result.answers, result.complete, result.wanted, result.leased) == (12, 6, 0, 0)
 
 
 def test_a_queue_goes_round_all_items_before_it_begins_again(opened):
@@ -98,7 +98,7 @@ def test_what_expires_goes_to_others_and_a_late_answer_counts_only_where_wanted(
 
 
 def test_instances_stay_apart(opened):
-    items = [pair(f"{at}-{kind}", instance=str(at), kind=kind) for at in range(3) for kind in "ab"]
+    items = [pair(f"{i}-{kind}", instance=str(i), kind=kind) for i in range(3) for kind in "ab"]
     db, campaign = opened(items, overlap=1)
     for number in (1, 2):
         Worker(db, campaign, number).do()
@@ -115,17 +115,17 @@ def test_the_second_error_of_the_test_disqualifies(opened, errors, apart, state)
     """Whether it is another error about the same item, or of another one."""
     db, campaign = opened(pairs(4, onboarding=12), overlap=1, onboarding=10)
     worker = Worker(db, campaign, 1)
-    found = worker.state()
-    assert (found.state, found.of) == ("onboarding", 10)
+    result = worker.state()
+    assert (result.state, result.of) == ("onboarding", 10)
     for error in range(errors):
-        first = found.assignments[0]
+        first = result.assignments[0]
         receipt = worker.answer(first, {"yes": "no", "no": "yes"}[first.item.golden["match"][0]])
-        found = receipt.work
+        result = receipt.work
         assert receipt.accepted
         if error == 0:
             assert "not right" in receipt.notice
-            assert found.assignments[0].item == first.item
-            found = worker.answer(found.assignments[0]).work if apart else found
+            assert result.assignments[0].item == first.item
+            result = worker.answer(result.assignments[0]).work if apart else result
     assert worker.do().state == state
     assert len(judgement_table(db, campaign)) == (0 if errors == 2 else 4)
     everything = judgement_table(db, campaign, everything=True)
@@ -139,8 +139,8 @@ def test_too_many_golden_misses_set_answers_aside(opened):
     assert len(judgement_table(db, campaign)) == 0
     assert counts(db).set_aside > 2
     assert Worker(db, campaign, 2).do().state == "done"
-    found = counts(db)
-    assert (found.answers, found.complete, found.people["disqualified"]) == (6, 6, 1)
+    result = counts(db)
+    assert (result.answers, result.complete, result.people["disqualified"]) == (6, 6, 1)
 
 
 def test_work_whose_answer_is_known_counts_against_nobody(opened):
@@ -153,16 +153,16 @@ def test_work_whose_answer_is_known_counts_against_nobody(opened):
 
 def test_places_are_counted_to_the_end(queue):
     worker = Worker(*queue, 1)
-    found = worker.state()
+    result = worker.state()
     places = []
-    while found.assignments:
-        ahead = [each.position - found.done for each in found.assignments]
+    while result.assignments:
+        ahead = [item.position - result.done for item in result.assignments]
         assert ahead == [1, 2][: len(ahead)]
-        places.append((found.assignments[0].position, found.of))
-        found = worker.answer(found.assignments[0]).work
+        places.append((result.assignments[0].position, result.of))
+        result = worker.answer(result.assignments[0]).work
     # Six pairs, and a golden one in every four pages.
-    assert places == [(at + 1, 8) for at in range(len(places))]
-    assert found.done == len(places) in (7, 8)
+    assert places == [(i + 1, 8) for i in range(len(places))]
+    assert result.done == len(places) in (7, 8)
 
 
 def test_pausing_stops_new_items_at_once_and_takes_what_was_begun(queue):
@@ -186,8 +186,8 @@ def test_withdrawal_deletes_answers_and_gives_items_back(queue):
     first = worker.do(4).assignments[0]
     assert worker.withdraw().state == "withdrawn"
     assert len(judgement_table(db, campaign, everything=True)) == 0
-    found = counts(db)
-    assert (found.answers, found.wanted, found.leased) == (0, 12, 0)
+    result = counts(db)
+    assert (result.answers, result.wanted, result.leased) == (0, 12, 0)
     assert worker.state().state == "withdrawn"
     late = worker.answer(first)
     assert (late.accepted, late.notice) == (False, "You have withdrawn, and your answers were deleted.")
@@ -200,7 +200,7 @@ def test_nobody_judges_what_they_made(opened, design):
     _, first = opened(pairs(2))
     author = participants.person_id(first, "link", participants.make_links(first, 1)[0])
     form = {"first_caption": "a", "second_caption": "b", "first_image": "a.png", "second_image": "a.png"}
-    items = [WorkItem(str(at), {**form, "author": author if at else "another"}) for at in range(3)]
+    items = [WorkItem(str(i), {**form, "author": author if i else "another"}) for i in range(3)]
     db, campaign = opened(items, form="quad-validation", design=design, overlap=1, per_person=1)
     for number, expected in ((1, ["0"]), (2, ["1", "2"])):
         worker = Worker(db, campaign, number)
@@ -218,7 +218,7 @@ def test_a_person_does_no_more_than_the_limit(opened):
 
 
 def test_adaptive_asks_for_more_where_people_disagree(opened):
-    items = [pair(str(at), truth="yes") for at in range(4)]
+    items = [pair(str(i), truth="yes") for i in range(4)]
     db, campaign = opened(items, design="adaptive", overlap=3, most=5, certainty=0.9)
     for number in range(1, 7):
         # Person 1 answers items 0 and 1 another way than all others.
@@ -226,8 +226,8 @@ def test_adaptive_asks_for_more_where_people_disagree(opened):
         Worker(db, campaign, number, judge=lambda item, odd=odd: "no" if item.id in odd else "yes").do()
     # 2 to 1 at an accuracy of 0.8 is 0.8 likely, 3 to 1 is 16 / 17.
     assert Counter(judgement_table(db, campaign)["item"].to_pylist()) == {"0": 4, "1": 4, "2": 3, "3": 3}
-    found = counts(db)
-    assert (found.complete, found.complete_answers, found.wanted) == (4, 14, 0)
+    result = counts(db)
+    assert (result.complete, result.complete_answers, result.wanted) == (4, 14, 0)
 
 
 def test_blocks_are_one_persons_and_go_to_others_whole(opened):
@@ -242,8 +242,8 @@ def test_blocks_are_one_persons_and_go_to_others_whole(opened):
     end = third.do() if third.state(later=10).assignments else None
     assert (end.state, end.done) == ("done", 2)
     assert slow.state().state == "full"
-    found = counts(db)
-    assert (found.answers, found.set_aside, found.complete) == (4, 1, 4)
+    result = counts(db)
+    assert (result.answers, result.set_aside, result.complete) == (4, 1, 4)
 
 
 def test_who_comes_with_another_assignment_gets_another_block(opened):

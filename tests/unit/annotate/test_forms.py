@@ -87,15 +87,15 @@ def test_a_form_says_of_itself_what_campaigns_need(name):
     assert set(cells) <= set(made.columns)
     assert all((made.seconds > 0, made.instructions, *facts["settings"].values()))
     page = made.page(WorkItem("1", cells))
-    main = next(each for each in page.fields if each.name == made.main)
+    main = next(item for item in page.fields if item.name == made.main)
     assert (main.kind, main.required, main.when) == ("one", True, {})
     # What a campaign serves are the images that pages show: all that items have.
     cells_of = [cells.get(name) or () for name, kind in made.columns.items() if kind in ("image", "images")]
     shown = {image for cell in cells_of for image in ([cell] if isinstance(cell, str) else cell)}
     assert set(page.images) == shown
-    for at, field in enumerate(page.fields):
+    for i, field in enumerate(page.fields):
         assert 0 <= field.last < max(1, len(field.options))
-        assert set(field.when) <= {before.name for before in page.fields[:at]}
+        assert set(field.when) <= {before.name for before in page.fields[:i]}
         assert len(set(field.values)) == len(field.values)
 
 
@@ -105,7 +105,7 @@ def test_answers_come_out_in_terms_of_values_and_golden_ones_are_right(name):
     assert answered(name, cells, raw) == answer
     made = form(name)
     item = WorkItem("1", cells, "golden", {made.main: [answer[made.main]]})
-    for value in next(each for each in made.page(item).fields if each.name == made.main).values:
+    for value in next(item for item in made.page(item).fields if item.name == made.main).values:
         assert is_right(item, {**answer, made.main: value}) is (value == answer[made.main])
 
 
@@ -241,7 +241,7 @@ def test_fewer_questions_and_rules(name, settings, raw, answer):
 
 def test_a_topic_without_images_asks_for_captions_alone():
     page = form("quad-authoring").page(WorkItem("1", {"images": [], "topic": "pets"}))
-    assert not [each.name for each in page.fields if "image" in each.name]
+    assert not [item.name for item in page.fields if "image" in item.name]
 
 
 YES, PARTLY, NO, MISSING, WRONG, ERROR = map(

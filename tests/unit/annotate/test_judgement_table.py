@@ -34,11 +34,11 @@ TABLE = pa.table(
 def test_what_is_written_is_read(tmp_path, suffix):
     path = tmp_path / f"judged{suffix}"
     write_judgement_table(path, TABLE)
-    found = read_judgement_table(path)
+    result = read_judgement_table(path)
     # CSV holds no difference between a null and an empty cell of a column that is not looked at.
-    assert found.select(SCHEMA.names).to_pylist() == TABLE.select(SCHEMA.names).to_pylist()
-    assert [kind or None for kind in found["kind"].to_pylist()] == TABLE["kind"].to_pylist()
-    assert found.schema.field("seconds").type == pa.float64()
+    assert result.select(SCHEMA.names).to_pylist() == TABLE.select(SCHEMA.names).to_pylist()
+    assert [kind or None for kind in result["kind"].to_pylist()] == TABLE["kind"].to_pylist()
+    assert result.schema.field("seconds").type == pa.float64()
     # A cell of CSV is no formula to a spreadsheet.
     assert suffix == ".parquet" or all(words in path.read_text() for words in ("'=1+1", '"wrong"'))
 

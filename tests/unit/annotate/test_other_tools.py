@@ -84,8 +84,8 @@ def test_answers_are_written_in_several_ways(read, answers, many, cell):
     questions = {"match": "Answer.match{n}"} if cell else {"match": "Answer.match{n}.label"}
     layout = HitLayout(questions=questions, many=frozenset({"match"} if many else ()))
     judgements, _ = read({**row, "Input.item1": "x", **texts}, layout=layout, identify=str.lower)
-    (found,) = judgements.to_pylist()
-    assert (found["answer"], found["person"], found["seconds"]) == (cell or "yes", "a1", None)
+    (result,) = judgements.to_pylist()
+    assert (result["answer"], result["person"], result["seconds"]) == (cell or "yes", "a1", None)
 
 
 @pytest.mark.parametrize(

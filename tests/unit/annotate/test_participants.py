@@ -41,7 +41,7 @@ def test_the_same_worker_gets_in_again_and_is_one_person(prolific):
 
 
 def test_the_oldest_tokens_are_forgotten(prolific):
-    tokens = [come(prolific, "w", now=float(at)).token for at in range(10)]
+    tokens = [come(prolific, "w", now=float(i)).token for i in range(10)]
     assert [person_of(prolific[0], token) is None for token in tokens] == [True] * 2 + [False] * 8
 
 
@@ -123,5 +123,5 @@ def test_nobody_works_before_they_agreed(prolific):
     db, campaign = prolific
     person = come(prolific, "w").person
     with db.writing() as connection:
-        found = answering.work_state(connection, campaign, person, 1.0)
-    assert (found.state, found.assignments) == ("consent", ())
+        result = answering.work_state(connection, campaign, person, 1.0)
+    assert (result.state, result.assignments) == ("consent", ())

@@ -37,19 +37,19 @@ def answers(*, hasty=None, same=None, seed=0):
 
 def signs_of(*given):
     """The signs of each person."""
-    return {each.person: {reason.sign for reason in each.reasons} for each in people_quality(*given)}
+    return {item.person: {reason.sign for reason in item.reasons} for item in people_quality(*given)}
 
 
 def test_careful_people_are_not_flagged():
-    flagged = [sum(bool(each.reasons) for each in people_quality(answers(seed=seed))) for seed in range(5)]
+    flagged = [sum(bool(item.reasons) for item in people_quality(answers(seed=seed))) for seed in range(5)]
     assert sum(flagged) <= 1
-    assert {each.suggestion for each in people_quality(answers())} == {"approve"}
+    assert {item.suggestion for item in people_quality(answers())} == {"approve"}
 
 
 def test_who_guesses_fast_is_flagged_with_the_evidence():
-    found = {each.person: each for each in people_quality(answers(hasty=3))}
-    assert [name for name, each in found.items() if each.reasons] == ["p3"]
-    hasty = found["p3"]
+    result = {item.person: item for item in people_quality(answers(hasty=3))}
+    assert [name for name, item in result.items() if item.reasons] == ["p3"]
+    hasty = result["p3"]
     signs = {reason.sign: reason for reason in hasty.reasons}
     assert {"fast", "golden", "disagree"} <= set(signs)
     assert hasty.suggestion == "reject"
@@ -61,13 +61,13 @@ def test_who_guesses_fast_is_flagged_with_the_evidence():
 
 
 def test_who_says_the_same_throughout_is_flagged():
-    found = {each.person: each for each in people_quality(answers(same=5))}
-    assert "for 100 % of items" in next(r.sentence for r in found["p5"].reasons if r.sign == "straight")
+    result = {item.person: item for item in people_quality(answers(same=5))}
+    assert "for 100 % of items" in next(r.sentence for r in result["p5"].reasons if r.sign == "straight")
 
 
 def test_whoever_chooses_what_is_shown_first_is_flagged_though_options_are_shuffled(tmp_path):
     cells = {"caption": "A cat.", "images": ["a.png"] * 4}
-    items = [WorkItem(f"{at}", cells) for at in range(N_ITEMS)]
+    items = [WorkItem(f"{i}", cells) for i in range(N_ITEMS)]
     best_of_four = make(tmp_path / "campaign", items, form="best-of-k", seed=7)
     rng = np.random.default_rng(2)
     best = rng.integers(0, 4, N_ITEMS)
@@ -98,11 +98,11 @@ class Telling(YesNo):
 
 def test_answers_that_are_no_options_are_looked_at_for_speed_and_golden_items(tmp_path):
     table = answers(hasty=3)
-    texts = pa.array([f"text {at}" for at in range(len(table))])
+    texts = pa.array([f"text {i}" for i in range(len(table))])
     table = table.set_column(table.column_names.index("answer"), "answer", texts)
-    found = signs_of(table, replace(make(tmp_path / "campaign", pairs(1)), form=Telling()))
-    assert found["p3"] == {"fast", "golden"}
-    assert not any(signs for name, signs in found.items() if name != "p3")
+    result = signs_of(table, replace(make(tmp_path / "campaign", pairs(1)), form=Telling()))
+    assert result["p3"] == {"fast", "golden"}
+    assert not any(signs for name, signs in result.items() if name != "p3")
 
 
 def test_no_answers_are_no_people():

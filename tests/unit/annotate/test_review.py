@@ -46,8 +46,8 @@ def test_a_rejected_persons_answers_leave_and_their_items_are_open_again(study, 
     assert counts(db).wanted == 0
     # Whoever was rejected gets nothing more to do.
     assert not first.state().assignments
-    found = reviews(db)[first.person.id]
-    assert (found.decision, found.reason, found.by, found.at) == ("rejected", "Too fast.", "ann", 5.0)
+    result = reviews(db)[first.person.id]
+    assert (result.decision, result.reason, result.by, result.at) == ("rejected", "Too fast.", "ann", 5.0)
 
 
 def test_decisions_are_taken_once(study, both):
@@ -92,8 +92,8 @@ def test_a_rejection_needs_a_reason_and_of_prolific_its_length_and_category(stud
 
 def test_people_are_found_by_the_beginning_of_their_id(study):
     db, campaign = study
-    found = Worker(db, campaign, 1).person.id
-    assert person_like(db, found[:10].upper()) == found
+    result = Worker(db, campaign, 1).person.id
+    assert person_like(db, result[:10].upper()) == result
     for odd in ("", "zz", "%"):
         refuses("no such person", person_like, db, odd, error=InputError)
 
@@ -104,12 +104,12 @@ def test_items_with_different_answers_are_listed_most_undecided_first_and_decide
     Worker(db, campaign, 2, judge=lambda item: "no" if item.id == "1" else "yes").do()
     field = fields_of(campaign)["match"]
     table = judgement_table(db, campaign)
-    (found,) = disputed_items(table, field)
-    assert (found.item, found.kind, found.votes) == ("1", "b", {"yes": 1, "no": 1})
+    (result,) = disputed_items(table, field)
+    assert (result.item, result.kind, result.votes) == ("1", "b", {"yes": 1, "no": 1})
     # All else is "yes", and so is this more likely than not; of two people neither is known to be the better.
-    assert 0.7 < found.posterior["yes"] < 0.9
-    assert 0 < found.entropy < 1
-    assert sum(found.posterior.values()) == pytest.approx(1)
+    assert 0.7 < result.posterior["yes"] < 0.9
+    assert 0 < result.entropy < 1
+    assert sum(result.posterior.values()) == pytest.approx(1)
     adjudicate(db, campaign, "1", "yes", by="ann", now=5.0, note=" It is   there. ")
     adjudicate(db, campaign, "1", "no", by="bo", now=6.0)
     decided = adjudicated(db, campaign)

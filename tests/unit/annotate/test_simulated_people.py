@@ -17,7 +17,7 @@ class Scale(WorkForm):
     main = "rating"
 
     def __init__(self, n, level):
-        options = tuple(AnswerOption(str(at)) for at in range(n))
+        options = tuple(AnswerOption(str(i)) for i in range(n))
         self.fields = (FormField("rating", "?", options=options, level=level),)
 
     def page(self, item):
@@ -35,7 +35,7 @@ def places(person, form, truth, n=1500):
 def test_people_are_right_as_often_as_their_chances_say(kind):
     person = KINDS[kind]
     # The right option is the first one in one of four items, as in a campaign with shuffled sides.
-    right = np.mean([places(person, Scale(4, "nominal"), str(at))[at] for at in range(4)])
+    right = np.mean([places(person, Scale(4, "nominal"), str(i))[i] for i in range(4)])
     blind = person.first + person.guesses
     assert right == pytest.approx(blind / 4 + (1 - blind) * person.accuracy, abs=0.04)
 

@@ -17,7 +17,7 @@ NOW = 1_000 * HOUR
 
 def campaign_of(folder, **recipe):
     """Four items to judge twice each, and a golden one; yes-no expects 4 seconds per item."""
-    items = [WorkItem(f"{at}", {"image": "a", "caption": "A cat."}) for at in range(4)]
+    items = [WorkItem(f"{i}", {"image": "a", "caption": "A cat."}) for i in range(4)]
     items.append(WorkItem("g", {"image": "a", "caption": "A dog."}, "golden", {"match": ["no"]}))
     made = CampaignRecipe(form="yes-no", title="Cats", overlap=2, pay_per_hour=18.0, **recipe)
     return create_folder(folder, made, items, {"a": b""})
@@ -54,10 +54,10 @@ def campaign(tmp_path):
 
 
 def test_it_counts_people_answers_and_what_is_needed(campaign):
-    found = status(campaign)
-    assert found.people == {"working": 1, "done": 2}
-    assert (found.items, found.finished, found.answers, found.needed, found.saved) == (4, 1, 3, 5, None)
-    assert (found.golden_right, found.golden, found.seconds) == (1, 2, 4.0)
+    result = status(campaign)
+    assert result.people == {"working": 1, "done": 2}
+    assert (result.items, result.finished, result.answers, result.needed, result.saved) == (4, 1, 3, 5, None)
+    assert (result.golden_right, result.golden, result.seconds) == (1, 2, 4.0)
 
 
 @pytest.mark.parametrize(
@@ -69,18 +69,18 @@ def test_it_counts_people_answers_and_what_is_needed(campaign):
     ],
 )
 def test_the_end_is_what_is_needed_at_the_pace_of_late(campaign, table, pace):
-    found = status(campaign, table)
-    assert found.pace == (pace and pytest.approx(pace))
-    assert found.ends == (pace and pytest.approx(NOW + HOUR * found.needed / pace))
+    result = status(campaign, table)
+    assert result.pace == (pace and pytest.approx(pace))
+    assert result.ends == (pace and pytest.approx(NOW + HOUR * result.needed / pace))
 
 
 def test_pay_is_what_items_pay_over_the_time_that_they_took(campaign):
-    found = status(campaign)
+    result = status(campaign)
     # An item pays what 4 seconds of 18 per hour are; ann takes 4 seconds, bo 12 on average.
-    by = {each.person: each for each in found.persons}
+    by = {item.person: item for item in result.persons}
     assert by["ann"].pay == pytest.approx(18.0)
-    assert by["bo"].pay == found.pay_least == pytest.approx(6.0)
-    assert found.pay == pytest.approx(12.0)
+    assert by["bo"].pay == result.pay_least == pytest.approx(6.0)
+    assert result.pay == pytest.approx(12.0)
     assert (by["bo"].golden_right, by["bo"].golden, by["bo"].items, by["bo"].seconds) == (0, 1, 2, 12.0)
     assert by["cy"].items == 0
     assert by["cy"].pay is None
@@ -124,13 +124,13 @@ def test_a_price_per_item_is_the_same_everywhere(tmp_path):
     text = "\n".join(data_sheet(campaign, TABLE))
     assert told in text
     assert "(set at 0.015 per item)" in text
-    found = status(campaign, people=())
+    result = status(campaign, people=())
     # ann took 4 seconds for each of three items, bo 24 for two.
     paid = {"ann": 3600 * 0.015 * 3 / 12, "bo": 3600 * 0.015 * 2 / 24}
-    assert {each.person: each.pay for each in found.persons} == pytest.approx(paid)
-    assert found.pay == pytest.approx(float(np.median([*paid.values()])))
-    assert (found.pay_item, found.pay_aim) == (0.015, 13.5)
-    assert facts_of(found)["Pay per item"] == "USD 0.015"
+    assert {item.person: item.pay for item in result.persons} == pytest.approx(paid)
+    assert result.pay == pytest.approx(float(np.median([*paid.values()])))
+    assert (result.pay_item, result.pay_aim) == (0.015, 13.5)
+    assert facts_of(result)["Pay per item"] == "USD 0.015"
 
 
 LOW = {"pay_per_item": 0.005, "entry": "prolific"}
@@ -158,8 +158,10 @@ def test_pay_below_the_least_of_the_platform_is_warned_of(tmp_path):
     ],
 )
 def test_what_the_least_pay_depends_on(tmp_path, change, warned):
-    found = status(campaign_of(tmp_path / "campaign", **{**LOW, **change}), TABLE.slice(0, 0), ()).pay_warning
-    assert ("below the least that the recipe allows, 9.50" in found) == warned == bool(found)
+    result = status(
+        campaign_of(tmp_path / "campaign", **{**LOW, **change}), TABLE.slice(0, 0), ()
+    ).pay_warning
+    assert ("below the least that the recipe allows, 9.50" in result) == warned == bool(result)
 
 
 def test_the_data_sheet_of_no_answers_is_one_line(campaign):
@@ -168,9 +170,9 @@ def test_the_data_sheet_of_no_answers_is_one_line(campaign):
 
 def test_medians_by_person_are_numpys():
     rng = np.random.default_rng(0)
-    drawn = ((f"{at}", f"p{rng.integers(7)}", float(rng.exponential(8)), 1.0, None) for at in range(200))
+    drawn = ((f"{i}", f"p{rng.integers(7)}", float(rng.exponential(8)), 1.0, None) for i in range(200))
     table = rows(*drawn)
-    found = Submissions.of(table)
-    for place, name in enumerate(found.people):
+    result = Submissions.of(table)
+    for place, name in enumerate(result.people):
         own = [row["seconds"] for row in table.to_pylist() if row["person"] == name]
-        assert found.median_seconds[place] == pytest.approx(float(np.median(own)))
+        assert result.median_seconds[place] == pytest.approx(float(np.median(own)))

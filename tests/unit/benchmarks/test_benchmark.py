@@ -42,16 +42,19 @@ def test_what_is_at_hand(data):
     if not expected:
         refuses(r"no question has all of its (images|captions) at hand", whole.available)
         return
-    found = whole.available()
-    assert found.questions.ids == tuple(f"q{k}" for k in expected)
-    assert found.images_at_hand
-    assert found.captions_at_hand
+    result = whole.available()
+    assert result.questions.ids == tuple(f"q{k}" for k in expected)
+    assert result.images_at_hand
+    assert result.captions_at_hand
     for row, k in enumerate(expected):
-        assert [found.images[i].id for i in found.questions.images[row]] == [f"i{k}", f"i{k + 1}"]
-        assert [found.captions[i].id for i in found.questions.captions[row]] == [f"c{2 * k}", f"c{2 * k + 1}"]
-        assert found.questions.groupings["side"][row] == ("left" if k % 2 else "right")
+        assert [result.images[i].id for i in result.questions.images[row]] == [f"i{k}", f"i{k + 1}"]
+        assert [result.captions[i].id for i in result.questions.captions[row]] == [
+            f"c{2 * k}",
+            f"c{2 * k + 1}",
+        ]
+        assert result.questions.groupings["side"][row] == ("left" if k % 2 else "right")
     # Items without a question are gone.
-    assert len(found.images) == len({k + d for k in expected for d in (0, 1)})
+    assert len(result.images) == len({k + d for k in expected for d in (0, 1)})
 
 
 def test_questions_of_fewer_candidates_show_no_others():
@@ -66,14 +69,14 @@ def test_questions_of_fewer_candidates_show_no_others():
 
 
 def test_select_takes_positions_in_their_order():
-    found = _quads([True] * 4, [True] * 6).select(np.array([2, 0]))
-    assert found.questions.ids == ("q2", "q0")
-    assert [found.images[i].id for i in found.questions.images[0]] == ["i2", "i3"]
-    refuses("no question is left", found.select, np.array([False, False]))
-    for odd in ([2], [-1], [0.5], ["0"], [True], [[0]], [[0], [0, 1]], None, 1, (at for at in (0, 1))):
-        refuses("no choice of questions", found.select, odd, error=InputError)
+    result = _quads([True] * 4, [True] * 6).select(np.array([2, 0]))
+    assert result.questions.ids == ("q2", "q0")
+    assert [result.images[i].id for i in result.questions.images[0]] == ["i2", "i3"]
+    refuses("no question is left", result.select, np.array([False, False]))
+    for odd in ([2], [-1], [0.5], ["0"], [True], [[0]], [[0], [0, 1]], None, 1, (i for i in (0, 1))):
+        refuses("no choice of questions", result.select, odd, error=InputError)
     for odd in (0, 1.5, "x", None, [2]):
-        refuses("argument 'n': ", found.limited, odd, error=InputError)
+        refuses("argument 'n': ", result.limited, odd, error=InputError)
 
 
 def test_equal_bytes_are_one_photograph_where_nobody_named_it():
@@ -92,7 +95,7 @@ def test_equal_bytes_are_one_photograph_where_nobody_named_it():
 def test_one_caption_in_two_normal_forms_and_one_image_in_two_spellings_are_shared():
     names, texts = ("x/a.jpg", "./x/a.jpg", "x/b.jpg"), ("caf\u00e9", "cafe\u0301", "a cat", "a dog")
     images = tuple(Image(name) for name in names)
-    captions = tuple(Caption(str(at), text) for at, text in enumerate(texts))
+    captions = tuple(Caption(str(i), text) for i, text in enumerate(texts))
     card = Card(name="spelled", title="Spelled", form="choice")
     asked = Choice(("p", "q", "r"), query=np.array([0, 1, 2]), candidates=np.array([[0, 2], [2, 3], [1, 3]]))
     sharing = Benchmark(card, images, captions, asked).sharing
@@ -128,9 +131,9 @@ def test_a_card_is_complete(each):
 def test_group_counts_add_up():
     bivlc, sugarcrepe, winoground = card("bivlc"), card("sugarcrepe"), card("winoground")
     subsets = ("add_obj", "add_att", "replace_obj", "replace_att", "replace_rel", "swap_obj", "swap_att")
-    for each in (bivlc, sugarcrepe):
-        assert sum(each.counts[name] for name in subsets) == each.size
-        assert sum(each.counts[name] for name in ("add", "replace", "swap")) == each.size
+    for item in (bivlc, sugarcrepe):
+        assert sum(item.counts[name] for name in subsets) == item.size
+        assert sum(item.counts[name] for name in ("add", "replace", "swap")) == item.size
     assert sum(winoground.counts[name] for name in ("Relation", "Object", "Both")) == winoground.size
     assert sum(winoground.counts[f"{n}"] for n in ("1 Main Pred", "2 Main Preds")) == winoground.size
     assert sum(card("sugarcrepe-pp").counts.values()) == card("sugarcrepe-pp").size

@@ -16,9 +16,9 @@ def written(tmp_path, value, name="c.json"):
 
 
 def test_clip_score_s_layout(tmp_path):
-    found = read_candidates(written(tmp_path, {"image2": "a dog", "image1": " a cat."}))
-    assert dict(found.captions) == {"image2": ("a dog",), "image1": (" a cat.",)}
-    assert list(found.captions) == ["image2", "image1"]
+    result = read_candidates(written(tmp_path, {"image2": "a dog", "image1": " a cat."}))
+    assert dict(result.captions) == {"image2": ("a dog",), "image1": (" a cat.",)}
+    assert list(result.captions) == ["image2", "image1"]
     references = read_references(written(tmp_path, {"image1": ["x", "y"], "image2": "z"}))
     assert dict(references.captions) == {"image1": ("x", "y"), "image2": ("z",)}
 
@@ -36,9 +36,9 @@ def test_annotations_of_coco(tmp_path):
         "images": [{"id": 42, "file_name": "COCO_val2014_000000000042.jpg"}],
         "annotations": [{"id": 1, "image_id": 42, "caption": "a"}, {"id": 2, "image_id": 42, "caption": "b"}],
     }
-    found = read_references(written(tmp_path, value))
-    assert dict(found.captions) == {"42": ("a", "b")}
-    assert dict(found.files) == {"42": "COCO_val2014_000000000042.jpg"}
+    result = read_references(written(tmp_path, value))
+    assert dict(result.captions) == {"42": ("a", "b")}
+    assert dict(result.files) == {"42": "COCO_val2014_000000000042.jpg"}
 
 
 @pytest.mark.parametrize(
@@ -140,9 +140,9 @@ def test_candidates_are_numbered_as_the_file_says(tmp_path, as_text):
     rows = [("a", "z", 2), ("b", "u", 0), ("a", "x", 0), ("a", "y", 1)]
     number_of = str if as_text else int
     entries = [{"image": image, "caption": text, "candidate": number_of(at)} for image, text, at in rows]
-    found = read_candidates(written(tmp_path, entries), several=True)
-    assert dict(found.captions) == {"a": ("x", "y", "z"), "b": ("u",)}
-    assert dict(found.numbers) == {"a": (0, 1, 2), "b": (0,)}
+    result = read_candidates(written(tmp_path, entries), several=True)
+    assert dict(result.captions) == {"a": ("x", "y", "z"), "b": ("u",)}
+    assert dict(result.numbers) == {"a": (0, 1, 2), "b": (0,)}
     twice = written(tmp_path, [{"image": "a", "caption": text, "candidate": 1} for text in "xy"])
     with pytest.raises(DataError, match="entry 2: two candidates of one image have one number; given: 'a', "):
         read_candidates(twice, several=True)
@@ -153,15 +153,15 @@ def test_candidates_are_numbered_as_the_file_says(tmp_path, as_text):
 
 def test_what_is_left_of_several_candidates_keeps_its_number(tmp_path):
     path = written(tmp_path, {"a": ["", "x", " ", "y"], "b": "z", "c": ["", ""]})
-    found = read_candidates(path, several=True, empty="leave-out")
-    assert dict(found.captions) == {"a": ("x", "y"), "b": ("z",)}
-    assert dict(found.numbers) == {"a": (1, 3), "b": (0,)}
-    assert (found.left_out, found.images_left_out) == (4, 1)
+    result = read_candidates(path, several=True, empty="leave-out")
+    assert dict(result.captions) == {"a": ("x", "y"), "b": ("z",)}
+    assert dict(result.numbers) == {"a": (1, 3), "b": (0,)}
+    assert (result.left_out, result.images_left_out) == (4, 1)
 
 
 def test_an_empty_candidate_is_refused_or_left_out(tmp_path):
     path = written(tmp_path, {"a": "a dog", "b": " ", "c": ""})
     refuses(r"c.json, 'b': the caption is empty", read_candidates, path)
-    found = read_candidates(path, empty="leave-out")
-    assert (dict(found.captions), found.left_out) == ({"a": ("a dog",)}, 2)
+    result = read_candidates(path, empty="leave-out")
+    assert (dict(result.captions), result.left_out) == ({"a": ("a dog",)}, 2)
     refuses("no captions", read_candidates, written(tmp_path, {"b": ""}), empty="leave-out")

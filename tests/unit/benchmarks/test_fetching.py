@@ -49,8 +49,8 @@ SET = Release(name="set", title="Set", host="hub", repository="owner/set", selec
 @pytest.fixture
 def host():
     files = {f"owner/toy/{REVISION}/data/one.json": ONE, f"owner/toy/{REVISION}/data/two%20b.json": TWO}
-    with serving(Host(files)) as found:
-        yield found
+    with serving(Host(files)) as result:
+        yield result
 
 
 @pytest.fixture
@@ -194,8 +194,8 @@ class TestDataSetsOfTheHub:
             "api/datasets/owner/set/revision/main": listing(REVISION, parquet, {"rfilename": "README.md"}),
             f"datasets/owner/set/resolve/{REVISION}/data/test-0.parquet": TWO,
         }
-        with serving(Host(files)) as found:
-            yield found
+        with serving(Host(files)) as result:
+            yield result
 
     def test_its_files_and_the_commit_that_main_is(self, hub, tmp_path):
         done = fetch(SET, tmp_path, mirror=hub.address)
@@ -263,9 +263,9 @@ def test_the_checksums_are_those_of_the_released_files(shared_data):
 def test_every_release_serves_benchmarks_that_there_are():
     from counterfoil.benchmarks.benchmark import BENCHMARKS
 
-    for each in releases().values():
-        assert set(each.serves) <= set(BENCHMARKS)
-        assert each.files or (each.host == "hub" and each.select)
-        assert each.revision or each.host == "hub"
-        assert len({file.target for file in each.files}) == len(each.files)
+    for item in releases().values():
+        assert set(item.serves) <= set(BENCHMARKS)
+        assert item.files or (item.host == "hub" and item.select)
+        assert item.revision or item.host == "hub"
+        assert len({file.target for file in item.files}) == len(item.files)
     refuses("did you mean 'sugarcrepe'", release, "sugarcrape", error=UnknownNameError)

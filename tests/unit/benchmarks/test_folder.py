@@ -89,17 +89,17 @@ def test_another_form_in_its_place_leaves_nothing_of_it(tmp_path, quads, which):
 
 def test_round_trip(tmp_path, quads):
     save(quads, tmp_path / "b")
-    found = load(tmp_path / "b")
-    assert (found.card, found.digest, found.captions) == (quads.card, quads.digest, quads.captions)
-    assert [(image.id, image.crop) for image in found.images] == [(i.id, i.crop) for i in quads.images]
-    for new, old in zip(found.images, quads.images, strict=True):
+    result = load(tmp_path / "b")
+    assert (result.card, result.digest, result.captions) == (quads.card, quads.digest, quads.captions)
+    assert [(image.id, image.crop) for image in result.images] == [(i.id, i.crop) for i in quads.images]
+    for new, old in zip(result.images, quads.images, strict=True):
         assert (new.source and new.read()) == (old.source and old.read())  # the encoded bytes as they were
-    assert found.path == tmp_path / "b"
+    assert result.path == tmp_path / "b"
     assert is_benchmark_folder(tmp_path / "b")
     # What was loaded saves to the same bytes as what was saved, also in its own place.
     for name in ("again", "b"):
         before = _contents(tmp_path / "b")
-        save(found, tmp_path / name)
+        save(result, tmp_path / name)
         assert _contents(tmp_path / name) == before
 
 

@@ -59,12 +59,12 @@ def test_an_image_and_what_was_written_for_it_are_one_cluster():
 
 
 def test_some_queries_of_the_same_gallery():
-    found = _benchmark(_gallery(groupings={"kind": tuple("uvwxyz")})).select(np.array([4, 1]))
-    questions = found.gallery
+    result = _benchmark(_gallery(groupings={"kind": tuple("uvwxyz")})).select(np.array([4, 1]))
+    questions = result.gallery
     assert (questions.ids, questions.groupings) == (("i2t/c", "t2i/3"), {"kind": ("v", "y")})
     assert (questions.i2t.queries.tolist(), questions.t2i.queries.tolist()) == ([2], [3])
     assert (questions.i2t.positives.items.tolist(), questions.t2i.positives.items.tolist()) == ([4], [1])
-    assert (len(found.images), len(found.captions)) == (3, 5)
+    assert (len(result.images), len(result.captions)) == (3, 5)
     mask = _benchmark(_gallery()).select(np.array([True, False, False, False, False, False]))
     assert (len(mask.gallery.i2t), len(mask.gallery.t2i)) == (1, 0)
     assert mask.gallery.defined.tolist() == [True]
@@ -145,7 +145,7 @@ def test_the_digest_knows_all_that_decides_a_number():
         _gallery(**parts),
         _gallery(**{**parts, "caption_parts": np.array([0, 0, 1, 0, 0])}),
     ]
-    digests = [_benchmark(each).digest for each in variants]
+    digests = [_benchmark(item).digest for item in variants]
     assert len(set(digests)) == len(digests)
     assert _benchmark(_gallery()).digest == digests[0]
 
@@ -245,7 +245,7 @@ def test_everything_that_is_asked_is_in_the_digest():
         rated(raters="apart"),
         rated(images=np.array([0, 1, 1])),
     ]
-    assert len({base, *(benchmark(each).digest for each in others)}) == 1 + len(others)
+    assert len({base, *(benchmark(item).digest for item in others)}) == 1 + len(others)
     votes = paragraphs(votes=np.array([[3.0, 2.0], [2.0, 2.0]]))
     assert benchmark(paragraphs()).digest != benchmark(votes).digest
 

@@ -41,8 +41,8 @@ def test_a_row_per_pair(tmp_path):
     assert i2t.gain.tolist() == [1]
     assert {name: place.tolist() for name, place in i2t.place.items()} == {"a": [0], "b": [2]}
     assert (t2i.queries, t2i.items) == (("7", "5"), ("10", "11"))
-    found = list(zip(t2i.query.tolist(), t2i.item.tolist(), t2i.gain.tolist(), strict=True))
-    assert found == [(0, 0, 1.0), (0, 1, 0.5), (1, 0, 0.0)]
+    result = list(zip(t2i.query.tolist(), t2i.item.tolist(), t2i.gain.tolist(), strict=True))
+    assert result == [(0, 0, 1.0), (0, 1, 0.5), (1, 0, 0.0)]
     assert t2i.place["a"].tolist() == [1, 0, 2]
     # One pair stands in both directions and was judged once; one has no answer.
     assert (judged.rows, judged.pairs, judged.several, judged.unanswered) == (5, 3, 0, 1)
@@ -128,11 +128,11 @@ def test_a_pool_is_written_and_comes_back_judged(tmp_path, suffix):
     assert list(read_table(path)["text"])[:2] == ['a "quoted" cat', "two, dogs"]
     judged = tmp_path / f"judged{suffix}"
     write_table(judged, table.append_column("gain", [[1, 0.5, 0, 0, 0, 0.5, 1, 0]]))
-    found = read_judgements(judged)
-    assert [one.direction for one in found.directions] == ["i2t", "t2i"]
-    assert found.directions[1].gain.tolist() == [0, 0, 0.5, 1, 0]
-    assert found.directions[1].place["b"].tolist() == [0, 2, 1, 1, 2]
-    assert (found.rows, found.pairs, found.several) == (8, 7, 0)
+    result = read_judgements(judged)
+    assert [one.direction for one in result.directions] == ["i2t", "t2i"]
+    assert result.directions[1].gain.tolist() == [0, 0, 0.5, 1, 0]
+    assert result.directions[1].place["b"].tolist() == [0, 2, 1, 1, 2]
+    assert (result.rows, result.pairs, result.several) == (8, 7, 0)
 
 
 def test_rows_and_a_square_say_the_same(tmp_path):
@@ -146,9 +146,9 @@ def test_rows_and_a_square_say_the_same(tmp_path):
 
 
 def test_judges_keep_their_votes(tmp_path):
-    found = read_votes(written(tmp_path, "winner,loser,worker\nb,a,w2\na,b,w1\nb,a,w2\n"))
-    assert found.judges.tolist() == [[[0, 1], [0, 0]], [[0, 0], [2, 0]]]
-    assert (found.judges.sum(axis=0) == found.wins).all()
+    result = read_votes(written(tmp_path, "winner,loser,worker\nb,a,w2\na,b,w1\nb,a,w2\n"))
+    assert result.judges.tolist() == [[[0, 1], [0, 0]], [[0, 0], [2, 0]]]
+    assert (result.judges.sum(axis=0) == result.wins).all()
 
 
 @pytest.mark.parametrize(

@@ -10,28 +10,28 @@ from refusals import refuses
 
 def test_references_are_taken_row_by_row():
     rows = [[3, 1], [], [2, 2, 5], [0]]
-    found = References.of(rows)
+    result = References.of(rows)
     order = np.array([2, 0, 1, 2])
-    taken = found.take(order)
+    taken = result.take(order)
     assert [taken.row(i).tolist() for i in range(len(taken))] == [rows[i] for i in order]
-    assert found.rows.tolist() == [0, 0, 2, 2, 2, 3]
+    assert result.rows.tolist() == [0, 0, 2, 2, 2, 3]
 
 
 def test_drawn_references_are_some_of_their_row_in_their_order():
     rows = [list(range(start, start + size)) for start, size in ((0, 48), (100, 3), (200, 5), (300, 9))]
-    found = References.of(rows)
-    drawn = found.sample(5, np.random.default_rng(1))
+    result = References.of(rows)
+    drawn = result.sample(5, np.random.default_rng(1))
     for row, own in enumerate(rows):
         kept = drawn.row(row).tolist()
         assert (len(kept), kept) == (min(5, len(own)), sorted(kept))
         assert set(kept) <= set(own)
-    assert found.sample(5, np.random.default_rng(1)).captions.tolist() == drawn.captions.tolist()
-    assert found.sample(5, np.random.default_rng(2)).captions.tolist() != drawn.captions.tolist()
+    assert result.sample(5, np.random.default_rng(1)).captions.tolist() == drawn.captions.tolist()
+    assert result.sample(5, np.random.default_rng(2)).captions.tolist() != drawn.captions.tolist()
 
 
 def test_each_reference_is_drawn_as_often_as_any_other():
-    found, rng = References.of([list(range(6))]), np.random.default_rng(0)
-    often = np.bincount(np.concatenate([found.sample(2, rng).captions for _ in range(3000)]), minlength=6)
+    result, rng = References.of([list(range(6))]), np.random.default_rng(0)
+    often = np.bincount(np.concatenate([result.sample(2, rng).captions for _ in range(3000)]), minlength=6)
     # Binomial with 3,000 trials of 1/3: 1,000 give or take five of its standard deviations, 26.
     assert np.all(np.abs(often - 1000) < 130)
 
@@ -70,17 +70,17 @@ def test_a_shared_list_loses_what_any_of_its_rows_takes():
         lists = [[rng.randrange(30) for _ in range(5)] for _ in range(4)]
         image = np.array([rng.randrange(4) for _ in range(12)])
         candidates = np.array([rng.randrange(30) for _ in range(12)])
-        expected = {at: [texts[each] for each in own] for at, own in enumerate(lists)}
+        expected = {i: [texts[item] for item in own] for i, own in enumerate(lists)}
         dropped = 0
         for own, candidate in zip(image.tolist(), candidates.tolist(), strict=True):
             if texts[candidate] in expected[own]:
                 expected[own].remove(texts[candidate])
                 dropped += 1
-        references = References.of([lists[at] for at in image])
-        found = contained(texts, candidates, references, "drop-reference", shared=image)
-        assert found.dropped == dropped
+        references = References.of([lists[i] for i in image])
+        result = contained(texts, candidates, references, "drop-reference", shared=image)
+        assert result.dropped == dropped
         for row, own in enumerate(image.tolist()):
-            assert [texts[each] for each in found.references.row(row)] == expected[own]
+            assert [texts[item] for item in result.references.row(row)] == expected[own]
 
 
 def _slow(left, right):

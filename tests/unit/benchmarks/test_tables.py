@@ -137,7 +137,7 @@ def test_every_layout_gives_the_same_cells(tmp_path_factory, rows):
     folder = tmp_path_factory.mktemp("tables")
     objects = [{"caption": text, "score": number} for text, number in rows]
     _write(folder / "a.json", json.dumps(objects))
-    _write(folder / "a.jsonl", "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in objects))
+    _write(folder / "a.jsonl", "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in objects))
     pq.write_table(pa.Table.from_pylist(objects), folder / "a.parquet")
     for name in ("a.json", "a.jsonl", "a.parquet"):
         table = read_table(folder / name)

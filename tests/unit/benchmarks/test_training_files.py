@@ -194,8 +194,10 @@ def test_a_saved_choice_gives_every_right_with_every_wrong_candidate(tmp_path, j
         for right in row[:2]
         for wrong in row[2:]
     ]
-    found = zip(*(data.rows[role].tolist() for role in ("image", "caption", "negative_caption")), strict=True)
-    assert list(found) == expected
+    result = zip(
+        *(data.rows[role].tolist() for role in ("image", "caption", "negative_caption")), strict=True
+    )
+    assert list(result) == expected
     assert "negative_image" not in data.rows
 
 
@@ -259,9 +261,9 @@ def test_shards_that_webdataset_wrote(tmp_path):
     assert data.groupings == {"subset": ("swap_att",) * 3, "faithful": ("yes", "no", "yes")}
     # The same samples as that library's own reader finds.
     with open(tmp_path / "train-000.tar", "rb") as file:
-        stream = ({**each, "__url__": ""} for each in wds.tariterators.tar_file_iterator(file))
+        stream = ({**item, "__url__": ""} for item in wds.tariterators.tar_file_iterator(file))
         theirs = list(wds.tariterators.group_by_keys(stream))
-    assert [each["jpg"] for each in theirs] == pictures(data, "image")
+    assert [item["jpg"] for item in theirs] == pictures(data, "image")
     source = pickle.loads(pickle.dumps(data.images[0].source))
     assert isinstance(source, TarSource)
     assert source.read() == png(0)
@@ -322,7 +324,7 @@ def test_a_broken_sample_is_named(tmp_path, members, says):
 
 def test_a_shard_that_was_cut_off_is_named_wherever_it_was_cut(tmp_path):
     whole = write_tar(tmp_path / "whole.tar", [*pair("a", 0), *pair("b", 1)]).read_bytes()
-    end = max(at for at, byte in enumerate(whole) if byte) // 512 * 512 + 512
+    end = max(i for i, byte in enumerate(whole) if byte) // 512 * 512 + 512
     cut = tmp_path / "cut.tar"
     for length in range(512, end + 1, 128):
         cut.write_bytes(whole[:length])
@@ -432,7 +434,7 @@ def test_a_list_of_captions_is_a_row_for_each(tmp_path, jpeg, hub_parquet):
 
 
 def test_sentences_with_facts_beside_them(tmp_path, jpeg):
-    sentences = [{"raw": text, "sentid": at} for at, text in enumerate(("one", "two"))]
+    sentences = [{"raw": text, "sentid": i} for i, text in enumerate(("one", "two"))]
     table = pa.table({"image": [{"bytes": jpeg(0), "path": None}], "sentences": [sentences]})
     pq.write_table(table, tmp_path / "coco.parquet")
     assert texts(read(tmp_path / "coco.parquet"), "caption") == ["one", "two"]
@@ -459,9 +461,9 @@ def test_a_damaged_footer_ends_no_process(tmp_path):
     sound = path.read_bytes()
     begin = len(sound) - 8 - int.from_bytes(sound[-8:-4], "little")
     refused, places = 0, range(begin, len(sound) - 8, 23)
-    for at in places:
+    for j in places:
         damaged = bytearray(sound)
-        damaged[at] = 9
+        damaged[j] = 9
         path.write_bytes(damaged)
         try:
             read(path)
@@ -522,9 +524,9 @@ def table(rows, seed, listed):
     wrong = [f"{WORDS[i]} {number % 17}" for number, i in enumerate(rng.integers(0, len(WORDS), rows))]
     columns = {
         "image_id": pa.array(rng.integers(0, 5, rows)),
-        "caption": [[text, f"{text} too"][: 1 + at % 2] for at, text in enumerate(said)] if listed else said,
+        "caption": [[text, f"{text} too"][: 1 + i % 2] for i, text in enumerate(said)] if listed else said,
         "negative_caption": [[text] for text in wrong] if listed else pa.array(wrong, pa.large_string()),
-        "subset": [None if at % 7 == 0 else f"kind {at % 3}" for at in range(rows)],
+        "subset": [None if i % 7 == 0 else f"kind {i % 3}" for i in range(rows)],
     }
     return pa.table(columns)
 
@@ -552,11 +554,11 @@ def test_the_same_as_python_objects(folder, listed, files, monkeypatch):
         name = f"train-{number:05d}-of-{files:05d}.parquet"
         pq.write_table(table(150, number, listed), folder / "data" / name, row_group_size=40)
     monkeypatch.setattr(training_columns, "_ROWS", 32)
-    found = read(folder, images=folder / "images")
-    assert isinstance(found.captions, training_columns.StoredCaptions)
+    result = read(folder, images=folder / "images")
+    assert isinstance(result.captions, training_columns.StoredCaptions)
     monkeypatch.setattr(training_columns.ParquetColumns, "suits", lambda self, columns: False)
-    assert everything(found) == everything(read(folder, images=folder / "images"))
-    assert len(found.captions) < 3 * 150 * files / 2
+    assert everything(result) == everything(read(folder, images=folder / "images"))
+    assert len(result.captions) < 3 * 150 * files / 2
 
 
 def text_of(captions, place):

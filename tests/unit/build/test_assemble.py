@@ -41,10 +41,7 @@ def test_quads_are_what_their_rows_were_read_from(work, tmp_path):
     built = load(_built(work, source=str(tmp_path / "quads")))
     for kind in ("images", "captions"):
         of_question = [
-            [
-                [getattr(bench, kind)[at] for at in places]
-                for places in getattr(bench.questions, kind).tolist()
-            ]
+            [[getattr(bench, kind)[i] for i in places] for places in getattr(bench.questions, kind).tolist()]
             for bench in (made, built)
         ]
         shown = [

@@ -40,10 +40,10 @@ def test_the_best_share_of_every_category_is_kept(work):
     numbers = {name: np.round(rng.normal(size=n), 1) for name in ("vera", "cola")}
     labels = rng.choice(["swap", "add", "replace"], n, p=[0.1, 0.3, 0.6]).tolist()
     labels[3] = None
-    names = [f"row {at}" for at in rng.permutation(n)]
+    names = [f"row {i}" for i in rng.permutation(n)]
     rows = pa.table({"id": names, "subset": labels, **numbers})
     rows = rows.set_column(
-        2, "vera", pa.array([None if at % 50 == 0 else v for at, v in enumerate(numbers["vera"])])
+        2, "vera", pa.array([None if i % 50 == 0 else v for i, v in enumerate(numbers["vera"])])
     )
     output = run_step(Select(by=("vera", "cola"), share=0.35), rows, work)
     expected = set()
@@ -56,7 +56,7 @@ def test_the_best_share_of_every_category_is_kept(work):
         expected |= {name for _, name in sorted(own)[: ceil(0.35 * len(own))]}
     assert set(ids(output.kept)) == expected
     assert output.reasons["no score"] == n // 50
-    assert sum(each["kept"] for each in output.facts["categories"].values()) == len(expected)
+    assert sum(item["kept"] for item in output.facts["categories"].values()) == len(expected)
     assert ids(run_step(Select(by=("cola",), share=1.0, category=None), rows, work).kept) == names
     refuses("holds no numbers", run_step, Select(by=("subset",)), rows, work)
 
@@ -69,12 +69,12 @@ def test_near_duplicates_are_those_of_all_pairs(shared_data):
     for threshold in (0.8, 0.5):
         pairs, alike = near_duplicates(texts, threshold=threshold, seed=1)
         exact = near_pairs(texts, threshold=threshold)
-        found = list(map(tuple, pairs.tolist()))
+        result = list(map(tuple, pairs.tolist()))
         # None that is not alike; of those that are, the share that banding promises.
-        assert set(found) <= set(exact)
-        assert len(found) >= 0.99 * len(exact) > 50
-        assert found == sorted(found, key=lambda pair: pair[::-1])
-        for (i, j), value in list(zip(found, alike, strict=True))[:50]:
+        assert set(result) <= set(exact)
+        assert len(result) >= 0.99 * len(exact) > 50
+        assert result == sorted(result, key=lambda pair: pair[::-1])
+        for (i, j), value in list(zip(result, alike, strict=True))[:50]:
             one, other = shingles(texts[i]), shingles(texts[j])
             assert value == pytest.approx(len(one & other) / len(one | other))
         again = near_duplicates(texts, threshold=threshold, seed=1)
@@ -88,8 +88,8 @@ def test_bands_find_a_pair_at_the_threshold_and_hashes_are_those_of_sets(thresho
     assert width == 1 or 1 - (1 - threshold**width) ** bands >= 0.99
     texts = ["", "ab", "abcd", "abcdabcd", "ünïcode 🐈 text", "a red cat"]
     tokens, offsets = shingle_hashes(texts)
-    for at, text in enumerate(texts):
-        assert len(set(tokens[int(offsets[at]) : int(offsets[at + 1])].tolist())) == len(shingles(text))
+    for i, text in enumerate(texts):
+        assert len(set(tokens[int(offsets[i]) : int(offsets[i + 1])].tolist())) == len(shingles(text))
 
 
 def test_dropped_rows_are_alike_to_a_row_that_stays():
@@ -99,13 +99,13 @@ def test_dropped_rows_are_alike_to_a_row_that_stays():
     )
     pairs.sort(key=lambda pair: pair[::-1])
     stands = first_of_alike(60, np.array(pairs))
-    kept = {at for at in range(60) if stands[at] == at}
+    kept = {i for i in range(60) if stands[i] == i}
     assert not any({i, j} <= kept for i, j in pairs)
-    assert all((stands[at], at) in pairs and stands[at] in kept for at in range(60) if at not in kept)
+    assert all((stands[i], i) in pairs and stands[i] in kept for i in range(60) if i not in kept)
 
 
 def rows_of(texts, **more):
-    table = {"id": [str(at) for at in range(len(texts))], "caption": ["a cat"] * len(texts)}
+    table = {"id": [str(i) for i in range(len(texts))], "caption": ["a cat"] * len(texts)}
     return pa.table({**table, "negative_caption": texts, **more})
 
 

@@ -42,7 +42,7 @@ def model(tmp_path, monkeypatch):
 def named(step, settings, folder):
     def filled(value):
         if isinstance(value, list):
-            return [filled(each) for each in value]
+            return [filled(item) for item in value]
         return value.replace("MODEL", str(folder))
 
     return STEPS[step].step({key: filled(value) for key, value in settings.items()}, where="here")
@@ -85,7 +85,7 @@ def test_a_file_more_and_another_name_are_changes(model):
     (model / "config.json").rename(model / "config2.json")
     renamed = digests_of_files(step)
     (model / "more.txt").write_text("")
-    assert len({str(each) for each in (before, renamed, digests_of_files(step))}) == 3
+    assert len({str(item) for item in (before, renamed, digests_of_files(step))}) == 3
 
 
 def test_words_and_names_of_the_hub_are_no_folders(model, tmp_path):
@@ -111,7 +111,7 @@ def test_of_a_folder_of_images_names_and_sizes_count(tmp_path):
 @pytest.mark.parametrize("name", list(STEPS))
 def test_every_setting_that_takes_a_model_says_so(name):
     takes = re.compile(r"\b[Ss]corers?\b|[a-z]:MODEL|diffusers:|spacy:|lm:|captioner:|[Mm]odels that|UNet")
-    for each in fields(STEPS[name].kind):
-        texts = "str" in str(each.type) and "Literal" not in str(each.type)
-        if texts and takes.search(each.metadata["help"]) and (name, each.name) != ("rate", "score"):
-            assert "model" in each.metadata or each.metadata.get("file"), each.name
+    for item in fields(STEPS[name].kind):
+        texts = "str" in str(item.type) and "Literal" not in str(item.type)
+        if texts and takes.search(item.metadata["help"]) and (name, item.name) != ("rate", "score"):
+            assert "model" in item.metadata or item.metadata.get("file"), item.name

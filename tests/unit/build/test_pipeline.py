@@ -133,7 +133,7 @@ def test_a_step_whose_image_is_gone_makes_it_again_and_no_other_step_is_run(work
     before = digests(work.folder)
     for label, column in (("1-read", "image"), ("3-imagine", "negative_image")):
         ran.clear()
-        rows = next(each for each in build.folders if each.label == label).rows()
+        rows = next(item for item in build.folders if item.label == label).rows()
         (work.images / rows[column][0].as_py()).unlink()
         run_recipe(recipe, work, begun=note)
         assert ran == [label]
@@ -254,12 +254,12 @@ def test_rows_are_read_from_every_layout(work, tmp_path, kind):
         path.write_text(json.dumps({"images": images, "annotations": said}))
     else:
         path.write_text(json.dumps({row["filename"]: [row["caption"]] for row in rows}))
-    found = run_recipe(BuildRecipe("m", "M", "", 0, (ReadRows(source=str(path)),)), work).folders[0].rows()
-    assert found["image"].to_pylist() == ["a.png", "b.png"]
-    assert (found["caption"].to_pylist(), len(set(found["id"].to_pylist()))) == (["a cat", "two cats"], 2)
+    result = run_recipe(BuildRecipe("m", "M", "", 0, (ReadRows(source=str(path)),)), work).folders[0].rows()
+    assert result["image"].to_pylist() == ["a.png", "b.png"]
+    assert (result["caption"].to_pylist(), len(set(result["id"].to_pylist()))) == (["a cat", "two cats"], 2)
     if kind not in ("coco", "listed"):
-        assert found["negative_caption"].to_pylist() == ["a dog", "two dogs"]
-        assert found["vera"].to_pylist() == [0.25, 0.5]
+        assert result["negative_caption"].to_pylist() == ["a dog", "two dogs"]
+        assert result["vera"].to_pylist() == [0.25, 0.5]
 
 
 @pytest.mark.parametrize(

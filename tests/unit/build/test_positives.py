@@ -50,9 +50,9 @@ def test_with_everything_judged_all_right_pairs_are_rows(work, rows):
 def test_rounds_cost_and_find_what_their_facts_say(work, rows):
     output = run_step(MissingPositives(k=2, rounds=3), rows, replace(work, step="positives"))
     rounds, curve = output.facts["rounds"], output.facts["cost curve"]
-    assert [each["total"] for each in rounds] == [len(_truth(rows))] * 3
-    assert curve["x"] == [0, *np.cumsum([each["judged"] for each in rounds]).tolist()]
-    assert curve["y"] == [0, *np.cumsum([each["right"] for each in rounds]).tolist()]
+    assert [item["total"] for item in rounds] == [len(_truth(rows))] * 3
+    assert curve["x"] == [0, *np.cumsum([item["judged"] for item in rounds]).tolist()]
+    assert curve["y"] == [0, *np.cumsum([item["right"] for item in rounds]).tolist()]
     # Every judged pair is right or dropped, and right ones are new rows or were rows before.
     assert curve["x"][-1] == len(output.dropped) + curve["y"][-1]
     assert 0 <= curve["y"][-1] - output.facts["found"] <= len(_pairs(rows))

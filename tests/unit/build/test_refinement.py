@@ -51,7 +51,7 @@ def test_every_mirrored_cell_holds_equally_many(d, bins, edge_bins):
 
     before, after = (Counter(map(cell, rows)) for rows in (gaps, gaps[kept]))
     for key, count in before.items():
-        mirror = tuple(-each for each in key)
+        mirror = tuple(-item for item in key)
         assert after[key] == (count if key == mirror else min(count, before[mirror]))
     assert 0 < kept.sum() < len(gaps)
     assert (accuracies(gaps[kept]).mean(axis=0) == 0.5).all()

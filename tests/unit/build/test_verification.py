@@ -43,30 +43,30 @@ def drawn(n, failure):
     """Rows of the world with negative images, of which a share is wrong, and which are right."""
     made = contrasts(n, seed=3, of="contrasts")
     scenes = [
-        imagine(each, stream("contrasts", 3, 2, 1 + at), failure=failure)[0] for at, each in enumerate(made)
+        imagine(item, stream("contrasts", 3, 2, 1 + i), failure=failure)[0] for i, item in enumerate(made)
     ]
     rows = pa.table(
         {
-            "id": [f"row-{at}" for at in range(n)],
+            "id": [f"row-{i}" for i in range(n)],
             "image": ["a.png"] * n,
-            "caption": [text(each.captions[0]) for each in made],
-            "negative_caption": [text(each.captions[1]) for each in made],
+            "caption": [text(item.captions[0]) for item in made],
+            "negative_caption": [text(item.captions[1]) for item in made],
             "negative_image": ["b.png"] * n,
-            "scene": [each.scenes[0].to_json() for each in made],
+            "scene": [item.scenes[0].to_json() for item in made],
             "negative_scene": [scene.to_json() for scene in scenes],
         }
     )
     pairs = zip(made, scenes, strict=True)
-    return rows, [[matches(said, scene) for said in each.captions] == [False, True] for each, scene in pairs]
+    return rows, [[matches(said, scene) for said in item.captions] == [False, True] for item, scene in pairs]
 
 
 def test_the_world_knows_which_rows_are_sound():
     rows, right = drawn(80, 0.61)
-    found = sound(rows)
-    assert found.tolist() == right
-    assert 0.2 < found.mean() < 0.6
+    result = sound(rows)
+    assert result.tolist() == right
+    assert 0.2 < result.mean() < 0.6
     # A picture that both captions fit is one of its caption and not a sound one.
-    assert (fits(rows, "negative_image", "negative_caption") & ~found).any()
+    assert (fits(rows, "negative_image", "negative_caption") & ~result).any()
     assert sound(rows.drop_columns(["negative_image"])).all()
     assert sound(rows.drop_columns(["scene"])) is None
     assert fits(rows, "photo", "caption") is None
@@ -80,9 +80,9 @@ def covered(crowd, rule, repetitions):
         right = rng.random(500) < 0.5
         said = annotate(right, crowd, rng).votes
         answers = Answers(tuple(a.name for a in crowd), said, ~said)
-        found = label_noise(answers, rule, np.random.default_rng(seed), draws=600)
+        result = label_noise(answers, rule, np.random.default_rng(seed), draws=600)
         wrong = (~right)[answers.accepted(rule)].mean()
-        _, low, high = found["label_noise"]
+        _, low, high = result["label_noise"]
         inside += low <= wrong <= high
     return inside / repetitions
 
@@ -109,8 +109,8 @@ def test_rows_that_are_hard_for_all_make_the_estimate_too_low():
     # On hard rows people follow a wrong impression together.
     said = np.where(hard, ~right, easy)
     answers = Answers(("a", "b", "c"), said, ~said)
-    found = label_noise(answers, "majority", rng)
-    assert found["label_noise"][2] < (~right)[answers.accepted()].mean() - 0.05
+    result = label_noise(answers, "majority", rng)
+    assert result["label_noise"][2] < (~right)[answers.accepted()].mean() - 0.05
 
 
 def test_people_who_were_not_all_asked():
@@ -121,35 +121,35 @@ def test_people_who_were_not_all_asked():
     for row in range(2000):
         there[rng.permutation(6)[:3], row] = True
     answers = Answers(tuple(a.name for a in crowd), said & there, ~said & there)
-    found = label_noise(answers, "majority", rng)
+    result = label_noise(answers, "majority", rng)
     for name, so in (("label_noise", (~right)[answers.accepted()].mean()), ("sound_before", right.mean())):
-        assert found[name][1] <= so <= found[name][2]
-    assert found["hits"]["p0"] == pytest.approx(0.9, abs=0.04)
-    assert json.dumps(found)
+        assert result[name][1] <= so <= result[name][2]
+    assert result["hits"]["p0"] == pytest.approx(0.9, abs=0.04)
+    assert json.dumps(result)
 
 
 def test_what_people_do_not_tell():
     said = np.ones((2, 9), dtype=bool)
     assert label_noise(Answers(("a", "b"), said, ~said), "majority", np.random.default_rng(0)) is None
     nothing = Answers(("a", "b", "c"), np.zeros((3, 9), bool), np.ones((3, 9), bool))
-    found = label_noise(nothing, "majority", np.random.default_rng(0))
-    assert (found["rows_kept"], found["label_noise"]) == (0, [None, 0.0, 1.0])
+    result = label_noise(nothing, "majority", np.random.default_rng(0))
+    assert (result["rows_kept"], result["label_noise"]) == (0, [None, 0.0, 1.0])
 
 
 def test_answers_are_read(tmp_path):
     path = tmp_path / "said.csv"
     path.write_text("id,annotator,answer\na,x,100% YES\na,y,no\nb,x,Partially YES\nz,x,yes\nb,y,\n")
-    found, stray = read_answers(path, ["a", "b", "c"])
-    assert (found.people, stray) == (("x", "y"), 1)
-    assert found.yes.tolist() == [[True, True, False], [False, False, False]]
-    assert found.no.tolist() == [[False, False, False], [True, False, False]]
-    assert found.accepted("majority").tolist() == [False, True, False]
-    assert found.accepted("any").tolist() == [True, True, False]
+    result, stray = read_answers(path, ["a", "b", "c"])
+    assert (result.people, stray) == (("x", "y"), 1)
+    assert result.yes.tolist() == [[True, True, False], [False, False, False]]
+    assert result.no.tolist() == [[False, False, False], [True, False, False]]
+    assert result.accepted("majority").tolist() == [False, True, False]
+    assert result.accepted("any").tolist() == [True, True, False]
     unnamed = tmp_path / "unnamed.csv"
     unnamed.write_text("id,gain\na,1\nb,0\na,0\na,0.5\n")
-    found, _ = read_answers(unnamed, ["a", "b"])
-    assert found.people == ("answer 1", "answer 2", "answer 3")
-    assert found.accepted().tolist() == [True, False]
+    result, _ = read_answers(unnamed, ["a", "b"])
+    assert result.people == ("answer 1", "answer 2", "answer 3")
+    assert result.accepted().tolist() == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -194,11 +194,11 @@ def test_quality_is_that_of_counting():
     scores, right = rows(150, np.random.default_rng(0), steps=3)
     for threshold in (-0.5, 0.0, 1.0, 2.0):
         kept = [t for s, t in zip(scores, right, strict=True) if s >= threshold]
-        found = quality(Verified(scores, right), threshold)
+        result = quality(Verified(scores, right), threshold)
         for part, k, n in (
-            (found.precision, sum(kept), len(kept)),
-            (found.recall, sum(kept), int(right.sum())),
-            (found.kept, len(kept), 150),
+            (result.precision, sum(kept), len(kept)),
+            (result.recall, sum(kept), int(right.sum())),
+            (result.kept, len(kept), 150),
         ):
             assert part.value == pytest.approx(k / n)
             assert (part.low, part.high) == pytest.approx(slow_wilson(k, n))
@@ -206,10 +206,10 @@ def test_quality_is_that_of_counting():
 
 def test_what_is_not_defined_is_no_number():
     sample = Verified(np.array([0.1, 0.2]), np.array([False, False]))
-    found = quality(sample, 0.5)
-    assert np.isnan([found.precision.value, found.recall.value]).all()
-    assert (found.precision.low, found.precision.high) == (0.0, 1.0)
-    assert (found.to_json()["precision"], found.kept.value) == ([None, 0.0, 1.0], 0.0)
+    result = quality(sample, 0.5)
+    assert np.isnan([result.precision.value, result.recall.value]).all()
+    assert (result.precision.low, result.precision.high) == (0.0, 1.0)
+    assert (result.to_json()["precision"], result.kept.value) == ([None, 0.0, 1.0], 0.0)
     assert np.isnan(auroc(sample).value)
     assert np.isnan(share(sample.right, np.zeros(2, dtype=bool), np.ones(2)).value)
     assert certified(sample, 0.9) is None
@@ -236,8 +236,8 @@ def test_weights_are_copies_of_rows():
 def test_the_area_is_the_share_of_pairs_in_order():
     scores, right = rows(60, np.random.default_rng(3), steps=2)
     pairs = [(a, b) for a in scores[right] for b in scores[~right]]
-    found = auroc(Verified(scores, right))
-    assert found.value == pytest.approx(np.mean([(a > b) + (a == b) / 2 for a, b in pairs]))
+    result = auroc(Verified(scores, right))
+    assert result.value == pytest.approx(np.mean([(a > b) + (a == b) / 2 for a, b in pairs]))
     assert auroc(Verified(np.array([0.0, 1.0]), np.array([False, True]))).value == 1.0
 
 
@@ -261,15 +261,15 @@ def test_intervals_hold_the_truth_as_often_as_they_claim():
         rng = np.random.default_rng(seed)
         plain = rng.integers(0, len(scores), 200)
         drawn = np.flatnonzero(rng.random(len(scores)) < chance)
-        for at, sample in enumerate(
+        for i, sample in enumerate(
             (Verified(scores[plain], right[plain]), Verified(scores[drawn], right[drawn], 1 / chance[drawn]))
         ):
-            found = quality(sample, threshold)
+            result = quality(sample, threshold)
             for name, value in truth.items():
-                part = getattr(found, name)
-                inside[name][at] += part.low <= value <= part.high
+                part = getattr(result, name)
+                inside[name][i] += part.low <= value <= part.high
             whole = auroc(sample)
-            inside["area"][at] += whole.low <= area <= whole.high
+            inside["area"][i] += whole.low <= area <= whole.high
     # 150 repetitions know 95 % to 1.8 points.
     for name, counts in inside.items():
         assert min(counts) / 150 > 0.9, (name, counts)
@@ -286,10 +286,10 @@ def test_a_certified_threshold_misses_its_precision_seldom_though_it_was_chosen(
         def true(threshold):
             return float(precision[(scores >= threshold).sum() - 1])
 
-        found = certified(sample, 0.85)
-        if found is not None:
+        result = certified(sample, 0.85)
+        if result is not None:
             given += 1
-            missed += true(found) < 0.85
+            missed += true(result) < 0.85
         ranked = np.argsort(-sample.scores)
         seen = np.cumsum(sample.right[ranked]) / np.arange(1, 401)
         peeked = float(sample.scores[ranked][np.flatnonzero(seen >= 0.85)[-1]])
@@ -317,8 +317,8 @@ def test_weighted_targets_are_kept_too():
     missed = 0
     for seed in range(100):
         drawn = np.flatnonzero(np.random.default_rng(seed).random(len(scores)) < chance)
-        found = certified(Verified(scores[drawn], right[drawn], 1 / chance[drawn]), 0.8)
-        missed += found is not None and right[scores >= found].mean() < 0.8
+        result = certified(Verified(scores[drawn], right[drawn], 1 / chance[drawn]), 0.8)
+        missed += result is not None and right[scores >= result].mean() < 0.8
     assert missed / 100 <= 0.06
 
 

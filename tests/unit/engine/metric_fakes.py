@@ -44,15 +44,15 @@ class Cosine:
 
     def of_embeddings(self, candidates, images, references, starts) -> np.ndarray:
         self.blocks.append(len(candidates))
-        found = np.zeros(len(candidates))
+        result = np.zeros(len(candidates))
         if images is not None:
-            found += np.einsum("ij,ij->i", candidates.astype(float), images.astype(float))
+            result += np.einsum("ij,ij->i", candidates.astype(float), images.astype(float))
         if references is not None:
             for row in range(len(candidates)):
-                found[row] += (
+                result[row] += (
                     references[starts[row] : starts[row + 1]].astype(float) @ candidates[row]
                 ).mean()
-        return found
+        return result
 
 
 def word_vector(word: str) -> np.ndarray:
@@ -106,24 +106,24 @@ class Best:
     identity: Identity = field(default_factory=lambda: Identity("metric:best", revision="1"))
 
     def of_parts(self, candidates, images, references) -> np.ndarray:
-        found = np.zeros(len(candidates))
+        result = np.zeros(len(candidates))
         for row, tokens in enumerate(candidates):
             if images is not None:
-                found[row] += (tokens.vectors @ images[row].T).max(axis=1).mean()
+                result[row] += (tokens.vectors @ images[row].T).max(axis=1).mean()
             if references is not None:
-                others = np.concatenate([each.vectors for each in references[row]])
-                found[row] += (tokens.vectors @ others.T).max(axis=1).mean()
-        return found
+                others = np.concatenate([item.vectors for item in references[row]])
+                result[row] += (tokens.vectors @ others.T).max(axis=1).mean()
+        return result
 
 
 def rated(n: int) -> Benchmark:
     """`n` candidates of four images; each row has 1 to 3 references; texts repeat."""
     pictures = tuple(Image(f"i{i}", BytesSource(bytes([i] * (i + 1)))) for i in range(4))
     captions = tuple(Caption(f"c{i}", f"a word{i % 3} and more{i % 5}") for i in range(2 * n))
-    found = References.of([[n + (row + k) % n for k in range(1 + row % 3)] for row in range(n)])
+    result = References.of([[n + (row + k) % n for k in range(1 + row % 3)] for row in range(n)])
     return ratings_of(
         np.arange(n, dtype=float)[:, None],
-        np.arange(n) % 4, shown=pictures, captions=captions, references=found,
+        np.arange(n) % 4, shown=pictures, captions=captions, references=result,
     )  # fmt: skip
 
 

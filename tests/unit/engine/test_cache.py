@@ -36,9 +36,9 @@ def shard_files(cache, kind="captions"):
 def test_written_rows_are_found_in_the_order_of_the_keys(cache):
     cache.write("captions", keys("a", "b", "c"), rows(1, 2, 3))
     cache.write("captions", keys("d"), rows(4))
-    found = cache.read("captions", keys("x", "d", "b", "y", "a"))
-    assert (found.rows.tolist(), found.values.tolist()) == ([1, 2, 4], rows(4, 2, 1).tolist())
-    assert (found.values.dtype, found.broken) == (np.float32, ())
+    result = cache.read("captions", keys("x", "d", "b", "y", "a"))
+    assert (result.rows.tolist(), result.values.tolist()) == ([1, 2, 4], rows(4, 2, 1).tolist())
+    assert (result.values.dtype, result.broken) == (np.float32, ())
 
 
 def test_kinds_and_identities_are_apart(cache, tmp_path):
@@ -79,14 +79,14 @@ def test_damage_is_noticed_and_other_shards_still_answer(cache):
     whole = victim.read_bytes()
     for length in range(0, len(whole), 7):
         victim.write_bytes(whole[:length])
-        found = cache.read("captions", keys("a", "b", "c"))
-        assert (found.rows.tolist(), found.broken) == ([2], (victim,))
+        result = cache.read("captions", keys("a", "b", "c"))
+        assert (result.rows.tolist(), result.broken) == ([2], (victim,))
     # A flipped bit never gives other numbers.
-    for at in range(0, len(whole), 3):
-        victim.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
-        found = cache.read("captions", keys("a", "b"))
+    for i in range(0, len(whole), 3):
+        victim.write_bytes(whole[:i] + bytes([whole[i] ^ 0x10]) + whole[i + 1 :])
+        result = cache.read("captions", keys("a", "b"))
         # Either noticed, or a bit of the archive that means nothing to the arrays.
-        assert found.values is None or np.array_equal(found.values, rows(1, 2)), at
+        assert result.values is None or np.array_equal(result.values, rows(1, 2)), i
 
 
 def test_values_that_are_not_finite_and_pickles_are_refused(cache):
@@ -98,16 +98,16 @@ def test_values_that_are_not_finite_and_pickles_are_refused(cache):
     np.savez(place / "other.npz", keys=table, something=np.zeros((1, 2)))
     np.savez(place / "rows.npz", keys=table, values=np.zeros((2, 2)))
     np.savez(place / "keys.npz", keys=table.astype(np.int32), values=np.zeros((1, 2)))
-    found = cache.read("captions", keys("a"))
-    assert found.values is None
-    assert [path.stem for path in found.broken] == ["keys", "nan", "other", "pickle", "rows"]
+    result = cache.read("captions", keys("a"))
+    assert result.values is None
+    assert [path.stem for path in result.broken] == ["keys", "nan", "other", "pickle", "rows"]
 
 
 def test_a_shard_of_another_width_is_passed_over(cache):
     cache.write("captions", keys("a"), rows(1))
     cache.write("captions", keys("b"), np.ones((1, 5), dtype=np.float32))
-    found = cache.read("captions", keys("a", "b"))
-    assert (len(found.rows), len(found.broken)) == (1, 1)
+    result = cache.read("captions", keys("a", "b"))
+    assert (len(result.rows), len(result.broken)) == (1, 1)
 
 
 def test_leftovers_of_killed_writers_are_swept_but_not_those_of_living_ones(cache):
@@ -135,10 +135,10 @@ def test_many_writers_and_readers_at_once(tmp_path):
         for start in range(0, len(names), 5):
             part = names[start : start + 5]
             cache.write("captions", keys(*part), rows(*part))
-            found = cache.read("captions", keys(*range(40)))
-            assert found.broken == ()
-            assert found.values is not None
-            assert np.array_equal(found.values, rows(*found.rows))
+            result = cache.read("captions", keys(*range(40)))
+            assert result.broken == ()
+            assert result.values is not None
+            assert np.array_equal(result.values, rows(*result.rows))
         return True
 
     with ThreadPoolExecutor(6) as pool:

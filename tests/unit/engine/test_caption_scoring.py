@@ -40,12 +40,12 @@ def rows_of(benchmark):
 def test_texts_are_read_row_by_row_and_never_taken_together():
     benchmark = rated(20)
     metric = Overlap()
-    found = run(benchmark, metric).values
+    result = run(benchmark, metric).values
     expected = [
         len(set(text.split()) & {word for other in others for word in other.split()}) / 20
         for text, _, others in rows_of(benchmark)
     ]
-    assert found.tolist() == expected
+    assert result.tolist() == expected
     assert metric.rows == [20]
 
 
@@ -58,7 +58,7 @@ def test_embeddings_of_distinct_items_are_compared_row_by_row(monkeypatch, needs
     benchmark = rated(20)
     embedder = fakes.FakeEmbedder()
     metric = Cosine(embedder, needs)
-    found = score_benchmark(benchmark, metric, session=Session(batch_size=4)).values
+    result = score_benchmark(benchmark, metric, session=Session(batch_size=4)).values
     expected = []
     for text, image, others in rows_of(benchmark):
         caption = fakes.vector(text.encode())
@@ -66,7 +66,7 @@ def test_embeddings_of_distinct_items_are_compared_row_by_row(monkeypatch, needs
         if "references" in needs:
             value += np.mean([caption @ fakes.vector(other.encode()) for other in others])
         expected.append(value)
-    np.testing.assert_allclose(found, expected, atol=2e-4)
+    np.testing.assert_allclose(result, expected, atol=2e-4)
     assert len(embedder.captions_seen) == len(set(embedder.captions_seen))
     assert len(embedder.images_seen) == (4 if "images" in needs else 0)
     assert (len(metric.blocks) > 1) == (block == 40)
@@ -90,7 +90,7 @@ def test_parts_are_matched_row_by_row(references):
     benchmark = rated(20)
     local = Words()
     needs = ("images", "captions", "references") if references else ("images", "captions")
-    found = score_benchmark(benchmark, Best(local, needs), session=Session(batch_size=3)).values
+    result = score_benchmark(benchmark, Best(local, needs), session=Session(batch_size=3)).values
     expected = []
     for text, image, others in rows_of(benchmark):
         tokens = local.tokens(text).vectors
@@ -99,7 +99,7 @@ def test_parts_are_matched_row_by_row(references):
             words = [word for other in others for word in local.tokens(other).vectors]
             value += np.mean([max(float(token @ word) for word in words) for token in tokens])
         expected.append(value)
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(result, expected, atol=1e-5)
     assert len(local.images_seen) == 4
     assert len(local.captions_seen) == len(set(local.captions_seen)) == 15
 
@@ -107,13 +107,13 @@ def test_parts_are_matched_row_by_row(references):
 def test_draws_of_references_are_answered_one_by_one():
     benchmark = preferred(6, sample=2, draws=3)
     metric = Cosine(fakes.FakeEmbedder(), ("captions", "references"))
-    found = score_benchmark(benchmark, metric)
-    assert found.values.shape == (6, 2, 3)
+    result = score_benchmark(benchmark, metric)
+    assert result.values.shape == (6, 2, 3)
     for draw, references in enumerate(benchmark.questions.drawn()):
         fixed = replace(benchmark, questions=replace(benchmark.questions, references=references, sample=None))
         alone = score_benchmark(fixed, Cosine(fakes.FakeEmbedder(), ("captions", "references"))).values
-        np.testing.assert_allclose(found.values[:, :, draw], alone, atol=2e-4)
-    assert len({found.values[:, :, draw].tobytes() for draw in range(3)}) == 3
+        np.testing.assert_allclose(result.values[:, :, draw], alone, atol=2e-4)
+    assert len({result.values[:, :, draw].tobytes() for draw in range(3)}) == 3
     # Each text once, however often it was drawn.
     seen = metric.embedder.captions_seen
     assert len(seen) == len(set(seen))
@@ -122,22 +122,22 @@ def test_draws_of_references_are_answered_one_by_one():
 
 def test_a_paragraph_gets_the_mean_over_its_sentences_and_each_side_is_a_load():
     benchmark, metric = preferred(4, sentences=3), Overlap()
-    found = score_benchmark(benchmark, metric).values
+    result = score_benchmark(benchmark, metric).values
     rows, sides = rows_of(benchmark), benchmark.questions.sides
     flat = np.empty(len(rows))
     for side in (0, 1):
         own = [row for row, at in zip(rows, sides, strict=True) if at == side]
         flat[sides == side] = Overlap().of_texts([text for text, _, _ in own], [refs for _, _, refs in own])
     assert metric.rows == [12, 12]
-    assert found.shape == (4, 2)
-    np.testing.assert_allclose(found, flat.reshape(4, 2, 3).mean(axis=2))
+    assert result.shape == (4, 2)
+    np.testing.assert_allclose(result, flat.reshape(4, 2, 3).mean(axis=2))
 
 
 def test_other_forms_are_answered_where_no_references_are_needed():
     benchmark = fakes.quads(5)
-    found = score_benchmark(benchmark, Cosine(fakes.FakeEmbedder())).values
-    assert found.shape == (5, 2, 2)
-    np.testing.assert_allclose(found, run(benchmark, fakes.FakeEmbedder()).values, atol=1e-12)
+    result = score_benchmark(benchmark, Cosine(fakes.FakeEmbedder())).values
+    assert result.shape == (5, 2, 2)
+    np.testing.assert_allclose(result, run(benchmark, fakes.FakeEmbedder()).values, atol=1e-12)
     with pytest.raises(InputError, match=r"^fake has no references, which metric:overlap compares with"):
         score_benchmark(benchmark, Overlap())
 
@@ -154,25 +154,25 @@ def test_given_embeddings_are_matched_by_their_ids():
         image_ids=tuple(image.id for image in benchmark.images),
         caption_ids=tuple(benchmark.captions[i].id for i in turned),
     )
-    found = score_benchmark(benchmark, Cosine(given)).values
+    result = score_benchmark(benchmark, Cosine(given)).values
     expected = [
         captions[row] @ images[row % 4] / np.linalg.norm(captions[row]) / np.linalg.norm(images[row % 4])
         for row in range(6)
     ]
-    np.testing.assert_allclose(found, expected)
+    np.testing.assert_allclose(result, expected)
     # Neither pictures nor texts need be at hand.
     gone = replace(
         benchmark,
         images=tuple(Image(image.id) for image in benchmark.images),
         captions=tuple(Caption(caption.id) for caption in benchmark.captions),
     )
-    assert score_benchmark(gone, Cosine(given)).values.tolist() == found.tolist()
+    assert score_benchmark(gone, Cosine(given)).values.tolist() == result.tolist()
     # Rows in order, without ids.
     plain = replace(given, captions=captions, image_ids=None, caption_ids=None)
-    assert score_benchmark(benchmark, Cosine(plain)).values.tolist() == found.tolist()
+    assert score_benchmark(benchmark, Cosine(plain)).values.tolist() == result.tolist()
     # Captions that nothing asks about may be missing, references that are asked about may not.
     half = replace(given, captions=captions[:6], caption_ids=tuple(f"c{i}" for i in range(6)))
-    assert score_benchmark(benchmark, Cosine(half)).values.tolist() == found.tolist()
+    assert score_benchmark(benchmark, Cosine(half)).values.tolist() == result.tolist()
     with pytest.raises(DataError, match=r"captions of toy-rated have no embedding; .* missing: 'c6'"):
         score_benchmark(benchmark, Cosine(half, ("captions", "references")))
 
@@ -223,7 +223,7 @@ def test_items_of_any_number_of_parts_come_back_from_the_cache_as_they_were(tmp_
     again = Words()
     second = embedded(tuple(reversed(images)), tmp_path, again, batch_size=5)
     assert again.images_seen == []
-    assert [len(each) for each in first] == [1 + (i + 1) % 5 for i in range(7)]
+    assert [len(item) for item in first] == [1 + (i + 1) % 5 for i in range(7)]
     for one, other, image in zip(first, reversed(second), images, strict=True):
         assert one.tobytes() == other.tobytes() == frames(image.read()).tobytes()
         assert one.shape == other.shape
@@ -248,9 +248,9 @@ def test_a_run_stopped_in_the_middle_goes_on_after_the_last_video(tmp_path):
     refuses("", embedded, videos, tmp_path, local, error=KeyboardInterrupt)
     assert local.images_seen == ["v0", "v1", "v2", "v3"]
     local = Words()
-    found = embedded(videos, tmp_path, local)
+    result = embedded(videos, tmp_path, local)
     assert local.images_seen == ["v4", "v5"]
-    assert [each.tobytes() for each in found] == [frames(v.read()).tobytes() for v in videos]
+    assert [item.tobytes() for item in result] == [frames(v.read()).tobytes() for v in videos]
 
 
 def test_frames_that_are_given_are_not_kept_again(tmp_path):
@@ -260,7 +260,7 @@ def test_frames_that_are_given_are_not_kept_again(tmp_path):
                 yield [np.eye(4, dtype=np.float32)[: len(image.id)] for image in batch]
 
     mixed = (Video("v", FrameFeatures(tmp_path / "v.npy")), Image("ab", BytesSource(b"x")))
-    assert [each.shape for each in embedded(mixed, tmp_path / "cache", Given())] == [(1, 4), (2, 4)]
+    assert [item.shape for item in embedded(mixed, tmp_path / "cache", Given())] == [(1, 4), (2, 4)]
     keys = [digest(b"v"), digest(b"ab")]
     cache = Cache(tmp_path / "cache", Words().identity)
     assert [key for key, _ in cache.stream_parts("frames", keys, [])] == keys[1:]
@@ -273,11 +273,11 @@ def test_a_damaged_shard_is_passed_over_and_noted(tmp_path):
     path.write_bytes(path.read_bytes()[:-40])
     notes = []
     local = Words()
-    found = embedded(images, tmp_path, local, note=notes.append)
+    result = embedded(images, tmp_path, local, note=notes.append)
     assert len(notes) == 1
     assert "damaged cache file passed over" in notes[0]
     assert len(local.images_seen) == 4
-    assert [each.tobytes() for each in found] == [each.tobytes() for each in expected]
+    assert [item.tobytes() for item in result] == [item.tobytes() for item in expected]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def slow(pair, cells, mask):
         " ".join([*words[:k], *([] if mask is None else [mask]), *words[k + 1 :]]) for k in range(len(words))
     ]
     whole = score(picture, text)
-    drops = [whole - score(picture, each) for each in cut]
+    drops = [whole - score(picture, item) for item in cut]
     pixels = np.asarray(picture)
     height, width = pixels.shape[:2]
     colour = np.round(pixels.astype(float).mean(axis=(0, 1))).astype(np.uint8)
@@ -71,8 +71,8 @@ def slow(pair, cells, mask):
             painted[top:foot, left:right] = colour
             covered = PIL.Image.fromarray(painted)
             heat[row, column] = whole - score(covered, text)
-            for k, each in enumerate(cut):
-                parts[k, row, column] = heat[row, column] - (score(picture, each) - score(covered, each))
+            for k, item in enumerate(cut):
+                parts[k, row, column] = heat[row, column] - (score(picture, item) - score(covered, item))
     return whole, drops, heat, parts
 
 
@@ -87,8 +87,8 @@ def test_a_function_is_explained_as_by_hand(mask, tmp_path):
     scorer = cf.scorer(function, name="tanh", version="1")
     pairs = asked(pictures(), ["a red cat", "two dogs"])
     session = Session(cache=tmp_path, batch_size=16)
-    found = explain(scorer, pairs, occlusion=Occlusion(3), mask=mask, session=session)
-    for pair, one in zip(pairs, found, strict=True):
+    result = explain(scorer, pairs, occlusion=Occlusion(3), mask=mask, session=session)
+    for pair, one in zip(pairs, result, strict=True):
         whole, drops, heat, parts = slow(pair, 3, mask)
         assert one.score == whole
         np.testing.assert_allclose(one.drops, drops, atol=1e-12)
@@ -101,7 +101,7 @@ def test_a_function_is_explained_as_by_hand(mask, tmp_path):
     calls.clear()
     again = explain(scorer, pairs, occlusion=Occlusion(3), mask=mask, session=session)
     assert calls == []
-    assert [one.score for one in again] == [one.score for one in found]
+    assert [one.score for one in again] == [one.score for one in result]
 
 
 def test_a_dual_encoder_embeds_each_state_once_and_agrees_with_a_scorer_of_pairs():
@@ -109,11 +109,11 @@ def test_a_dual_encoder_embeds_each_state_once_and_agrees_with_a_scorer_of_pairs
     pairs = asked(images, ["a red cat", "a dog"])
     embedder, scorer = fakes.FakeEmbedder(), fakes.FakeScorer()
     session = Session(batch_size=7)
-    found, plain = (
-        explain(each, pairs, occlusion=Occlusion(2), session=session) for each in (embedder, scorer)
+    result, plain = (
+        explain(item, pairs, occlusion=Occlusion(2), session=session) for item in (embedder, scorer)
     )
     # The last bits of the fake's numbers change with their batch.
-    for one, other in zip(found, plain, strict=True):
+    for one, other in zip(result, plain, strict=True):
         assert one.score == pytest.approx(other.score, abs=1e-3)
         np.testing.assert_allclose(one.drops, other.drops, atol=1e-3)
         np.testing.assert_allclose(one.heats[0].parts, other.heats[0].parts, atol=1e-3)
@@ -127,36 +127,36 @@ def test_a_dual_encoder_embeds_each_state_once_and_agrees_with_a_scorer_of_pairs
 def test_a_scorer_without_images_says_nothing_of_them():
     pairs = asked([Image("gone")], ["a red cat"])
     assert explain(load_blind("length"), pairs)[0].heats == ()
-    (found,) = explain(load_blind("length"), pairs, methods=("occlusion",))
-    assert found.drops.tolist() == [1.0, 1.0, 1.0]
-    assert not found.heats[0].whole.any()
-    assert not found.heats[0].parts.any()
+    (result,) = explain(load_blind("length"), pairs, methods=("occlusion",))
+    assert result.drops.tolist() == [1.0, 1.0, 1.0]
+    assert not result.heats[0].whole.any()
+    assert not result.heats[0].parts.any()
 
 
 def test_colours_lean_on_the_word_and_the_half_that_shows_it():
     pixels = np.full((40, 40, 3), (245, 245, 245), np.uint8)
     pixels[5:15, 5:15], pixels[25:35, 25:35] = (200, 20, 40), (30, 110, 230)
     pair = asked([Image("two", PixelSource(pixels))], ["a red thing on a blue one"])
-    (found,) = explain(load_pixels("colours"), pair, occlusion=Occlusion(2))
-    drops = dict(zip(found.words, found.drops.tolist(), strict=True))
+    (result,) = explain(load_pixels("colours"), pair, occlusion=Occlusion(2))
+    drops = dict(zip(result.words, result.drops.tolist(), strict=True))
     assert [word for word, drop in drops.items() if drop > 0] == ["red", "blue"]
-    (heat,) = found.heats
-    highest = {word: int(grid.argmax()) for word, grid in zip(found.words, heat.parts, strict=True)}
+    (heat,) = result.heats
+    highest = {word: int(grid.argmax()) for word, grid in zip(result.words, heat.parts, strict=True)}
     assert (highest["red"], highest["blue"]) == (0, 3)
-    assert not heat.parts[found.words.index("thing")].any()
+    assert not heat.parts[result.words.index("thing")].any()
 
 
 def test_captions_may_have_no_words_and_spans_may_be_phrases():
     assert words_of("") == words_of("...") == ()
     (image,) = pictures(1)
-    (found,) = explain(
+    (result,) = explain(
         load_blind("length"), [PairToExplain(image, Caption("0", ""), ())], methods=("occlusion",)
     )
-    assert isinstance(found, ExplainedPair)
-    assert found.heats[0].parts.shape == (0, 7, 7)
+    assert isinstance(result, ExplainedPair)
+    assert result.heats[0].parts.shape == (0, 7, 7)
     pair = PairToExplain(image, Caption("0", "a red cat sleeps"), ((0, 9),))
-    (found,) = explain(load_blind("length"), [pair])
-    assert (found.words, found.drops.tolist()) == (["a red cat"], [3.0])
+    (result,) = explain(load_blind("length"), [pair])
+    assert (result.words, result.drops.tolist()) == (["a red cat"], [3.0])
 
 
 def test_blur_and_mean_cover_a_cell_and_nothing_else():

@@ -26,9 +26,9 @@ def test_all_kinds_of_galleries_from_one_pass(seed, n, m, block, threads, top, d
     # Five levels for up to 14 items: most right answers tie with something.
     scores = rng.integers(0, 5, (n, m)).astype(dtype)
     galleries = several(rng, n, m)
-    found = rank(galleries, Matrix(scores), top=top, block=block, threads=threads)
-    for each, rankings in zip(galleries, found, strict=True):
-        same(rankings, twin(each, scores, top))
+    result = rank(galleries, Matrix(scores), top=top, block=block, threads=threads)
+    for item, rankings in zip(galleries, result, strict=True):
+        same(rankings, twin(item, scores, top))
 
 
 @pytest.mark.parametrize("block", [1, 7, 33, 1000])
@@ -39,16 +39,16 @@ def test_products_are_ranked_as_their_own_blocks_say(block, dtype):
     rng = np.random.default_rng(3)
     images = unit(rng.normal(size=(60, 37)).astype(dtype))
     blocks = Products(images, unit(rng.normal(size=(90, 37)).astype(dtype))[np.arange(180) % 90])
-    each = benchmark(rng, 60, 180)
+    item = benchmark(rng, 60, 180)
     scores = np.concatenate([blocks.rows(slice(lo, lo + block)).copy() for lo in range(0, 60, block)])
-    (found,) = rank([each], blocks, top=5, block=block)
-    expected = twin(each, scores, 5)
+    (result,) = rank([item], blocks, top=5, block=block)
+    expected = twin(item, scores, 5)
     # Captions counted again come from a product of their own: the same places where scores differ by more
     # than a last bit, which random ones do.
-    same(found, expected)
+    same(result, expected)
     np.testing.assert_array_equal(scores[:, :90], scores[:, 90:])
     # Both twins of a caption are level for every image.
-    assert (found.i2t.level == 2)[found.i2t.above >= 0].all()
+    assert (result.i2t.level == 2)[result.i2t.above >= 0].all()
 
 
 class Unsteady:
@@ -63,11 +63,11 @@ class Unsteady:
         return self.scores[images]
 
     def part(self, images, captions):
-        found = self.scores[images][:, captions]
+        result = self.scores[images][:, captions]
         if isinstance(images, slice) and images == slice(None):
-            self.asked.append(found.shape[1])
-            return found
-        return np.nextafter(found, np.float32(np.inf))
+            self.asked.append(result.shape[1])
+            return result
+        return np.nextafter(result, np.float32(np.inf))
 
 
 def test_captions_whose_scores_were_rounded_in_two_ways_are_counted_again():
@@ -75,23 +75,23 @@ def test_captions_whose_scores_were_rounded_in_two_ways_are_counted_again():
     scores = rng.integers(0, 4, (20, 30)).astype(np.float32)
     blocks: Blocks = Unsteady(scores)
     galleries = [benchmark(rng, 20, 30), benchmark(rng, 20, 30, parts=2)]
-    found = rank(galleries, blocks, top=3, block=6)
+    result = rank(galleries, blocks, top=3, block=6)
     assert sum(blocks.asked) > 0  # type: ignore[attr-defined]
-    for each, rankings in zip(galleries, found, strict=True):
-        same(rankings, twin(each, scores, 3))
+    for item, rankings in zip(galleries, result, strict=True):
+        same(rankings, twin(item, scores, 3))
 
 
 def test_a_long_pass_reports_how_far_it_is():
-    each, said = benchmark(np.random.default_rng(0), 5, 8), []
-    rank([each], Matrix(np.zeros((5, 8))), block=2, progress=lambda *step: said.append(step))
+    item, said = benchmark(np.random.default_rng(0), 5, 8), []
+    rank([item], Matrix(np.zeros((5, 8))), block=2, progress=lambda *step: said.append(step))
     assert said == [("ranking", 2, 5), ("ranking", 4, 5), ("ranking", 5, 5)]
 
 
 def test_scores_of_other_items_and_what_is_no_number_are_refused():
-    each, scores = benchmark(np.random.default_rng(0), 5, 8), np.zeros((5, 8))
-    refuses(r"5 images x 7 captions.*5 x 8", rank, [each], Matrix(scores[:, :7]), error=InputError)
+    item, scores = benchmark(np.random.default_rng(0), 5, 8), np.zeros((5, 8))
+    refuses(r"5 images x 7 captions.*5 x 8", rank, [item], Matrix(scores[:, :7]), error=InputError)
     scores[3, 6] = np.nan
-    refuses(r"row 4, column 7", rank, [each], Matrix(scores), error=ScoreError, block=2)
+    refuses(r"row 4, column 7", rank, [item], Matrix(scores), error=ScoreError, block=2)
 
 
 @pytest.mark.parametrize("captions", [60, 500])
@@ -99,6 +99,6 @@ def test_queries_of_many_right_answers(captions):
     # A fifth of 60 and of 500: so many that low scores are left out first, and so many that they are sorted.
     rng = np.random.default_rng(7)
     scores = rng.integers(0, captions // 5, (12, captions)).astype(np.float32)
-    each = benchmark(rng, 12, captions)
-    (found,) = rank([each], Matrix(scores), top=3, block=5)
-    same(found, twin(each, scores, 3))
+    item = benchmark(rng, 12, captions)
+    (result,) = rank([item], Matrix(scores), top=3, block=5)
+    same(result, twin(item, scores, 3))

@@ -44,12 +44,12 @@ def similarity(scores):
 
 def lines(first, cross, depth, of_query, of_item):
     """The scores of queries (rows) with the first `depth` items they see lifted above all others."""
-    found = first.astype(np.float64)
+    result = first.astype(np.float64)
     for query in range(len(first)):
         seen = [i for i in range(first.shape[1]) if of_query is None or of_query[query] == of_item[i]]
         best = sorted(seen, key=lambda i: (-float(first[query, i]), i))[:depth]
-        found[query, best] = FAR + cross[query, best]
-    return found
+        result[query, best] = FAR + cross[query, best]
+    return result
 
 
 @settings(max_examples=12, deadline=None)
@@ -62,12 +62,12 @@ def test_the_first_items_come_first_in_the_new_order_with_its_ties(seed, n, m, d
     first, cross = rng.integers(0, 4, (n, m)).astype(np.float32), rng.integers(0, 3, (n, m)).astype(float)
     galleries = several(rng, n, m)
     scorer = Looked(cross)
-    found = rank_galleries(galleries, scorer, first_stage=similarity(first), depth=depth, top=top)
-    for each, rankings in zip(galleries, found, strict=True):
-        asked = each.gallery
+    result = rank_galleries(galleries, scorer, first_stage=similarity(first), depth=depth, top=top)
+    for item, rankings in zip(galleries, result, strict=True):
+        asked = item.gallery
         i2t = lines(first, cross, depth, asked.image_parts, asked.caption_parts)
         t2i = lines(first.T, cross.T, depth, asked.caption_parts, asked.image_parts)
-        expected = [twin(each, i2t, top)[0], twin(each, t2i.T, top)[1]]
+        expected = [twin(item, i2t, top)[0], twin(item, t2i.T, top)[1]]
         for placed in expected:
             placed.top_scores[:] = np.where(placed.top_scores >= FAR, placed.top_scores - FAR, np.nan)
         same(rankings, expected)
@@ -78,8 +78,8 @@ def test_each_pair_is_scored_once_and_only_what_a_query_puts_first():
     rng = np.random.default_rng(0)
     first = rng.normal(size=(6, 9)).astype(np.float32)
     scorer = Looked(np.zeros((6, 9)))
-    each = benchmark(rng, 6, 9)
-    rank_galleries([each, each], scorer, first_stage=similarity(first), depth=2)
+    item = benchmark(rng, 6, 9)
+    rank_galleries([item, item], scorer, first_stage=similarity(first), depth=2)
     wanted = {(i, int(c)) for i in range(6) for c in np.argsort(-first[i])[:2]}
     wanted |= {(int(i), c) for c in range(9) for i in np.argsort(-first[:, c])[:2]}
     assert sorted(scorer.asked) == sorted(wanted)
@@ -88,19 +88,19 @@ def test_each_pair_is_scored_once_and_only_what_a_query_puts_first():
 def test_small_galleries_are_scored_whole_and_those_of_other_items_are_ranked_apart():
     rng = np.random.default_rng(1)
     scores = rng.integers(0, 4, (6, 8)).astype(float)
-    each, scorer = benchmark(rng, 5, 7), Looked(scores)
-    same(run(each, scorer), twin(each, scores[:5, :7], 50))
+    item, scorer = benchmark(rng, 5, 7), Looked(scores)
+    same(run(item, scorer), twin(item, scores[:5, :7], 50))
     assert sorted(scorer.asked) == [(i, c) for i in range(5) for c in range(7)]
     small, large, other = benchmark(rng, 5, 7), benchmark(rng, 6, 8), benchmark(rng, 5, 7, parts=2)
-    found = rank_galleries([small, large, other], Looked(scores))
-    for each, rankings in zip((small, large, other), found, strict=True):
-        asked = each.gallery
-        same(rankings, twin(each, scores[: asked.n_images, : asked.n_captions], 50))
+    result = rank_galleries([small, large, other], Looked(scores))
+    for item, rankings in zip((small, large, other), result, strict=True):
+        asked = item.gallery
+        same(rankings, twin(item, scores[: asked.n_images, : asked.n_captions], 50))
 
 
 def test_embeddings_and_similarities_are_found_by_ids():
     rng = np.random.default_rng(4)
-    each = benchmark(rng, 5, 7)
+    item = benchmark(rng, 5, 7)
     images, captions = rng.normal(size=(5, 3)), rng.normal(size=(7, 3)).astype(np.float32)
     rows, columns = rng.permutation(5), rng.permutation(7)
     ids = tuple(map(str, rows)), tuple(map(str, columns))
@@ -108,38 +108,38 @@ def test_embeddings_and_similarities_are_found_by_ids():
         np.linalg.norm(images, axis=1), np.linalg.norm(captions.astype(float), axis=1)
     )
     name = Identity("embeddings:x.npz")
-    expected = twin(each, cosines, 50)
+    expected = twin(item, cosines, 50)
     for given_items in (
         PrecomputedEmbeddings(name, images, captions),
         PrecomputedEmbeddings(name, images[rows], captions[columns], *ids),
         PrecomputedSimilarity(Identity("given:x.npy"), cosines[np.ix_(rows, columns)], *ids),
     ):
-        (found,) = rank_galleries([each], given_items)
-        for placed, twins in zip((found.i2t, found.t2i), expected, strict=True):
+        (result,) = rank_galleries([item], given_items)
+        for placed, twins in zip((result.i2t, result.t2i), expected, strict=True):
             np.testing.assert_array_equal(placed.above, twins.above)
             np.testing.assert_array_equal(placed.top, twins.top)
 
 
 def test_models_embed_items_of_equal_content_once():
     pictures = [fakes.png(i % 4) for i in range(5)]
-    each = benchmark(np.random.default_rng(5), 5, 7)
-    each = replace(
-        each,
-        images=tuple(Image(i.id, BytesSource(p)) for i, p in zip(each.images, pictures, strict=True)),
-        captions=tuple(Caption(c.id, f"text {int(c.id) % 6}") for c in each.captions),
+    item = benchmark(np.random.default_rng(5), 5, 7)
+    item = replace(
+        item,
+        images=tuple(Image(i.id, BytesSource(p)) for i, p in zip(item.images, pictures, strict=True)),
+        captions=tuple(Caption(c.id, f"text {int(c.id) % 6}") for c in item.captions),
     )
     model = fakes.FakeEmbedder()
-    found = run(each, model)
+    result = run(item, model)
     assert (len(model.images_seen), len(model.captions_seen)) == (4, 6)
     # Captions 0 and 6 are one text, images 0 and 4 one picture: level wherever either is right.
-    where = found.i2t.above >= 0
-    twice = np.isin(each.gallery.i2t.positives.items, [0, 6])
-    assert (found.i2t.level[where & twice] == 2).all()
-    assert (found.i2t.level[where & ~twice] == 1).all()
+    where = result.i2t.above >= 0
+    twice = np.isin(item.gallery.i2t.positives.items, [0, 6])
+    assert (result.i2t.level[where & twice] == 2).all()
+    assert (result.i2t.level[where & ~twice] == 1).all()
 
 
 def test_impossible_combinations_are_refused_in_one_line():
-    each, scorer = benchmark(np.random.default_rng(6), 5, 7), Looked(np.zeros((5, 7)))
+    item, scorer = benchmark(np.random.default_rng(6), 5, 7), Looked(np.zeros((5, 7)))
     large = benchmark(np.random.default_rng(0), 1001, 1000)
     given_scores = similarity(np.zeros((5, 7)))
     table = object.__new__(PrecomputedTable)
@@ -147,13 +147,13 @@ def test_impossible_combinations_are_refused_in_one_line():
     four = PrecomputedSimilarity(Identity("x"), np.zeros((4, 7)), tuple("0123"), tuple("0123456"))
     for error, words, gallery, model, how in (
         (InputError, "1,001,000.*--first-stage", large, scorer, {}),
-        (InputError, "is for scorers of pairs", each, given_scores, {"first_stage": given_scores}),
-        (InputError, "first stage must score the whole gallery", each, scorer, {"first_stage": table}),
-        (InputError, "given: 0; allowed: 1 or", each, scorer, {"first_stage": given_scores, "depth": 0}),
-        (InputError, "a table of answers .* form 'gallery'.*a similarity", each, table, {}),
-        (ScoreError, "given: 7 x 5; .*5 images x 7.*transpose", each, similarity(np.zeros((7, 5))), {}),
-        (ScoreError, "given: 5 x 6.*--ids", each, similarity(np.zeros((5, 6))), {}),
-        (ScoreError, "'0', caption '0'.*not a finite", each, similarity(np.full((5, 7), np.nan)), {}),
-        (DataError, "images of small have no score.*1 of 5 missing: '4'", each, four, {}),
+        (InputError, "is for scorers of pairs", item, given_scores, {"first_stage": given_scores}),
+        (InputError, "first stage must score the whole gallery", item, scorer, {"first_stage": table}),
+        (InputError, "given: 0; allowed: 1 or", item, scorer, {"first_stage": given_scores, "depth": 0}),
+        (InputError, "a table of answers .* form 'gallery'.*a similarity", item, table, {}),
+        (ScoreError, "given: 7 x 5; .*5 images x 7.*transpose", item, similarity(np.zeros((7, 5))), {}),
+        (ScoreError, "given: 5 x 6.*--ids", item, similarity(np.zeros((5, 6))), {}),
+        (ScoreError, "'0', caption '0'.*not a finite", item, similarity(np.full((5, 7), np.nan)), {}),
+        (DataError, "images of small have no score.*1 of 5 missing: '4'", item, four, {}),
     ):
         refuses(words, rank_galleries, [gallery], model, error=error, **how)

@@ -291,7 +291,7 @@ def test_a_stream_is_closed_and_its_end_is_an_error():
     plain = baselines.load_blind("random")
     streamed = Streaming(plain)
     streamed.needs = plain.needs
-    one, two = (rank_galleries([gallery], each)[0] for each in (plain, streamed))
+    one, two = (rank_galleries([gallery], item)[0] for item in (plain, streamed))
     np.testing.assert_array_equal(one.i2t.above, two.i2t.above)
     np.testing.assert_array_equal(one.t2i.above, two.t2i.above)
 
@@ -347,7 +347,7 @@ class FakeClassifier:
 def test_quads_are_answered_by_the_rule_of_two_steps(tmp_path):
     benchmark, scorer = fakes.quads(60, distinct_images=45, distinct_captions=27), FakeClassifier()
     assert isinstance(scorer, Classifier)
-    found = run(benchmark, scorer, session=Session(batch_size=7, cache=tmp_path))
+    result = run(benchmark, scorer, session=Session(batch_size=7, cache=tmp_path))
     halves = 0
     for q in range(60):
         c = [scorer.of(str(benchmark.captions[2 * q + k].text).encode()) for k in (0, 1)]
@@ -360,16 +360,16 @@ def test_quads_are_answered_by_the_rule_of_two_steps(tmp_path):
             "tpos2i": round(float(c[0])) == 0 and i[0] < i[1],
             "tneg2i": round(float(c[1])) == 1 and i[1] > i[0],
         }
-        assert {name: bool(right[q]) for name, right in found.right.items()} == expected
+        assert {name: bool(right[q]) for name, right in result.right.items()} == expected
     assert halves > 10
-    assert set(contrast.from_directions(found.right)) >= {"i2t", "t2i", "group"}
+    assert set(contrast.from_directions(result.right)) >= {"i2t", "t2i", "group"}
     # Each distinct item is asked about once, and its answer is kept.
     texts = {caption.text for caption in benchmark.captions}
     assert len(scorer.seen) == len(set(scorer.seen)) == 45 + len(texts)
     again = FakeClassifier()
     second = run(benchmark, again, session=Session(tmp_path, batch_size=3))
     assert again.seen == []
-    assert all((second.right[name] == right).all() for name, right in found.right.items())
+    assert all((second.right[name] == right).all() for name, right in result.right.items())
 
 
 @pytest.mark.parametrize(("correct", "uneven"), [(1, False), (2, False), (1, True)])
@@ -384,14 +384,14 @@ def test_choices_ask_the_candidates_alone(correct, uneven, tmp_path):
     gone = tuple(Image(image.id) for image in whole.images)
     benchmark = Benchmark(whole.card, gone, whole.captions, questions)
     scorer = FakeClassifier()
-    found = run(benchmark, scorer, session=Session(tmp_path))
+    result = run(benchmark, scorer, session=Session(tmp_path))
     assert scorer.seen
     assert set(scorer.seen) <= {caption.id for caption in whole.captions}
     values = [
         [scorer.of(str(whole.captions[c].text).encode()) for c in row if c >= 0]
         for row in candidates.tolist()
     ]
-    assert found.right["accuracy"].tolist() == [max(row[:correct]) < min(row[correct:]) for row in values]
+    assert result.right["accuracy"].tolist() == [max(row[:correct]) < min(row[correct:]) for row in values]
     # Captions are known by what they say, so they are kept though no image was looked at.
     again = FakeClassifier()
     run(benchmark, again, session=Session(tmp_path))
@@ -409,12 +409,12 @@ def test_choices_among_images():
     card = Card(name="fake", title="Fake", form="choice")
     captions = tuple(Caption(caption.id) for caption in whole.captions)
     scorer = FakeClassifier()
-    found = run(Benchmark(card, whole.images, captions, questions), scorer)
+    result = run(Benchmark(card, whole.images, captions, questions), scorer)
     expected = [
         scorer.of(whole.images[a].read()) < scorer.of(whole.images[b].read())
         for a, b in whole.questions.images
     ]
-    assert found.right["accuracy"].tolist() == expected
+    assert result.right["accuracy"].tolist() == expected
 
 
 def test_numbers_that_are_no_probabilities_and_galleries_are_refused():

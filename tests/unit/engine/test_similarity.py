@@ -181,18 +181,18 @@ def test_a_run_on_a_gallery_uses_the_embedders_own_comparison(comparison, tmp_pa
     benchmark = gallery(rng, 12, 30)
     scorer = Several(some(rng, 12), some(rng, 30), comparison)
     assert isinstance(scorer, Embedder)
-    found = run(benchmark, scorer, session=Session(tmp_path))
+    result = run(benchmark, scorer, session=Session(tmp_path))
     sides = scorer.images, scorer.captions
     blocks = Products(*sides) if comparison is None else CustomSimilarity(comparison, *sides)
-    check_places(found, small_galleries.twin(benchmark, np.array(blocks.rows(slice(0, 12))), 12))
+    check_places(result, small_galleries.twin(benchmark, np.array(blocks.rows(slice(0, 12))), 12))
     # And it matters: the inner product of such rows puts them in another order.
     if comparison is not None:
         plain = run(benchmark, Several(scorer.images, scorer.captions, None))
-        assert not np.array_equal(plain.i2t.above, found.i2t.above)
+        assert not np.array_equal(plain.i2t.above, result.i2t.above)
 
 
 def test_vectors_get_length_one_in_their_own_precision():
     vectors = np.array([[3.0, 4.0], [0.0, -2.0]], np.float32)
-    found = unit(vectors)
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, [[0.6, 0.8], [0.0, -1.0]], rtol=1e-7)
+    result = unit(vectors)
+    assert result.dtype == np.float32
+    np.testing.assert_allclose(result, [[0.6, 0.8], [0.0, -1.0]], rtol=1e-7)

@@ -141,11 +141,13 @@ def test_results_are_in_order(threads):
 
 def test_products_keep_to_their_thread_meanwhile_and_not_afterwards():
     def threads_of_blas():
-        return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+        return {item["num_threads"] for item in threadpool_info() if item["user_api"] == "blas"}
 
     np.ones((2, 2)) @ np.ones((2, 2))
     before = threads_of_blas()
-    assert {n for _, found in map_ordered(lambda part: threads_of_blas(), range(4), 2) for n in found} == {1}
+    assert {n for _, result in map_ordered(lambda part: threads_of_blas(), range(4), 2) for n in result} == {
+        1
+    }
     assert threads_of_blas() == before
 
 
@@ -179,26 +181,26 @@ def lists(name, scores):
 
 
 def test_first_items_are_those_of_the_sorted_rows_and_columns(scores):
-    found = lists("a", scores)
-    assert found.depth == {"i2t": CAPTIONS, "t2i": IMAGES}
+    result = lists("a", scores)
+    assert result.depth == {"i2t": CAPTIONS, "t2i": IMAGES}
     np.testing.assert_array_equal(
-        top_lists(found, "i2t", ("i4", "i1"), 5), np.argsort(-scores[[4, 1]], axis=1)[:, :5]
+        top_lists(result, "i2t", ("i4", "i1"), 5), np.argsort(-scores[[4, 1]], axis=1)[:, :5]
     )
     np.testing.assert_array_equal(
-        top_lists(found, "t2i", ("c9", "c0"), 3), np.argsort(-scores[:, [9, 0]].T, axis=1)[:, :3]
+        top_lists(result, "t2i", ("c9", "c0"), 3), np.argsort(-scores[:, [9, 0]].T, axis=1)[:, :3]
     )
     with pytest.raises(InputError, match="gallery of t2i is smaller than k; given: k 7; allowed: 1 to 6"):
-        top_lists(found, "t2i", ("c0",), 7)
+        top_lists(result, "t2i", ("c0",), 7)
 
 
 def test_embeddings_are_compared_by_cosine():
     rng = np.random.default_rng(1)
     images, captions = rng.normal(size=(IMAGES, 3)), rng.normal(size=(CAPTIONS, 3)) * 5
     given = PrecomputedEmbeddings(Identity("e"), images, captions, None, None)
-    found = of_embeddings("e", given, ids("i", IMAGES), ids("c", CAPTIONS))
+    result = of_embeddings("e", given, ids("i", IMAGES), ids("c", CAPTIONS))
     cosines = np.array([[i @ c / np.linalg.norm(i) / np.linalg.norm(c) for c in captions] for i in images])
     np.testing.assert_array_equal(
-        top_lists(found, "i2t", ids("i", IMAGES), 4), np.argsort(-cosines, axis=1)[:, :4]
+        top_lists(result, "i2t", ids("i", IMAGES), 4), np.argsort(-cosines, axis=1)[:, :4]
     )
 
 
@@ -220,13 +222,13 @@ def test_items_in_another_order_get_the_numbers_of_the_first(scores):
 def test_rankings_keep_the_first_items_of_their_queries(scores):
     world = benchmark(np.random.default_rng(3), IMAGES, CAPTIONS, some=True)
     (answers,) = rank([world], Matrix(scores), top=3)
-    found = of_rankings("r", world, answers)
-    whole = of_similarity("s", scores, found.image_ids, found.caption_ids)
-    assert found.depth == {"i2t": 3, "t2i": 3}
+    result = of_rankings("r", world, answers)
+    whole = of_similarity("s", scores, result.image_ids, result.caption_ids)
+    assert result.depth == {"i2t": 3, "t2i": 3}
     for way, rows in (("i2t", world.gallery.i2t.queries), ("t2i", world.gallery.t2i.queries)):
         asked = tuple(str(i) for i in rows)
-        assert found.query_ids[way] == asked == common([found, whole], way)
+        assert result.query_ids[way] == asked == common([result, whole], way)
         assert set(asked) < set(whole.query_ids[way])
-        np.testing.assert_array_equal(top_lists(found, way, asked, 3), top_lists(whole, way, asked, 3))
+        np.testing.assert_array_equal(top_lists(result, way, asked, 3), top_lists(whole, way, asked, 3))
         with pytest.raises(InputError, match=f"r: the lists of {way} are too short; given: 3 items"):
-            top_lists(found, way, asked, 4)
+            top_lists(result, way, asked, 4)

@@ -41,16 +41,16 @@ def gallery_items(
 ) -> dict[str, NDArray[np.float64]]:
     """R@1 (0 or 1) and mAP@R (anything in between) in every direction, a query or two undefined."""
     directions = benchmark.gallery.directions
-    found = {}
+    result = {}
     for base, values in (
         ("recall_at_1", (rng.random(len(benchmark)) < skill).astype(float)),
         ("map_at_r", rng.beta(1 + 3 * skill, 2, size=len(benchmark))),
     ):
         values[[1, -1]] = np.nan
-        found[f"i2t_{base}"] = np.where(directions == 0, values, np.nan)
-        found[f"t2i_{base}"] = np.where(directions == 1, values, np.nan)
-        found[f"mean_{base}"] = values
-    return found
+        result[f"i2t_{base}"] = np.where(directions == 0, values, np.nan)
+        result[f"t2i_{base}"] = np.where(directions == 1, values, np.nan)
+        result[f"mean_{base}"] = values
+    return result
 
 
 def correlations(x: Any, y: Any) -> list[float]:

@@ -33,8 +33,8 @@ def covered(items, people, labels, *, differ, hard, repetitions, scale=Scale.NOM
     truth = np.mean([krippendorff_alpha(of, scale) for of in drawn])
     made = (answers(rng, items, people, labels, **many) for _ in range(repetitions))
     agreements = (people_agreement(*of, scale=scale, draws=200, seed=seed) for seed, of in enumerate(made))
-    found = [agreement.alpha for agreement in agreements]
-    return float(np.mean([one.low <= truth <= one.high for one in found]))
+    result = [agreement.alpha for agreement in agreements]
+    return float(np.mean([one.low <= truth <= one.high for one in result]))
 
 
 @pytest.mark.slow
@@ -68,9 +68,9 @@ def test_people_who_differ_widen_intervals_and_few_people_are_taken_as_they_are(
 
 def test_agreement_throughout_has_an_interval_and_one_answer_throughout_has_no_alpha():
     item, who = np.repeat(np.arange(50), 3), np.tile(np.arange(6), 25)
-    found = people_agreement(item, who, item % 2)
-    assert found.raw.value == found.alpha.value == found.alpha.high == 1
-    assert 0.2 < found.alpha.low < 0.9
+    result = people_agreement(item, who, item % 2)
+    assert result.raw.value == result.alpha.value == result.alpha.high == 1
+    assert 0.2 < result.alpha.low < 0.9
     same = people_agreement(item, who, np.zeros(150))
     assert same.raw.value == 1
     assert isnan(same.alpha.value)
@@ -94,12 +94,12 @@ def test_two_people_have_cohens_kappa_over_items():
     item, who = np.repeat(np.arange(100), 2), np.tile([0, 1], 100)
     truth = rng.integers(0, 2, 100)[item]
     said = np.where(rng.random(200) < 0.85, truth, 1 - truth)
-    found = people_agreement(item, who, said)
-    assert found.cohen is not None
-    assert found.cohen.low < found.cohen.value < found.cohen.high
-    assert found.cohen.value == pytest.approx(found.fleiss.value, abs=0.02)
-    assert found == people_agreement(item, who, said)
-    assert found != people_agreement(item, who, said, seed=1)
+    result = people_agreement(item, who, said)
+    assert result.cohen is not None
+    assert result.cohen.low < result.cohen.value < result.cohen.high
+    assert result.cohen.value == pytest.approx(result.fleiss.value, abs=0.02)
+    assert result == people_agreement(item, who, said)
+    assert result != people_agreement(item, who, said, seed=1)
 
 
 def test_intervals_end_where_kappa_and_alpha_do():
@@ -108,10 +108,10 @@ def test_intervals_end_where_kappa_and_alpha_do():
     second = np.array([0] * 17 + [1, 1, 0])
     for n in (3, 6, 20):
         a, b = first[-n:], second[-n:]
-        found = people_agreement(np.tile(np.arange(n), 2), np.repeat([0, 1], n), np.r_[a, b], draws=200)
-        assert found.cohen is not None
-        for each in (found.fleiss, found.alpha, found.cohen):
-            assert -1 <= each.low <= each.value <= each.high <= 1
+        result = people_agreement(np.tile(np.arange(n), 2), np.repeat([0, 1], n), np.r_[a, b], draws=200)
+        assert result.cohen is not None
+        for one in (result.fleiss, result.alpha, result.cohen):
+            assert -1 <= one.low <= one.value <= one.high <= 1
     # Of three answers no two agree: lower than -1 / 2 nothing is.
     item, said = np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4)
     lowest = people_agreement(item, np.tile(np.arange(3), 4), said, draws=100)
@@ -120,28 +120,28 @@ def test_intervals_end_where_kappa_and_alpha_do():
 
 
 def test_the_printed_votes():
-    found = preferences(Votes(tuple("ABCDE"), PRINTED), draws=2000)
-    assert [round(float(found.strength[i]), 2) for i in found.order] == [70.85, 13.15, 10.66, 4.89, 0.44]
-    assert found.written_order == "C > D > A > B > E"
-    assert found.ranks == ((3, 3), (4, 4), (1, 1), (2, 2), (5, 5))
+    result = preferences(Votes(tuple("ABCDE"), PRINTED), draws=2000)
+    assert [round(float(result.strength[i]), 2) for i in result.order] == [70.85, 13.15, 10.66, 4.89, 0.44]
+    assert result.written_order == "C > D > A > B > E"
+    assert result.ranks == ((3, 3), (4, 4), (1, 1), (2, 2), (5, 5))
     # 3,200 less the 24 of E against itself.
-    assert found.votes == 3176
-    assert ((found.low < found.strength) & (found.strength < found.high)).all()
+    assert result.votes == 3176
+    assert ((result.low < result.strength) & (result.strength < result.high)).all()
     # 70.85 against 13.15: 0.8434; and the other way round the rest.
-    assert found.chance[2, 3] == pytest.approx(0.8434, abs=1e-4)
-    assert found.chance + found.chance.T == pytest.approx(np.ones((5, 5)))
-    assert found.chance_low[2, 3] == pytest.approx(1 - found.chance_high[3, 2], abs=1e-9)
-    assert found.separated == 0
-    assert (preferences(Votes(tuple("ABCDE"), PRINTED), draws=2000).low == found.low).all()
-    assert found.to_json()["strengths"]["C"]["rank_worst"] == 1
+    assert result.chance[2, 3] == pytest.approx(0.8434, abs=1e-4)
+    assert result.chance + result.chance.T == pytest.approx(np.ones((5, 5)))
+    assert result.chance_low[2, 3] == pytest.approx(1 - result.chance_high[3, 2], abs=1e-9)
+    assert result.separated == 0
+    assert (preferences(Votes(tuple("ABCDE"), PRINTED), draws=2000).low == result.low).all()
+    assert result.to_json()["strengths"]["C"]["rank_worst"] == 1
 
 
 def test_two_things_have_the_interval_of_a_proportion():
     # 60 of 100 votes: a share of 0.6 with a standard error of (0.6 * 0.4 / 100) ** 0.5 = 0.049.
-    found = preferences(Votes(("a", "b"), np.array([[0, 60], [40, 0]])), draws=20_000, seed=1)
-    assert found.strength == pytest.approx([60, 40])
-    assert found.low[0] == pytest.approx(60 - 1.96 * 4.9, abs=1.1)
-    assert found.high[0] == pytest.approx(60 + 1.96 * 4.9, abs=1.1)
+    result = preferences(Votes(("a", "b"), np.array([[0, 60], [40, 0]])), draws=20_000, seed=1)
+    assert result.strength == pytest.approx([60, 40])
+    assert result.low[0] == pytest.approx(60 - 1.96 * 4.9, abs=1.1)
+    assert result.high[0] == pytest.approx(60 + 1.96 * 4.9, abs=1.1)
     assert preferences(Votes(("a", "b"), np.array([[0, 65], [35, 0]])), draws=2000).written_order == "a > b"
     close = preferences(Votes(("a", "b"), np.array([[0, 52], [48, 0]])), draws=2000)
     assert (close.written_order, close.ranks) == ("a ≈ b", ((1, 2), (1, 2)))
@@ -163,10 +163,10 @@ def test_judges_that_vote_alike_leave_less_to_go_by():
 
 def test_draws_in_which_somebody_wins_all_are_counted():
     # 1 of 10 lost: with chance 0.9 ** 10 = 0.349 no draw of ten votes has it.
-    found = preferences(Votes(("a", "b"), np.array([[0, 9], [1, 0]])), draws=10_000)
-    assert found.separated == pytest.approx(3490, abs=4 * (10_000 * 0.349 * 0.651) ** 0.5)
+    result = preferences(Votes(("a", "b"), np.array([[0, 9], [1, 0]])), draws=10_000)
+    assert result.separated == pytest.approx(3490, abs=4 * (10_000 * 0.349 * 0.651) ** 0.5)
     # With half a vote both ways ten of ten become 10.5 to 0.5.
-    assert found.high[0] == pytest.approx(100 * 10.5 / 11)
+    assert result.high[0] == pytest.approx(100 * 10.5 / 11)
 
 
 WINS = np.array([[0, 3], [1, 0]])
@@ -195,8 +195,8 @@ def test_intervals_cover_the_truth():
         for i, j in ((0, 1), (0, 2), (1, 2)):
             wins[i, j] = rng.binomial(60, truth[i] / (truth[i] + truth[j]))
             wins[j, i] = 60 - wins[i, j]
-        found = preferences(Votes(("a", "b", "c"), wins), draws=400)
-        held.append((found.low <= truth) & (truth <= found.high))
+        result = preferences(Votes(("a", "b", "c"), wins), draws=400)
+        held.append((result.low <= truth) & (truth <= result.high))
     # 600 values, nominally 95 %; percentiles of few votes fall a little short.
     assert 0.91 < np.mean(held) < 0.98
 

@@ -44,12 +44,12 @@ def test_a_real_difference_is_found_and_none_is_not(quads):
     qualities = {"weak": 0.5, "weak too": 0.5, "strong": 2.0}
     runs = [evaluated(n, benchmark, _quality(benchmark, q, i)) for i, (n, q) in enumerate(qualities.items())]
     (comparison,) = compare(runs, baseline="weak")
-    found = {(d.a, d.measure): d for d in comparison.against_baseline()}
-    assert found["strong", "group"].p_holm < 0.01
-    assert found["strong", "group"].low > 0
-    assert found["weak too", "group"].p_holm > 0.05
+    result = {(d.a, d.measure): d for d in comparison.against_baseline()}
+    assert result["strong", "group"].p_holm < 0.01
+    assert result["strong", "group"].low > 0
+    assert result["weak too", "group"].p_holm > 0.05
     means = [run.items["group"].mean() for run in runs]
-    assert found["strong", "group"].value == pytest.approx(means[2] - means[0])
+    assert result["strong", "group"].value == pytest.approx(means[2] - means[0])
 
 
 @pytest.mark.parametrize(
@@ -98,10 +98,10 @@ def test_runs_that_cannot_be_paired_are_refused(quads):
 def test_a_run_is_measured_anew_with_other_ties_in_every_form(benchmark):
     answers = Scores(forms.scores_of(benchmark, values=3))
     strict, half = (evaluated("m", benchmark, answers, ties=ties, draws=50) for ties in ("strict", "half"))
-    found = remeasured(strict, ties="half", draws=50)
-    assert found.result.measures == half.result.measures
-    assert found.result.ties["policy"] == "half"
-    assert {name: values.tolist() for name, values in found.items.items()} == {
+    result = remeasured(strict, ties="half", draws=50)
+    assert result.result.measures == half.result.measures
+    assert result.result.ties["policy"] == "half"
+    assert {name: values.tolist() for name, values in result.items.items()} == {
         name: values.tolist() for name, values in half.items.items()
     }
 
@@ -111,12 +111,12 @@ def test_runs_are_compared_over_the_questions_that_all_answer(quads):
     rows = np.array([3, 7, 8, 20, 29])
     part = whole.part(rows, "some")
     answers = [_quality(whole, 1.0, seed) for seed in range(3)]
-    runs = [evaluated(f"m{seed}", whole, each) for seed, each in enumerate(answers)]
+    runs = [evaluated(f"m{seed}", whole, item) for seed, item in enumerate(answers)]
     people = evaluated("people", part, answers[2].take(rows))
     notes: list[str] = []
-    found = over_shared([*runs, people], note=notes.append, draws=100)
-    expected = [evaluated(f"m{seed}", part, each.take(rows)) for seed, each in enumerate(answers)]
-    for run, other in zip(found, [*expected, people], strict=True):
+    result = over_shared([*runs, people], note=notes.append, draws=100)
+    expected = [evaluated(f"m{seed}", part, item.take(rows)) for seed, item in enumerate(answers)]
+    for run, other in zip(result, [*expected, people], strict=True):
         assert run.benchmark.questions.ids == part.questions.ids
         assert {name: run.items[name].tolist() for name in run.items} == {
             name: other.items[name].tolist() for name in other.items
@@ -126,7 +126,7 @@ def test_runs_are_compared_over_the_questions_that_all_answer(quads):
     assert len(notes) == 3
     assert "'m0' is measured on the 5 of its questions that all runs answer" in notes[0]
     # The model that gave the very answers of the sample is no different from it.
-    (comparison,) = compare(found, baseline="people")
+    (comparison,) = compare(result, baseline="people")
     assert {d.value for d in comparison.against_baseline() if d.a == "m2"} == {0.0}
     alone = evaluated("b", whole.part(np.array([0]), "one"), answers[0].take(np.array([0])))
     refuses("is answered by all runs", over_shared, [people, alone], error=InputError, note=notes.append)
@@ -178,16 +178,16 @@ def test_the_test_of_a_gallery_is_over_images(galleries):
     image = np.concatenate([np.arange(12), np.arange(36) // 3])
     direction, known = np.repeat([0, 1], [12, 36]), ~np.isnan(values[:, 0])
     ends = difference_interval(values[known], image[known], np.array([[0, 1]]), groups=direction[known])
-    found = comparison.differences[2]
-    assert (found.low, found.high, found.p) == pytest.approx([each[0] for each in ends])
+    result = comparison.differences[2]
+    assert (result.low, result.high, result.p) == pytest.approx([item[0] for item in ends])
 
 
 def test_decided_is_what_interval_and_test_both_say():
-    found = Difference("pairs", "accuracy", "a", "b", 0.1, 0.02, 0.18, 0.01, 0.03, None)
-    assert is_significant(found)
-    assert is_significant(replace(found, value=-0.1, low=-0.18, high=-0.02))
-    assert not is_significant(replace(found, p_holm=0.06))
-    assert not is_significant(replace(found, low=-0.01))
+    result = Difference("pairs", "accuracy", "a", "b", 0.1, 0.02, 0.18, 0.01, 0.03, None)
+    assert is_significant(result)
+    assert is_significant(replace(result, value=-0.1, low=-0.18, high=-0.02))
+    assert not is_significant(replace(result, p_holm=0.06))
+    assert not is_significant(replace(result, low=-0.01))
 
 
 #: Cards whose first measure is a number of all questions together have tests of their own.
@@ -206,7 +206,7 @@ def of_card(name):
         "statement": lambda: forms.statements([True, False] * 6),
     }[card.form]()
     sizes = {"pair": 2, "set": 4, "same_question": 2, "same_image": 2, "quartet": 4}
-    labels = {name: tuple(f"{name} {at // size}" for at in range(12)) for name, size in sizes.items()}
+    labels = {name: tuple(f"{name} {i // size}" for i in range(12)) for name, size in sizes.items()}
     questions = replace(made.questions, groupings={**made.questions.groupings, **labels})
     return replace(made, card=card, questions=questions)
 
@@ -235,8 +235,8 @@ def test_the_page_on_cola_leads_by_t2i_where_group_says_the_other():
     benchmark = of_card("cola")
     benchmark = replace(forms.quads(100), card=benchmark.card)
     only_t2i, both, nothing = np.array([[0.5, 0.0], [0.8, 1.0]]), np.eye(2), 1 - np.eye(2)
-    t2i = np.stack([only_t2i if at < 60 else nothing for at in range(100)])
-    group = np.stack([both if at >= 70 else nothing for at in range(100)])
+    t2i = np.stack([only_t2i if i < 60 else nothing for i in range(100)])
+    group = np.stack([both if i >= 70 else nothing for i in range(100)])
     (comparison,) = compare(runs_of(benchmark, {"grouped": group, "by-text": t2i}))
     values = {run.name: run.result for run in comparison.runs}
     assert values["by-text"]["t2i"].value > values["grouped"]["t2i"].value
@@ -248,7 +248,7 @@ def test_the_page_on_cola_leads_by_t2i_where_group_says_the_other():
 
 def test_a_mean_over_groups_is_tested_as_it_weighs_the_questions():
     """A large group on which the one scorer is right, and small ones on which the other is."""
-    subsets = {"large": 80, **{f"small {at}": 4 for at in range(10)}}
+    subsets = {"large": 80, **{f"small {i}": 4 for i in range(10)}}
     benchmark = forms.choices(subsets, measures=("accuracy_macro", "accuracy"))
     labels = benchmark.questions.groupings["subset"]
     rng = np.random.default_rng(0)
@@ -258,28 +258,28 @@ def test_a_mean_over_groups_is_tested_as_it_weighs_the_questions():
         "evenly": np.where(large, rng.random(120) < 0.5, rng.random(120) < 0.95),
     }
     (comparison,) = compare(runs_of(benchmark, {name: chosen(hit) for name, hit in right.items()}))
-    found = {d.measure: d for d in comparison.differences}
-    assert set(found) == {"accuracy_macro", "accuracy"}
+    result = {d.measure: d for d in comparison.differences}
+    assert set(result) == {"accuracy_macro", "accuracy"}
     # What each question adds to the mean over groups, group by group.
     weights = np.array([1 / labels.count(label) / len(set(labels)) for label in labels])
     gaps = weights * (right["often"].astype(float) - right["evenly"])
-    macro = found["accuracy_macro"]
+    macro = result["accuracy_macro"]
     assert macro.value == pytest.approx(gaps.sum())
-    assert macro.value < 0 < found["accuracy"].value
+    assert macro.value < 0 < result["accuracy"].value
     assert macro.low < macro.value < macro.high < 0
     assert macro.mcnemar is None
-    assert found["accuracy"].mcnemar is not None
+    assert result["accuracy"].mcnemar is not None
     flips = np.random.default_rng(1).choice([-1.0, 1.0], (4000, 120)) @ gaps
     assert macro.p == pytest.approx((1 + (abs(flips) >= abs(gaps.sum()) - 1e-12).sum()) / 4001, abs=0.01)
     assert lead(comparison).startswith("evenly has Accuracy (macro)")
     # The same questions without groups of their own: the difference is that of all.
-    assert found["accuracy"].value == pytest.approx(right["often"].mean() - right["evenly"].mean())
+    assert result["accuracy"].value == pytest.approx(right["often"].mean() - right["evenly"].mean())
 
 
 @pytest.mark.parametrize("interval", ["auto", "clusters", "crossed", "wilson"])
 def test_means_over_groups_of_groups_have_intervals_of_every_kind(interval):
     benchmark = forms.quads(60, share=2, macro="type > half", measures=("group_macro",))
-    halves = tuple("one" if at < 40 else "two" for at in range(60))
+    halves = tuple("one" if i < 40 else "two" for i in range(60))
     questions = replace(benchmark.questions, groupings={**benchmark.questions.groupings, "half": halves})
     benchmark = replace(benchmark, questions=questions)
     rng = np.random.default_rng(2)
@@ -297,7 +297,7 @@ def test_means_over_groups_of_groups_have_intervals_of_every_kind(interval):
     types = questions.groupings["type"]
     group = [run.items["group"] for run in runs]
     cells = [
-        np.mean([group[0][at] - group[1][at] for at in range(60) if (types[at], halves[at]) == cell])
+        np.mean([group[0][i] - group[1][i] for i in range(60) if (types[i], halves[i]) == cell])
         for cell in product(("add", "swap"), ("one", "two"))
     ]
     assert macro.value == pytest.approx(np.mean(cells))
@@ -343,7 +343,7 @@ def test_a_baseline_makes_two_families_under_two_headings():
 
 def unequal(measures, macro="subset", name="toy"):
     """Four models: the more often one is right in the large group, the less often in the small ones."""
-    subsets = {"large": 40, **{f"small {at}": 4 for at in range(5)}}
+    subsets = {"large": 40, **{f"small {i}": 4 for i in range(5)}}
     benchmark = forms.choices(subsets, measures=measures, macro=macro, name=name)
     # Groups of groups: the large one alone, and all others.
     sizes = tuple(label.partition(" ")[0] for label in benchmark.questions.groupings["subset"])
@@ -358,22 +358,24 @@ def unequal(measures, macro="subset", name="toy"):
 @pytest.mark.parametrize("measures", [("accuracy_macro",), ("accuracy_macro", "accuracy")])
 def test_models_are_in_the_order_of_the_first_measure_of_the_card(measures):
     _, runs = unequal(measures)
-    found = rank_correlation([*runs, *unequal(measures, name="other")[1]], draws=20)
-    assert {c.measure for c in found.columns} == set(measures)
-    assert found.columns[found.lead].name == "toy:accuracy_macro"
-    assert found.values[:, found.lead] == pytest.approx([run.result["accuracy_macro"].value for run in runs])
+    result = rank_correlation([*runs, *unequal(measures, name="other")[1]], draws=20)
+    assert {c.measure for c in result.columns} == set(measures)
+    assert result.columns[result.lead].name == "toy:accuracy_macro"
+    assert result.values[:, result.lead] == pytest.approx(
+        [run.result["accuracy_macro"].value for run in runs]
+    )
     (comparison,) = compare(runs)
-    assert [row.name for row in ranks_table(found).rows] == ranking(comparison) == ["m0", "m1", "m2", "m3"]
+    assert [row.name for row in ranks_table(result).rows] == ranking(comparison) == ["m0", "m1", "m2", "m3"]
     # By all questions alike the order is the contrary one.
     assert np.argsort([run.result["accuracy"].value for run in runs]).tolist() == [0, 1, 2, 3]
 
 
 def test_measures_that_are_asked_for_order_as_they_are_asked_for():
     _, runs = unequal(("accuracy_macro", "accuracy"))
-    found = rank_correlation(runs, measures=["accuracy", "accuracy_macro"], draws=20)
-    assert [c.measure for c in found.columns] == ["accuracy", "accuracy_macro"]
-    assert [row.name for row in ranks_table(found).rows] == ["m3", "m2", "m1", "m0"]
-    (pair,) = found.pairs
+    result = rank_correlation(runs, measures=["accuracy", "accuracy_macro"], draws=20)
+    assert [c.measure for c in result.columns] == ["accuracy", "accuracy_macro"]
+    assert [row.name for row in ranks_table(result).rows] == ["m3", "m2", "m1", "m0"]
+    (pair,) = result.pairs
     assert pair.tau == -1
 
 
@@ -386,7 +388,7 @@ def test_a_draw_weighs_groups_as_the_mean_over_them_does(macro):
         runs, ["accuracy_macro", "accuracy"], DrawnQuestions(benchmark, questions, 60, benchmark.sharing)
     )
     weights = np.concatenate(list(cluster_draws(60, 50, seed=3)))
-    found = draws.drawn(weights)
+    result = draws.drawn(weights)
     groups, shares = macro_groups(benchmark, np.ones(60, dtype=bool))
     missed = 0
     for draw, copies in enumerate(weights.astype(int)):
@@ -395,11 +397,11 @@ def test_a_draw_weighs_groups_as_the_mean_over_them_does(macro):
         missed += len(np.unique(groups[rows])) < 6
         for model, run in enumerate(runs):
             values = run.items["accuracy"][rows]
-            assert found[draw, model, 0] == pytest.approx(macro_weights(groups[rows], own) @ values)
-            assert found[draw, model, 1] == pytest.approx(values.mean())
+            assert result[draw, model, 0] == pytest.approx(macro_weights(groups[rows], own) @ values)
+            assert result[draw, model, 1] == pytest.approx(values.mean())
     assert missed
 
 
 def test_a_gallery_is_ordered_by_the_mean_of_both_directions(mixed):
-    found = rank_correlation(mixed, draws=5)
-    assert found.columns[found.lead].name == "whole:mean_map_at_r"
+    result = rank_correlation(mixed, draws=5)
+    assert result.columns[result.lead].name == "whole:mean_map_at_r"

@@ -32,11 +32,11 @@ def benchmark(*rows):
     images = list(dict.fromkeys(image for image, _, _ in rows))
     texts = [text for _, *captions in rows for text in captions]
     queries = np.array([images.index(image) for image, _, _ in rows])
-    ids, candidates = tuple(f"q{at}" for at in range(len(rows))), np.arange(2 * len(rows)).reshape(-1, 2)
+    ids, candidates = tuple(f"q{i}" for i in range(len(rows))), np.arange(2 * len(rows)).reshape(-1, 2)
     return Benchmark(
         Card(name="made", title="made", form="choice"),
         tuple(map(Image, images)),
-        tuple(Caption(str(at), text) for at, text in enumerate(texts)),
+        tuple(Caption(str(i), text) for i, text in enumerate(texts)),
         Choice(ids, query=queries, candidates=candidates),
     )
 
@@ -50,12 +50,12 @@ def test_questions_that_repeat_contradict_or_have_no_answer_are_counted():
         ("z", "the photograph of an old wooden house", "a tent"),
         ("w", "the photograph of an old wooden houses", "a camp"),
     )
-    found = {each.kind: each for each in duplicates.caption_duplicates(made)}
+    result = {item.kind: item for item in duplicates.caption_duplicates(made)}
     kinds = ("questions twice", "contradictions", "no difference", "near-duplicates")
-    assert {kind: each.count for kind, each in found.items()} == dict.fromkeys(kinds, 1)
-    assert found["questions twice"].examples == (("q0", "q1"),)
-    assert found["contradictions"].examples == (("q0", "q2", "a blue cat"),)
-    assert found["no difference"].examples == (("q3", "two dogs"),)
+    assert {kind: item.count for kind, item in result.items()} == dict.fromkeys(kinds, 1)
+    assert result["questions twice"].examples == (("q0", "q1"),)
+    assert result["contradictions"].examples == (("q0", "q2", "a blue cat"),)
+    assert result["no difference"].examples == (("q3", "two dogs"),)
 
 
 def test_images_are_compared_by_pixels_and_by_hash():
@@ -84,10 +84,10 @@ def test_what_two_sets_share_is_counted_by_question():
         ("y.jpg", "the photograph of an old wooden house", "a tent"),
         ("z.jpg", "two dogs", "three dogs"),
     )
-    found = duplicates.leakage(
+    result = duplicates.leakage(
         made, "train", ["A red cat!", "the photograph of an old wooden houses"], ["42", "folder/z.png"]
     )
-    assert (found.total, found.questions, found.near, found.images) == (3, 1, 1, 2)
-    assert found.share == pytest.approx(2 / 3)
+    assert (result.total, result.questions, result.near, result.images) == (3, 1, 1, 2)
+    assert result.share == pytest.approx(2 / 3)
     part = duplicates.leakage(made, "train", ["a red cat"], [], rows=np.array([1, 2]))
     assert (part.total, part.questions, part.images) == (2, 0, 0)

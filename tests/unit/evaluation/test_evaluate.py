@@ -280,16 +280,16 @@ def test_table_6_of_winoground(shared_data, tmp_path, scores, printed):
     save_run(tmp_path / "run", benchmark, answers, evaluate(benchmark, answers, scorer=scores, draws=100))
     run = load_run(tmp_path / "run")
     words = mean_words(run.benchmark, shared_data / "winoground")
-    found = {each.measure: each for each in length_correlations(run, words=words)}
-    assert f"{found['group'].value:.2f}" == printed
-    assert found["group"].low < found["group"].value < found["group"].high
+    result = {item.measure: item for item in length_correlations(run, words=words)}
+    assert f"{result['group'].value:.2f}" == printed
+    assert result["group"].low < result["group"].value < result["group"].high
     refuses("captions are not at hand", mean_words, replace(benchmark, path=None))
 
 
 def test_of_captions_at_hand_the_words_are_counted():
     benchmark = quads(12, seed=0)
     words = mean_words(benchmark)
-    texts = [[benchmark.captions[at].text.split() for at in row] for row in benchmark.listed.captions]
+    texts = [[benchmark.captions[i].text.split() for i in row] for row in benchmark.listed.captions]
     assert words.tolist() == [sum(map(len, pair)) / 2 for pair in texts]
 
 

@@ -114,15 +114,15 @@ def test_the_tables_of_a_gallery_can_be_read_alone(tmp_path, galleries):
     result = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=50)
     save_run(tmp_path, asked.benchmark, asked.rankings, result, {})
     answers = pq.read_table(tmp_path / "answers.parquet").to_pylist()
-    found = asked.benchmark.gallery.i2t.positives
+    actual = asked.benchmark.gallery.i2t.positives
     places = [place for row in answers for place in zip(row["above"], row["level"], strict=True)]
     assert len(places) == 38 + 37
-    for query, item, place in zip(found.queries, found.items, places[:38], strict=True):
+    for query, item, place in zip(actual.queries, actual.items, places[:38], strict=True):
         line = asked.scores[int(answers[query]["question"].removeprefix("i2t/i"))]
         right = ((line > line[item]).sum(), (line == line[item]).sum())
         assert place == ((-1, 0) if item < 0 else right)
     listed = pq.read_table(tmp_path / "positives.parquet").to_pylist()
-    assert [row["gain"] for row in listed[:38]] == found.gains.tolist()
+    assert [row["gain"] for row in listed[:38]] == actual.gains.tolist()
     items = pq.read_table(tmp_path / "items.parquet").to_pylist()
     assert [row["direction"] for row in items] == ["i2t"] * 12 + ["t2i"] * 36
     assert items[20]["measure:i2t_mrr"] is None

@@ -46,13 +46,13 @@ def noisy(benchmark, seed, *, signal=1.0, shared=0.0):
 def test_intervals_of_independent_statements_are_delongs_and_those_of_pictures_are_wider():
     alone = forms.statements([True, False] * 100, per_image=1)
     scores = noisy(alone, 0)
-    found = evaluate(alone, scores, scorer="one")["auroc"]
+    result = evaluate(alone, scores, scorer="one")["auroc"]
     place = placements(scores.values, alone.statements.truth)
     true = alone.statements.truth
     variance = place[true].var() / 100 + place[~true].var() / 100
-    effective = found.value * (1 - found.value) / (variance * 200 / 199)
-    assert found.effective == pytest.approx(effective)
-    assert found.low < found.value < found.high
+    effective = result.value * (1 - result.value) / (variance * 200 / 199)
+    assert result.effective == pytest.approx(effective)
+    assert result.low < result.value < result.high
     # All statements of a picture are true, or all false: as many units as pictures.
     together = forms.statements(np.repeat([True, False] * 20, 5).tolist(), per_image=5)
     answers = noisy(together, 1, shared=0.9)
@@ -77,9 +77,9 @@ def test_a_difference_is_found_where_there_is_one():
     answers = {"strong": noisy(benchmark, 1, signal=3), "weak": noisy(benchmark, 2, signal=0.3)}
     results = {name: evaluate(benchmark, of, scorer=name, draws=1) for name, of in answers.items()}
     runs = [measured_run(benchmark, answers[name], result) for name, result in results.items()]
-    (found,) = compare(runs)[0].differences
-    assert found.p < 0.001
-    assert 0 < found.low < found.value < found.high
+    (actual,) = compare(runs)[0].differences
+    assert actual.p < 0.001
+    assert 0 < actual.low < actual.value < actual.high
 
 
 def test_tables_of_scores_and_of_right_and_wrong_answer_statements(tmp_path):
@@ -156,9 +156,9 @@ def test_the_oracle_knows_which_statements_of_the_world_are_true():
     scores = oracle.load("oracle").score(
         [world.images[i] for i in images], [world.captions[i] for i in captions]
     )
-    found = evaluate(world, Scores(np.clip(scores, 0, 1)), scorer="oracle")
-    assert {name: e.value for name, e in found.measures.items()} == dict.fromkeys(found.measures, 1.0)
-    assert len(found.measures) == 5
+    result = evaluate(world, Scores(np.clip(scores, 0, 1)), scorer="oracle")
+    assert {name: e.value for name, e in result.measures.items()} == dict.fromkeys(result.measures, 1.0)
+    assert len(result.measures) == 5
     assert set(world.questions.groupings) == {"type", "subset"}
 
 
@@ -193,38 +193,38 @@ def test_accuracy_is_that_of_lists_without_gaps(ties, asks):
     lists = rows_of(benchmark, scores)
     assert [len(row) for row in lists] == benchmark.choices.counts.tolist() == [*COUNTS] * 3
     expected = [value_of(row, ties) for row in lists]
-    found = evaluate(benchmark, Scores(scores), scorer="scorer", ties=ties, draws=50)
+    result = evaluate(benchmark, Scores(scores), scorer="scorer", ties=ties, draws=50)
     assert per_item(benchmark, Scores(scores), ties=ties)["accuracy"].tolist() == pytest.approx(
-        [float(each) for each in expected]
+        [float(item) for item in expected]
     )
     labels = benchmark.questions.groupings["subset"]
     of_group = {
-        name: [each for each, label in zip(expected, labels, strict=True) if label == name] for name in labels
+        name: [item for item, label in zip(expected, labels, strict=True) if label == name] for name in labels
     }
-    means = {name: sum(each) / len(each) for name, each in of_group.items()}
-    assert found["accuracy"].value == pytest.approx(float(sum(expected) / len(expected)))
-    assert found["accuracy_macro"].value == pytest.approx(float(sum(means.values()) / 2))
-    assert {name: each["accuracy"].value for name, each in found.groups.items()} == pytest.approx(
-        {name: float(each) for name, each in means.items()}
+    means = {name: sum(item) / len(item) for name, item in of_group.items()}
+    assert result["accuracy"].value == pytest.approx(float(sum(expected) / len(expected)))
+    assert result["accuracy_macro"].value == pytest.approx(float(sum(means.values()) / 2))
+    assert {name: item["accuracy"].value for name, item in result.groups.items()} == pytest.approx(
+        {name: float(item) for name, item in means.items()}
     )
-    assert found.ties["questions"] == sum(row[0] == max(row[1:]) for row in lists)
+    assert result.ties["questions"] == sum(row[0] == max(row[1:]) for row in lists)
 
 
 @pytest.mark.parametrize("correct", [1, 2])
 def test_chance_is_that_of_each_question(correct):
-    counts = [each + correct - 1 for each in COUNTS]
+    counts = [item + correct - 1 for item in COUNTS]
     benchmark = forms.choices({"add": 5, "swap": 9}, k=counts, correct=correct)
     own = [Fraction(factorial(correct) * factorial(k - correct), factorial(k)) for k in counts * 2]
-    found = chance(benchmark)
-    assert found["accuracy"] == pytest.approx(float(sum(own) / 14))
+    actual = chance(benchmark)
+    assert actual["accuracy"] == pytest.approx(float(sum(own) / 14))
     parts = sum(own[:5]) / 5, sum(own[5:]) / 9
-    assert found["accuracy_macro"] == pytest.approx(float(sum(parts) / 2))
+    assert actual["accuracy_macro"] == pytest.approx(float(sum(parts) / 2))
     assert parts[0] != parts[1]
     result = evaluate(benchmark, Scores(forms.scores_of(benchmark)), scorer="scorer", draws=50)
-    assert [each["accuracy"].chance for each in result.groups.values()] == pytest.approx(
-        [float(each) for each in parts]
+    assert [item["accuracy"].chance for item in result.groups.values()] == pytest.approx(
+        [float(item) for item in parts]
     )
-    assert result["accuracy_macro"].chance == found["accuracy_macro"]
+    assert result["accuracy_macro"].chance == actual["accuracy_macro"]
 
 
 def test_what_the_form_says_of_itself(tmp_path):
@@ -235,21 +235,21 @@ def test_what_the_form_says_of_itself(tmp_path):
     assert part.digest == even.digest != wide.digest
     save(even, tmp_path / "even")
     assert load(tmp_path / "even").choices.filled is None
-    found = uneven()
-    asked = found.choices
-    captions = [found.captions[at].text or "" for at in range(len(found.captions))]
-    longer = [f"{text}{' again' * (at % 3)}" for at, text in enumerate(captions)]
-    texts = [[longer[at] for at in row if at >= 0] for row in asked.candidates.tolist()]
+    result = uneven()
+    asked = result.choices
+    captions = [result.captions[i].text or "" for i in range(len(result.captions))]
+    longer = [f"{text}{' again' * (i % 3)}" for i, text in enumerate(captions)]
+    texts = [[longer[i] for i in row if i >= 0] for row in asked.candidates.tolist()]
     means = asked.caption_means(np.array([len(text.split()) for text in longer], dtype=float), where="here")
     assert means.tolist() == pytest.approx([np.mean([len(t.split()) for t in row]) for row in texts])
-    assert mean_words(found).tolist() == pytest.approx([2.0] * len(found))
+    assert mean_words(result).tolist() == pytest.approx([2.0] * len(result))
     source, roles = asked.training_rows(where="here")
     assert len(source) == sum(count - 1 for count in asked.counts.tolist())
     assert (roles["negative_caption"] >= 0).all()
     assert np.bincount(source).tolist() == (asked.counts - 1).tolist()
-    here = np.ones(len(found.captions), dtype=bool)
+    here = np.ones(len(result.captions), dtype=bool)
     here[asked.candidates[1, 4]] = False
-    at_hand = asked.at_hand(here, np.ones(len(found.images), dtype=bool), where="here")
+    at_hand = asked.at_hand(here, np.ones(len(result.images), dtype=bool), where="here")
     assert np.flatnonzero(~at_hand).tolist() == [1]
 
 
@@ -293,7 +293,7 @@ def _rows(benchmark, scores, *, captions=False):
     questions = benchmark.choices
     for name, line, own in zip(questions.ids, scores.tolist(), questions.candidates.tolist(), strict=True):
         cells = ["" if value == -np.inf else str(value) for value in line]
-        texts = [str(benchmark.captions[at].text) if at >= 0 else "" for at in own]
+        texts = [str(benchmark.captions[i].text) if i >= 0 else "" for i in own]
         rows.append([*cells, *texts] if captions else [name, *cells])
     return rows
 
@@ -343,19 +343,19 @@ def test_blind_scorers_and_an_audit():
     benchmark = forms.shown(uneven(42))
     right = set(benchmark.choices.candidates[:, 0].tolist())
     texts = [
-        type(caption)(caption.id, f"{caption.text} {caption.id}{'' if at in right else ' indeed'}")
-        for at, caption in enumerate(benchmark.captions)
+        type(caption)(caption.id, f"{caption.text} {caption.id}{'' if i in right else ' indeed'}")
+        for i, caption in enumerate(benchmark.captions)
     ]
     benchmark = type(benchmark)(benchmark.card, benchmark.images, tuple(texts), benchmark.questions)
     answers = run(benchmark, load_scorer("blind:learned"), session=Session())
     assert per_item(benchmark, answers)["accuracy"].mean() == 1
     length = run(benchmark, load_scorer("blind:length"), session=Session())
     for row, own in zip(length.scores, benchmark.choices.candidates.tolist(), strict=True):
-        assert row[row > -np.inf].tolist() == [len(texts[at].text.split()) for at in own if at >= 0]
-    (found,) = audit(benchmark, draws=100, cache=None).audits
-    assert [each.word for each in found.named if each.word.isalpha()] == ["indeed"]
-    assert {each.scorer: each["accuracy"].value for each in found.blind}["blind:learned"] == 1
-    assert found.blind[0]["accuracy"].chance == pytest.approx(chance(benchmark)["accuracy"])
+        assert row[row > -np.inf].tolist() == [len(texts[i].text.split()) for i in own if i >= 0]
+    (result,) = audit(benchmark, draws=100, cache=None).audits
+    assert [item.word for item in result.named if item.word.isalpha()] == ["indeed"]
+    assert {item.scorer: item["accuracy"].value for item in result.blind}["blind:learned"] == 1
+    assert result.blind[0]["accuracy"].chance == pytest.approx(chance(benchmark)["accuracy"])
 
 
 @pytest.mark.parametrize("asks", ["image", "caption"])

@@ -92,8 +92,8 @@ def slow_alpha(table, scale):
 
 
 def test_alpha_of_the_published_example():
-    found = [krippendorff_alpha(published(), scale) for scale in Scale]
-    assert found == pytest.approx([0.743, 0.815, 0.849], abs=5e-4)
+    result = [krippendorff_alpha(published(), scale) for scale in Scale]
+    assert result == pytest.approx([0.743, 0.815, 0.849], abs=5e-4)
 
 
 @pytest.mark.parametrize("scale", Scale)
@@ -134,14 +134,14 @@ def test_equal_weights_change_nothing_and_a_weight_near_zero_leaves_a_person_out
 def test_raw_agreement_and_fleiss_are_those_of_votes():
     table = drawn(np.random.default_rng(4), items=50)
     data = sparse(table)
-    found = weighted_agreement(data, Scale.INTERVAL)
-    assert found.kappa[0] == pytest.approx(fleiss_kappa(data.votes), abs=1e-12)
+    result = weighted_agreement(data, Scale.INTERVAL)
+    assert result.kappa[0] == pytest.approx(fleiss_kappa(data.votes), abs=1e-12)
     pairs = [
         np.mean([a == b for a, b in permutations(unit[~np.isnan(unit)], 2)])
         for unit in table.T
         if (~np.isnan(unit)).sum() >= 2
     ]
-    assert found.raw[0] == pytest.approx(np.mean(pairs), abs=1e-12)
+    assert result.raw[0] == pytest.approx(np.mean(pairs), abs=1e-12)
 
 
 def test_far_values_keep_their_digits_and_units_do_not_matter():
@@ -218,12 +218,12 @@ def exchanged(seed, *, none):
 def test_alpha_of_exchangeable_options_is_the_packages_of_all_orders_at_once(seed, none):
     package = pytest.importorskip("krippendorff")
     item, person, value, alike = exchanged(seed, none=none)
-    found = krippendorff_alpha(ReliabilityData.of(item, person, value, alike))
+    result = krippendorff_alpha(ReliabilityData.of(item, person, value, alike))
     # Each item once in every order of its options: every place is then right equally often.
     orders = [np.array([*order, 3]) for order in permutations(range(3))]
     units = np.full((6, 25 * len(orders)), np.nan)
-    for at, order in enumerate(orders):
-        units[person, 25 * at + item] = order[value]
+    for i, order in enumerate(orders):
+        units[person, 25 * i + item] = order[value]
     counts = np.bincount(units[~np.isnan(units)].astype(int), minlength=4).astype(float)
     theirs = package.alpha(reliability_data=units, level_of_measurement="nominal", value_domain=[0, 1, 2, 3])
     # What is seen of disagreement is the same; what chance gives are pairs of two different answers, of any
@@ -232,9 +232,9 @@ def test_alpha_of_exchangeable_options_is_the_packages_of_all_orders_at_once(see
     seen = (1 - theirs) * (n**2 - (counts**2).sum()) / (n * (n - 1))
     free, fixed = (value < 3).sum(), (value == 3).sum()
     equal = free * (free - 1) / 3 + fixed * (fixed - 1)
-    assert found == pytest.approx(1 - seen / (1 - equal / (75 * 74)), abs=1e-12)
+    assert result == pytest.approx(1 - seen / (1 - equal / (75 * 74)), abs=1e-12)
     if not none:
-        assert found == pytest.approx(1 - seen / (1 - 1 / 3), abs=1e-12)
+        assert result == pytest.approx(1 - seen / (1 - 1 / 3), abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -248,10 +248,10 @@ def test_kappas_of_exchangeable_options_have_chance_one_in_as_many(seed):
     expected = (agreed - chance) / (1 - chance)
     order = np.lexsort((data.person, data.item))
     codes = data.category[order].reshape(-1, 2).T
-    for found in (
+    for result in (
         pair_kappas(data)[0][0, 1],
         weighted_agreement(data, Scale.NOMINAL).kappa[0],
         krippendorff_alpha(data),
         cohen_kappa_draws(*codes, np.ones((30, 1)), data.alike[order].reshape(-1, 2).T)[0][0],
     ):
-        assert found == pytest.approx(expected, abs=1e-12)
+        assert result == pytest.approx(expected, abs=1e-12)

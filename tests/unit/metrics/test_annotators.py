@@ -26,15 +26,15 @@ RECALL = np.array(
 
 
 def test_the_examples_of_equation_e6():
-    found = bias(RECALL.T, np.vstack([np.eye(5), np.ones(5)]).astype(bool), RECALL[:, 5])
-    assert [round(v[0], 1) for v in (found.total, found.own, found.others)] == [9.5, 0.1, 11.8]
+    result = bias(RECALL.T, np.vstack([np.eye(5), np.ones(5)]).astype(bool), RECALL[:, 5])
+    assert [round(v[0], 1) for v in (result.total, result.own, result.others)] == [9.5, 0.1, 11.8]
     # By hand from the column of CLIP: differences 34.6, 32.9, 33.3, 23.1 and 15.0 to the last column.
-    assert found.total[4] == pytest.approx((34.6 + 32.9 + 33.3 + 23.1 + 15.0) / 5)
-    assert found.own[4] == pytest.approx(15.0)
-    assert found.others[4] == pytest.approx((34.6 + 32.9 + 33.3 + 23.1) / 4)
+    assert result.total[4] == pytest.approx((34.6 + 32.9 + 33.3 + 23.1 + 15.0) / 5)
+    assert result.own[4] == pytest.approx(15.0)
+    assert result.others[4] == pytest.approx((34.6 + 32.9 + 33.3 + 23.1) / 4)
     # With all annotators there is no bias by definition, and none is left among the others.
-    assert found.total[5] == found.own[5] == 0
-    assert np.isnan(found.others[5])
+    assert result.total[5] == result.own[5] == 0
+    assert np.isnan(result.others[5])
 
 
 @given(st.integers(1, 5), st.integers(0, 2**32 - 1))
@@ -44,10 +44,10 @@ def test_bias_is_the_mean_of_both_parts(n, seed):
     assert len(members) == 2**n - 1
     assert (members.sum(axis=1)[1:] >= members.sum(axis=1)[:-1]).all()
     performance, reference = rng.random((len(members), n)), rng.random(n)
-    found = bias(performance, members, reference)
+    result = bias(performance, members, reference)
     size = members.sum(axis=1)
-    assert found.total == pytest.approx((size * found.own + (n - size) * np.nan_to_num(found.others)) / n)
-    curve = by_size(found.total, members)
+    assert result.total == pytest.approx((size * result.own + (n - size) * np.nan_to_num(result.others)) / n)
+    curve = by_size(result.total, members)
     assert list(curve) == list(range(1, n + 1))
     assert curve[1] == pytest.approx(np.abs(performance[:n] - reference).mean())
     assert curve[n] == pytest.approx(np.abs(performance[-1] - reference).mean())

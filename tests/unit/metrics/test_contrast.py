@@ -86,14 +86,14 @@ def test_by_counting(seed, n, draws):
     scores = rng.integers(0, 3, (n, 2, draws) if draws else (n, 2)).astype(float)
     label = rng.integers(0, 2, n)
     for ties, worth in ((Ties.STRICT, 0.0), (Ties.HALF, 0.5), (Ties.OPTIMISTIC, 1.0)):
-        found = contrast.preference_accuracy(scores, label, ties=ties)
+        result = contrast.preference_accuracy(scores, label, ties=ties)
         for q in range(n):
-            each = []
+            item = []
             for draw in range(draws or 1):
                 pair = scores[q, :, draw] if draws else scores[q]
                 gap = pair[label[q]] - pair[1 - label[q]]
-                each.append(1.0 if gap > 0 else worth if gap == 0 else 0.0)
-            assert abs(found[q] - sum(each) / len(each)) < 1e-12
+                item.append(1.0 if gap > 0 else worth if gap == 0 else 0.0)
+            assert abs(result[q] - sum(item) / len(item)) < 1e-12
     second = contrast.ties_to_second(scores, label)
     strict = contrast.preference_accuracy(scores, label, ties=Ties.STRICT)
     # A tie is right where the second is preferred.

@@ -70,7 +70,7 @@ def test_weights_are_copies_of_rows(many, one):
     rng = np.random.default_rng(0)
     values = rng.integers(0, 4, size=(20, 6, 3)).astype(float)
     weights = rng.integers(0, 3, size=(20, 6)).astype(float)
-    found = many(values, weights)
+    result = many(values, weights)
     undefined = 0
     for draw in range(20):
         copies = np.repeat(values[draw], weights[draw].astype(int), axis=0)
@@ -80,7 +80,7 @@ def test_weights_are_copies_of_rows(many, one):
                     continue
                 expected = one(copies[:, a], copies[:, b])
                 undefined += isnan(expected)
-                assert found[draw, a, b] == pytest.approx(expected, abs=1e-12, nan_ok=True)
+                assert result[draw, a, b] == pytest.approx(expected, abs=1e-12, nan_ok=True)
     assert undefined > 0
 
 
@@ -89,10 +89,10 @@ def test_a_weighted_column_that_holds_nan_is_undefined_and_equal_columns_give_ex
     values[:, :, 1] = values[:, :, 0]
     assert (weighted_tau_b(values, np.ones((5, 4))) == 1).all()
     values[2, 1, 1] = np.nan
-    found = weighted_spearman(values, np.ones((5, 4)))
-    assert np.isnan(found[2, 0, 1])
-    assert np.isnan(found[2, 1, 1])
-    assert found[2, 0, 0] == 1
+    result = weighted_spearman(values, np.ones((5, 4)))
+    assert np.isnan(result[2, 0, 1])
+    assert np.isnan(result[2, 1, 1])
+    assert result[2, 0, 0] == 1
 
 
 def test_middle_ranks_are_scipys():
@@ -136,22 +136,22 @@ def test_continuous_ratings_and_many_points_in_several_blocks():
     x, y = rng.normal(size=(2, 3000))
     clusters = np.arange(3000) // 3
     weights = rng.integers(0, 3, (100, 1000)).astype(float)
-    found = WeightedCorrelation.of(x, y, clusters).correlations(weights)
+    result = WeightedCorrelation.of(x, y, clusters).correlations(weights)
     for row in (0, 57, 99):
-        assert found[row] == pytest.approx(_written_out(x, y, clusters, weights[row]), abs=1e-12)
+        assert result[row] == pytest.approx(_written_out(x, y, clusters, weights[row]), abs=1e-12)
     # Many samples and few have the same bits.
     few = [WeightedCorrelation.of(x, y, clusters).correlations(row[None])[0] for row in weights[::9]]
-    assert (found[::9] == np.array(few)).all()
+    assert (result[::9] == np.array(few)).all()
 
 
 def test_what_agrees_throughout_is_exactly_one():
     grades = np.tile([1.0, 2.0, 3.0, 4.0], 25)
     weights = np.vstack([np.ones(100), np.random.default_rng(0).integers(0, 4, (50, 100))]).astype(float)
-    found = WeightedCorrelation.of(grades, grades, np.arange(100)).correlations(weights)
-    assert (found[0] == 1).all()
-    assert (found[:, [0, 2]] == 1).all()
+    result = WeightedCorrelation.of(grades, grades, np.arange(100)).correlations(weights)
+    assert (result[0] == 1).all()
+    assert (result[:, [0, 2]] == 1).all()
     # tau-c is 1 only where the four grades are as many.
-    assert (found[1:, 1] < 1).any()
+    assert (result[1:, 1] < 1).any()
 
 
 def test_points_that_are_no_numbers_are_refused():
@@ -169,8 +169,8 @@ def test_they_are_derivatives_by_weight(levels):
     heavy = np.full((60, 30), 1000.0)
     heavy[np.arange(30), np.arange(30)] += 1
     heavy[30 + np.arange(30), np.arange(30)] -= 1
-    found = WeightedCorrelation.of(scores, ratings, np.arange(30)).correlations(heavy)
-    np.testing.assert_allclose(influences(scores, ratings), (found[:30] - found[30:]) / 2 * 1000, atol=2e-6)
+    result = WeightedCorrelation.of(scores, ratings, np.arange(30)).correlations(heavy)
+    np.testing.assert_allclose(influences(scores, ratings), (result[:30] - result[30:]) / 2 * 1000, atol=2e-6)
 
 
 def test_columns_sum_to_nothing_and_constants_have_none():
@@ -188,8 +188,8 @@ def test_heavy_samples_are_exact():
     # Half of the ordered pairs, in Python's whole numbers.
     signs = np.sign(np.subtract.outer(x, x)) * np.sign(np.subtract.outer(y, y))
     of_clusters = sum(
-        signs[:, at : at + clusters].reshape(3, clusters, clusters).sum(axis=0)
-        for at in range(0, n, clusters)
+        signs[:, start : start + clusters].reshape(3, clusters, clusters).sum(axis=0)
+        for start in range(0, n, clusters)
     ).astype(np.int64)
     assert points.order(weights).tolist() == [float(int((row @ of_clusters) @ row)) for row in weights]
 
@@ -220,10 +220,10 @@ def test_the_measure_and_its_threshold_are_those_of_all_pairs(seed, monkeypatch)
             counted(scores, ratings, tie)
         )
     apart = np.unique(np.abs(scores[:, None] - scores))
-    found = pairs.fitted_tie(scores, ratings)
+    result = pairs.fitted_tie(scores, ratings)
     best = max(counted(scores, ratings, tie) for tie in apart)
-    assert counted(scores, ratings, found) == pytest.approx(best)
-    assert counted(scores, ratings, found) >= counted(scores, ratings, 0.0)
+    assert counted(scores, ratings, result) == pytest.approx(best)
+    assert counted(scores, ratings, result) >= counted(scores, ratings, 0.0)
     assert pairs.tied_ratings(ratings) == pytest.approx(counted(0 * scores, ratings, 0.0))
 
 

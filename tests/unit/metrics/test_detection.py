@@ -26,9 +26,9 @@ def twin(captions, images):
 
 @given(PROBABILITIES, PROBABILITIES)
 def test_two_steps_equal_the_rule_written_out(captions, images):
-    found = detection.two_steps(captions, images)
+    result = detection.two_steps(captions, images)
     expected = [twin(c, i) for c, i in zip(captions.tolist(), images.tolist(), strict=True)]
-    for name, right in found.items():
+    for name, right in result.items():
         assert right.tolist() == [row[name] for row in expected]
 
 

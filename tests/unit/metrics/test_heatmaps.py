@@ -12,8 +12,8 @@ def test_rollout_is_the_sum_over_all_paths():
     layers = [rng.random((2, 3, 3)) for _ in range(3)]
     layers = [layer / layer.sum(axis=2, keepdims=True) for layer in layers]
     steps = [0.5 * layer.mean(axis=0) + 0.5 * np.eye(3) for layer in layers]
-    found = np.zeros((3, 3))
+    result = np.zeros((3, 3))
     for last, third, second, first in product(range(3), repeat=4):
-        found[last, first] += steps[2][last, third] * steps[1][third, second] * steps[0][second, first]
-    np.testing.assert_allclose(rollout(layers), found)
+        result[last, first] += steps[2][last, third] * steps[1][third, second] * steps[0][second, first]
+    np.testing.assert_allclose(rollout(layers), result)
     np.testing.assert_allclose(rollout(layers).sum(axis=1), 1)

@@ -21,9 +21,9 @@ def test_names_parse_and_print_alike():
         sides = [""] if form != "gallery" else ["", *(f"{side}_" for side in DIRECTIONS)]
         for measure in of_form(form):
             for side in sides:
-                found = find(side + measure.name, form)
-                assert found is not None
-                assert (str(found), found.form) == (side + measure.name, form)
+                result = find(side + measure.name, form)
+                assert result is not None
+                assert (str(result), result.form) == (side + measure.name, form)
     assert str(find("mean_recall_at_137")) == "mean_recall_at_137"
 
 

@@ -35,7 +35,7 @@ def entries(ranks):
 
 def by_hand(scores, positives):
     """The same, item by item from the meaning of the words."""
-    found = []
+    result = []
     for q, row in enumerate(scores.tolist()):
         part = slice(positives.starts[q], positives.starts[q + 1])
         own = [i for i in positives.items[part].tolist() if i >= 0]
@@ -43,8 +43,8 @@ def by_hand(scores, positives):
         for item, gain in zip(positives.items[part].tolist(), positives.gains[part].tolist(), strict=True):
             if item >= 0:
                 wrong, tied = sum(s > row[item] for s in others), sum(s == row[item] for s in others)
-                found.append((q, wrong, tied, sum(row[i] > row[item] for i in own), gain))
-    return sorted(found)
+                result.append((q, wrong, tied, sum(row[i] > row[item] for i in own), gain))
+    return sorted(result)
 
 
 @pytest.mark.parametrize("sort_from", [100, 3, 1])

@@ -56,14 +56,14 @@ def test_measures_are_those_counted_pair_by_pair(ties, seed):
 def test_weights_are_repetitions(ties):
     scores, truth = sample(3)
     clusters = np.arange(len(scores)) // 4
-    right = np.stack([statements.correct_at(scores, truth, at, ties=ties) for at in (0.5, 0.3)], axis=1)
+    right = np.stack([statements.correct_at(scores, truth, i, ties=ties) for i in (0.5, 0.3)], axis=1)
     ready = WeightedStatements(scores, truth, right, clusters, 10)
     weights = np.random.default_rng(0).integers(0, 4, (6, 10)).astype(np.float32)
-    for row, found in zip(weights.astype(int), ready.measures(weights), strict=True):
+    for row, result in zip(weights.astype(int), ready.measures(weights), strict=True):
         chosen = np.repeat(np.arange(len(scores)), row[clusters])
         s, t = scores[chosen], truth[chosen]
-        at_half, fitted = (accuracies(s, t, np.full(len(s), at), ties) for at in (0.5, 0.3))
-        np.testing.assert_allclose(found, [counted(s, t, Ties.HALF), *at_half, *fitted], atol=1e-12)
+        at_half, fitted = (accuracies(s, t, np.full(len(s), i), ties) for i in (0.5, 0.3))
+        np.testing.assert_allclose(result, [counted(s, t, Ties.HALF), *at_half, *fitted], atol=1e-12)
     np.testing.assert_array_equal(ready.values(), ready.measures(np.ones((2, 10)))[1])
 
 
@@ -71,13 +71,13 @@ def test_weights_are_repetitions(ties):
 def test_influences_are_derivatives_by_the_weights(ties):
     scores, truth = sample(1)
     n = len(scores)
-    right = np.stack([statements.correct_at(scores, truth, at, ties=ties) for at in (0.5, 0.3)], axis=1)
+    right = np.stack([statements.correct_at(scores, truth, i, ties=ties) for i in (0.5, 0.3)], axis=1)
     ready = WeightedStatements(scores, truth, right, np.arange(n), n)
-    found = ready.influences()
-    np.testing.assert_allclose(found.sum(axis=0), 0, atol=1e-12)
+    result = ready.influences()
+    np.testing.assert_allclose(result.sum(axis=0), 0, atol=1e-12)
     step = 1e-6
     nudged = ready.measures(np.ones((n, n)) + step * np.eye(n)) - ready.values()
-    np.testing.assert_allclose(found, nudged / step, atol=1e-5)
+    np.testing.assert_allclose(result, nudged / step, atol=1e-5)
 
 
 def test_the_variance_of_auroc_is_delongs():
@@ -94,11 +94,11 @@ def test_the_variance_of_auroc_is_delongs():
 @pytest.mark.parametrize("seed", range(6))
 def test_a_threshold_is_the_best_of_all_middles(seed):
     scores, truth = sample(seed, n=24, levels=30)
-    found = statements.threshold(scores, truth)
+    result = statements.threshold(scores, truth)
     middles = [(a + b) / 2 for a, b in itertools.pairwise(sorted(set(scores.tolist())))]
     worth = {m: accuracies(scores, truth, np.full(24, m), Ties.STRICT)[1] for m in middles}
     best = [m for m in middles if worth[m] == pytest.approx(max(worth.values()))]
-    assert min(abs(found - m) for m in best) < 1e-12
+    assert min(abs(result - m) for m in best) < 1e-12
     assert statements.threshold(np.full(4, 7.0), np.array([True, False] * 2)) == 7
 
 

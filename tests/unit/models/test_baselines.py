@@ -41,12 +41,12 @@ def test_is_a_scorer_that_opens_nothing(name):
 
 
 def test_random_is_uniform_and_differs_by_seed_image_and_text_and_not_by_a_captions_name():
-    found = [
+    result = [
         scorer.score([image] * 4, CAPTIONS).tolist()
         for scorer in (baselines.load_blind("random", Options(seed=seed)) for seed in (0, 1))
         for image in IMAGES
     ]
-    assert len({draw for row in found for draw in row}) == 2 * 4 * 4
+    assert len({draw for row in result for draw in row}) == 2 * 4 * 4
     one, other = baselines.load_blind("random").score(IMAGES[:1] * 2, [Caption(n, "a cat") for n in "xy"])
     assert one == other
     # 4,000 draws: the mean of a uniform is 1/2 with standard error 0.0046; ten of them allowed.

@@ -25,7 +25,7 @@ def choices(rows):
     return Benchmark(
         Card(name="made", title="made", form="choice"),
         tuple(map(Image, images)),
-        tuple(Caption(f"{at}", text) for at, text in enumerate(text for row in rows for text in row[1:])),
+        tuple(Caption(f"{i}", text) for i, text in enumerate(text for row in rows for text in row[1:])),
         Choice(
             tuple(map(str, range(len(rows)))),
             query=np.array([images.index(image) for image, _, _ in rows]),
@@ -38,9 +38,9 @@ def planted(n=60):
     """Wrong captions have the word "odd"; whole images share their right caption."""
     rng = np.random.default_rng(0)
     rows = []
-    for at in range(n):
+    for i in range(n):
         thing = " ".join(rng.choice(list("abcdefghijklm"), 4))
-        rows.append((f"image {at // 2}", f"{thing} {at // 2}", f"{thing} odd {at}"))
+        rows.append((f"image {i // 2}", f"{thing} {i // 2}", f"{thing} odd {i}"))
     return choices(rows)
 
 
@@ -53,12 +53,12 @@ def test_a_planted_word_is_learned(name):
 @pytest.mark.parametrize("name", ["bag-of-words", "learned"])
 def test_nothing_is_learned_of_a_question_from_itself(name):
     # Every caption is one of its own, so that only a question's own answer could tell.
-    rows = [(f"{at}", f"right{at} x", f"wrong{at} x") for at in range(40)]
+    rows = [(f"{i}", f"right{i} x", f"wrong{i} x") for i in range(40)]
     scores = run(choices(rows), catalog.scorer(f"blind:{name}")).scores
     if name == "bag-of-words":
         assert (scores[:, 0] == scores[:, 1]).all()
     # The same two captions twice, of two images: they are of one cluster, or barred.
-    twice = [(f"{at}/{k}", f"right{at} x", f"wrong{at} x") for at in range(20) for k in (0, 1)]
+    twice = [(f"{i}/{k}", f"right{i} x", f"wrong{i} x") for i in range(20) for k in (0, 1)]
     scores = run(choices(twice), catalog.scorer("blind:bag-of-words")).scores
     assert (scores[:, 0] == scores[:, 1]).all()
 
@@ -78,14 +78,14 @@ def test_folds_keep_clusters_whole_and_bar_shared_captions():
 
 def test_unigram_counts_the_words_of_the_other_folds():
     contrasts = Contrasts.of(planted(30))
-    found = baselines.log_frequencies(contrasts)
+    result = baselines.log_frequencies(contrasts)
     fold = contrasts.folds[contrasts.question]
     for row in range(len(contrasts.texts)):
         others = {contrasts.texts[other] for other in np.flatnonzero(fold != fold[row])}
         counts = Counter(word for text in others for word in words(text))
         whole = sum(counts.values()) + len(counts) + 1
         expected = np.mean([np.log((counts[word] + 1) / whole) for word in words(contrasts.texts[row])])
-        assert found[row] == pytest.approx(expected)
+        assert result[row] == pytest.approx(expected)
 
 
 def test_the_fit_is_a_ridge_regression_of_right_against_wrong():
@@ -96,7 +96,7 @@ def test_the_fit_is_a_ridge_regression_of_right_against_wrong():
         np.tile([1.0, 0.0], 40),
         np.arange(40),
     )
-    found = baselines.learned_scores(contrasts, ngrams=1, shape=False)
+    result = baselines.learned_scores(contrasts, ngrams=1, shape=False)
     names = sorted({word for tokens in contrasts.tokens for word in tokens})
     table = np.array([[name in tokens for name in names] for tokens in contrasts.tokens], dtype=float)
     for tested, learned_from in contrasts.splits():
@@ -108,7 +108,7 @@ def test_the_fit_is_a_ridge_regression_of_right_against_wrong():
             return float(np.logaddexp(0, -gaps @ weights).sum() + weights @ weights / 2)
 
         weights = minimize(loss, np.zeros(len(names)), tol=1e-10).x * kept
-        np.testing.assert_allclose(found[tested], table[tested] @ weights, atol=1e-3)
+        np.testing.assert_allclose(result[tested], table[tested] @ weights, atol=1e-3)
 
 
 def test_ratings_are_learned_by_least_squares():
@@ -121,7 +121,7 @@ def test_ratings_are_learned_by_least_squares():
 
 
 def test_captions_of_the_same_words_tie():
-    benchmark = choices([(str(at), f"a cat {at} bites a dog", f"a dog bites a cat {at}") for at in range(30)])
+    benchmark = choices([(str(i), f"a cat {i} bites a dog", f"a dog bites a cat {i}") for i in range(30)])
     assert Contrasts.of(benchmark).same_words.all()
     for name in ("unigram", "bag-of-words"):
         scores = run(benchmark, catalog.scorer(f"blind:{name}")).scores
@@ -143,8 +143,8 @@ def test_unigram_reads_a_file_of_captions(tmp_path):
     lines.write_text("a red cat\n\na red dog\n")
     table.write_text("image,caption,negative_caption\nx,a red cat,a red dog\n")
     coco.write_text('{"x": ["a red cat", "a red dog"]}')
-    asked = [Caption(str(at), text) for at, text in enumerate(["a red", "a cat", "zebra"])]
-    found = [
+    asked = [Caption(str(i), text) for i, text in enumerate(["a red", "a cat", "zebra"])]
+    result = [
         catalog.scorer("blind:unigram", Options(settings={"captions": str(path)})).score(
             [Image("x")] * 3, asked
         )
@@ -152,8 +152,8 @@ def test_unigram_reads_a_file_of_captions(tmp_path):
     ]
     # Of six words, with four different ones: 2 + 1, 2 + 1, 1 + 1 of 6 + 4 + 1.
     expected = [np.log(3 / 11), (np.log(3 / 11) + np.log(2 / 11)) / 2, np.log(1 / 11)]
-    for each in found:
-        np.testing.assert_allclose(each, expected)
+    for item in result:
+        np.testing.assert_allclose(item, expected)
     odd = tmp_path / "odd.csv"
     odd.write_text("image,label\nx,1\n")
     refuses(

@@ -63,8 +63,8 @@ def test_layouts(header, rows, kind, values, tmp_path):
 
 def test_objects_of_scores_by_pair_and_of_right_and_wrong_by_question(tmp_path):
     scores = {f"x_c{c}_i{i}": 2 * c + i for c in (0, 1) for i in (0, 1)}
-    found = precomputed.load(write(tmp_path / "scores.json", json.dumps(scores)))
-    assert (found.kind, found.ids) == ("quad_scores", ("x",))
+    result = precomputed.load(write(tmp_path / "scores.json", json.dumps(scores)))
+    assert (result.kind, result.ids) == ("quad_scores", ("x",))
     for name, text in (("a", '{"0": true, "1": false}'), ("b", '{"0": 1, "1": 0}')):
         (tmp_path / f"{name}.json").write_text(text)
         table = precomputed.load(str(tmp_path / f"{name}.json"))
@@ -82,8 +82,8 @@ def test_our_own_scores(tmp_path):
     write_parquet(tmp_path / "run" / "outcomes" / "answers.parquet", pa.table(outcomes))
     write_parquet(tmp_path / "run" / "outcomes" / "items.parquet", pa.table({"question": ["a"]}))
     assert precomputed.load(str(tmp_path / "run" / "quads")).kind == "quad_scores"
-    found = precomputed.load(str(tmp_path / "run" / "outcomes"))
-    assert {name: found.right[name].tolist() for name in DIRECTIONS} == {
+    result = precomputed.load(str(tmp_path / "run" / "outcomes"))
+    assert {name: result.right[name].tolist() for name in DIRECTIONS} == {
         name: [True, n > 1] for n, name in enumerate(DIRECTIONS)
     }
     refuses(r"a folder per benchmark.*run/outcomes, .*run/quads", precomputed.load, str(tmp_path / "run"))
@@ -95,12 +95,12 @@ def test_a_folder_with_a_file_per_subset(tmp_path):
         # As in GPT-4V's released answers: beside the objects a key with a number.
         content |= {"accuracy": 0.6667} if name == "swap_obj" else {}
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
-    found = precomputed.load(str(tmp_path))
-    assert found.kind == "choice_outcome"
-    assert found.subsets == ("add_att", "add_att", "swap_obj", "swap_obj")
-    assert found.ids == ("0", "3", "0", "1")
-    assert found.right["accuracy"].tolist() == [False, True, True, False]
-    assert found.described.endswith("'accuracy' of swap_obj.json is passed over; 2 files")
+    result = precomputed.load(str(tmp_path))
+    assert result.kind == "choice_outcome"
+    assert result.subsets == ("add_att", "add_att", "swap_obj", "swap_obj")
+    assert result.ids == ("0", "3", "0", "1")
+    assert result.right["accuracy"].tolist() == [False, True, True, False]
+    assert result.described.endswith("'accuracy' of swap_obj.json is passed over; 2 files")
 
 
 def test_scores_go_before_outcomes():
@@ -187,12 +187,12 @@ CAPTIONS = np.array([[1.0, 0.0], [0.0, 1.0], [5.0, 0.0]], dtype=np.float32)
     ("image", "caption"), [("images", "captions"), ("img", "cap"), ("image", "text"), ("images", "texts")]
 )
 def test_names_of_arrays(image, caption, tmp_path):
-    found = precomputed_galleries.load_embeddings(
+    result = precomputed_galleries.load_embeddings(
         save(tmp_path / "e.npz", **{image: IMAGES, caption: CAPTIONS})
     )
-    assert (found.images.tolist(), found.captions.tolist()) == (IMAGES.tolist(), CAPTIONS.tolist())
-    assert found.image_ids is found.caption_ids is None
-    scores = found.compare(found.captions[[0, 1, 2]], found.images[[0, 0, 1]])
+    assert (result.images.tolist(), result.captions.tolist()) == (IMAGES.tolist(), CAPTIONS.tolist())
+    assert result.image_ids is result.caption_ids is None
+    scores = result.compare(result.captions[[0, 1, 2]], result.images[[0, 0, 1]])
     # cos((1,0),(3,4)) = 3/5, cos((0,1),(3,4)) = 4/5, cos((5,0),(0,2)) = 0.
     np.testing.assert_allclose(scores, [0.6, 0.8, 0.0], atol=1e-12)
     assert scores.dtype == np.float64
@@ -204,9 +204,9 @@ def test_types_and_ids(dtype, tmp_path):
         tmp_path / "e.npz", images=IMAGES.astype(dtype), captions=CAPTIONS.astype(dtype),
         image_ids=np.array([17, 3]), caption_ids=np.array(["a", "b", "ü"]),
     )  # fmt: skip
-    found = precomputed_galleries.load_embeddings(path)
-    assert found.images.dtype == (np.float64 if dtype is np.float64 else np.float32)
-    assert (found.image_ids, found.caption_ids) == (("17", "3"), ("a", "b", "ü"))
+    result = precomputed_galleries.load_embeddings(path)
+    assert result.images.dtype == (np.float64 if dtype is np.float64 else np.float32)
+    assert (result.image_ids, result.caption_ids) == (("17", "3"), ("a", "b", "ü"))
 
 
 @pytest.mark.parametrize(
@@ -248,10 +248,10 @@ def ids_at(path, **arrays):
 def test_numbers_stay_as_stored_and_on_the_disk(dtype, order, tmp_path):
     stored = np.array([[1, 0, 2], [3, 250, 4]]).astype(dtype, order=order)
     np.save(tmp_path / "s.npy", stored)
-    found = load_similarity(str(tmp_path / "s.npy"))
-    assert isinstance(found.values, np.memmap)
-    assert (found.values.dtype, found.values.tolist()) == (stored.dtype, stored.tolist())
-    assert (found.image_ids, found.caption_ids) == (None, None)
+    result = load_similarity(str(tmp_path / "s.npy"))
+    assert isinstance(result.values, np.memmap)
+    assert (result.values.dtype, result.values.tolist()) == (stored.dtype, stored.tolist())
+    assert (result.image_ids, result.caption_ids) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -259,8 +259,8 @@ def test_numbers_stay_as_stored_and_on_the_disk(dtype, order, tmp_path):
 )
 def test_ids_under_the_names_of_embeddings(image, caption, file, tmp_path):
     options = ids_at(tmp_path / "i.npz", **{image: np.array([42, 7]), caption: np.array(["c", "a", "b"])})
-    found = load_similarity(str(file), options)
-    assert (found.image_ids, found.caption_ids) == (("42", "7"), ("c", "a", "b"))
+    result = load_similarity(str(file), options)
+    assert (result.image_ids, result.caption_ids) == (("42", "7"), ("c", "a", "b"))
 
 
 @pytest.mark.parametrize(
@@ -335,9 +335,9 @@ def save_json(path, value):
     ],
 )
 def test_every_form_says_the_same(value, tmp_path):
-    found = scorer(f"given:{save_json(tmp_path / 'r.json', value)}")
-    assert isinstance(found, PrecomputedRankings)
-    for lists, said in ((found.i2t, I2T), (found.t2i, T2I)):
+    result = scorer(f"given:{save_json(tmp_path / 'r.json', value)}")
+    assert isinstance(result, PrecomputedRankings)
+    for lists, said in ((result.i2t, I2T), (result.t2i, T2I)):
         assert list(lists.queries) == list(said)
         assert [[int(i) for i in lists[q]] for q in lists.queries] == list(said.values())
         assert lists.lengths.tolist() == [len(row) for row in said.values()]
@@ -350,9 +350,9 @@ QUAD = {"c0_i0": 0.1, "c0_i1": 0.2, "c1_i0": 0.3, "c1_i1": 0.4}
 
 @pytest.mark.parametrize("value", [{"i2t": QUAD, "t2i": QUAD}, {"i2t": True, "t2i": False}, [QUAD]])
 def test_tables_with_such_names_stay_tables(value, tmp_path):
-    found = scorer(f"given:{save_json(tmp_path / 't.json', value)}")
-    assert isinstance(found, PrecomputedTable)
-    assert found.ids == (("i2t", "t2i") if isinstance(value, dict) else None)
+    result = scorer(f"given:{save_json(tmp_path / 't.json', value)}")
+    assert isinstance(result, PrecomputedTable)
+    assert result.ids == (("i2t", "t2i") if isinstance(value, dict) else None)
 
 
 @pytest.mark.parametrize(

@@ -88,11 +88,11 @@ def test_points_without_variance_have_one_probability_however_it_is_computed():
 
 def by_many_samples(captions, images):
     """The probability of each pair from 50,000 draws of its own."""
-    rng, found = np.random.default_rng(6), []
+    rng, result = np.random.default_rng(6), []
     for pair in zip(captions, images, strict=True):
         x, y = (row[:WIDTH] + np.exp(row[WIDTH:] / 2) * rng.standard_normal((50_000, WIDTH)) for row in pair)
-        found.append(np.exp(log_mean_match(np.square(x - y).sum(axis=1), 4.0, 3.0, axis=(0,))))
-    return np.array(found)
+        result.append(np.exp(log_mean_match(np.square(x - y).sum(axis=1), 4.0, 3.0, axis=(0,))))
+    return np.array(result)
 
 
 def test_samples_are_an_unbiased_estimate_over_seeds():
@@ -117,9 +117,9 @@ def test_what_is_nearly_impossible_or_certain_is_still_in_order():
 def test_means_far_from_the_origin_lose_no_more_than_rounding():
     # Squared distances from products can fall below zero, which a root would not survive.
     same = np.tile(np.concatenate([np.full(64, 0.125), np.full(64, -60.0)]).astype(np.float32), (50, 1))
-    found = Sampled(15.0, 15.0).block(same, same)
-    assert np.isfinite(found).all()
-    np.testing.assert_allclose(np.exp(found), 1, atol=1e-6)
+    result = Sampled(15.0, 15.0).block(same, same)
+    assert np.isfinite(result).all()
+    np.testing.assert_allclose(np.exp(result), 1, atol=1e-6)
 
 
 def test_one_head_is_the_cosine():

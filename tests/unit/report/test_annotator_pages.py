@@ -46,35 +46,38 @@ def studies():
 def sets():
     query = np.repeat(np.arange(6), 3)
     right, accepted = np.arange(18) % 3 == 0, np.arange(18) % 2 == 0
-    found = coverage("coco", "t2i", query=query, right=right, accepted=accepted, sharing=alone(6))
-    return [found], [count("coco", "t2i", np.ones(6, np.int64)), count(JUDGED, "t2i", np.array([2, 1] * 3))]
+    result = coverage("coco", "t2i", query=query, right=right, accepted=accepted, sharing=alone(6))
+    return [result], [count("coco", "t2i", np.ones(6, np.int64)), count(JUDGED, "t2i", np.array([2, 1] * 3))]
 
 
 def test_tables_hold_what_was_found(studies):
-    found = studies[0]
-    table = tables.performance(found)
-    assert [column.label for column in table.columns] == [*found.models, "all"]
-    assert [column.size for column in table.columns] == [*found.queries[:3].tolist(), int(found.queries[-1])]
-    assert [row.name for row in table.rows] == list(found.models)
+    result = studies[0]
+    table = tables.performance(result)
+    assert [column.label for column in table.columns] == [*result.models, "all"]
+    assert [column.size for column in table.columns] == [
+        *result.queries[:3].tolist(),
+        int(result.queries[-1]),
+    ]
+    assert [row.name for row in table.rows] == list(result.models)
     for m, row in enumerate(table.rows):
-        for at, cell in enumerate(row.cells):
-            ends = found.ends.low[at, m], found.performance[[0, 1, 2, -1][at], m], found.ends.high[at, m]
+        for i, cell in enumerate(row.cells):
+            ends = result.ends.low[i, m], result.performance[[0, 1, 2, -1][i], m], result.ends.high[i, m]
             assert (cell.low, cell.value, cell.high) == ends
             assert cell.low < cell.value < cell.high
-            assert (cell.rank == 1) == (cell.value == max(one.cells[at].value for one in table.rows))
-    assert all(c.low <= c.value <= c.high for row in tables.by_number(found).rows for c in row.cells)
-    alone, by_number, bias = tables.alone(found).rows, tables.by_number(found).rows, found.bias
-    assert [row.name for row in alone] == [f"only {name}" for name in found.models]
+            assert (cell.rank == 1) == (cell.value == max(one.cells[i].value for one in table.rows))
+    assert all(c.low <= c.value <= c.high for row in tables.by_number(result).rows for c in row.cells)
+    alone, by_number, bias = tables.alone(result).rows, tables.by_number(result).rows, result.bias
+    assert [row.name for row in alone] == [f"only {name}" for name in result.models]
     assert [row.name for row in by_number] == ["any 1 of 3 (3 sets)", "any 2 of 3 (3 sets)"]
     assert [c.value for c in alone[0].cells] == [bias.total[0], bias.own[0], bias.others[0]]
-    assert alone[0].cells[0].low == found.single["total"].low[0]
+    assert alone[0].cells[0].low == result.single["total"].low[0]
     assert by_number[0].cells[0].value == pytest.approx(np.mean(bias.total[:3]))
 
 
 def test_tables_of_sets(sets):
-    found, counts = sets
+    result, counts = sets
     # Right is the first of three; accepted are the even ones: half of the first ones, 9 of 18.
-    row = tables.coverages(found).rows[0]
+    row = tables.coverages(result).rows[0]
     assert row.cells[0].value == pytest.approx(0.5)
     assert row.cells[2].value == "6"
     values = [[cell.value for cell in row.cells] for row in tables.multiplicities(counts).rows]
@@ -109,10 +112,10 @@ def test_histograms_gather_the_rest():
 
 
 def test_strengths_stand_in_order():
-    found = preferences(Votes(("x", "y", "z"), np.array([[0, 3, 9], [7, 0, 8], [1, 2, 0]])), draws=300)
-    (axes,) = figures.strengths(found).axes
-    assert [label.get_text() for label in axes.get_yticklabels()] == [found.names[i] for i in found.order]
-    assert axes.lines[0].get_xdata().tolist() == [found.strength[i] for i in found.order]
+    result = preferences(Votes(("x", "y", "z"), np.array([[0, 3, 9], [7, 0, 8], [1, 2, 0]])), draws=300)
+    (axes,) = figures.strengths(result).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == [result.names[i] for i in result.order]
+    assert axes.lines[0].get_xdata().tolist() == [result.strength[i] for i in result.order]
     assert axes.get_xscale() == "log"
 
 
@@ -152,7 +155,7 @@ def test_a_licence_that_forbids_it_leaves_photographs_and_captions_out(made):
     assert "data:image/webp" not in closed_page
     assert "(no copies)" in closed_page
     text = benchmark.captions[0].text or ""
-    for word in (each for each in re.findall(r"\w+", text) if len(each) > 3):
+    for word in (item for item in re.findall(r"\w+", text) if len(item) > 3):
         assert f">{word}<" not in closed_page
     assert ">word 1<" in closed_page
     assert page("model", closed, questions, pictures="always").count("data:image/webp") == 2

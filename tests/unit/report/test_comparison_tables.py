@@ -189,15 +189,15 @@ def test_every_special_character_of_a_name_is_escaped_in_latex(name):
 
 def test_csv_holds_full_precision_between_0_and_1(quads):
     rows = list(csv.DictReader(io.StringIO(to_csv(overview(quads)))))
-    found = {(row["model"], row["measure"]): row for row in rows}
+    result = {(row["model"], row["measure"]): row for row in rows}
     for run in quads.runs:
         for name, estimate in run.result.measures.items():
-            row = found[run.name, name]
+            row = result[run.name, name]
             ends = tuple(float(row[end]) for end in ("value", "low", "high"))
             assert ends == (estimate.value, estimate.low, estimate.high)
             assert int(row["n"]) == estimate.n
-    assert float(found["Random chance", "group"]["value"]) == pytest.approx(1 / 6)
-    assert ("outcomes", "group_match") not in found
+    assert float(result["Random chance", "group"]["value"]) == pytest.approx(1 / 6)
+    assert ("outcomes", "group_match") not in result
 
 
 def test_latex_compiles(quads, choices, tmp_path):
@@ -217,7 +217,7 @@ def test_latex_compiles(quads, choices, tmp_path):
 def test_csv_holds_no_formula_and_numbers_stay_numbers():
     names = ["=HYPERLINK(1)", "+1", "-x", "@SUM", "\tx", "'-x", "plain"]
     rows = list(csv.DictReader(io.StringIO(to_csv(table(*names)))))
-    found = {row["model"] for row in rows} - {"Random chance"}
-    assert found == {"'=HYPERLINK(1)", "'+1", "'-x", "'@SUM", "'\tx", "''-x", "plain"}
+    result = {row["model"] for row in rows} - {"Random chance"}
+    assert result == {"'=HYPERLINK(1)", "'+1", "'-x", "'@SUM", "'\tx", "''-x", "plain"}
     below = Table("d", (Column("d", style="points"),), (Row("a", (Cell(-0.25),)),))
     assert next(csv.DictReader(io.StringIO(to_csv(below))))["value"] == "-0.25"

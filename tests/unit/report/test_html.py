@@ -57,11 +57,11 @@ def test_every_measure_of_a_graded_gallery_has_a_label_of_its_own_and_a_meaning(
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("audit")
-    rows = (f"{at}.jpg,a cat <b> {at},a cat and {at},swap" for at in range(40))
+    rows = (f"{i}.jpg,a cat <b> {i},a cat and {i},swap" for i in range(40))
     (folder / "mine.csv").write_text("\n".join(["image,caption,negative_caption,type", *rows]) + "\n")
-    found = cf.audit("pairs", data=folder / "mine.csv", draws=100, cache=None, quiet=True)
-    assert [each.word for each in found["pairs"].named] == ["and", "b"]
-    found.to_html(folder / "audit.html", title="Words & <answers>")
+    result = cf.audit("pairs", data=folder / "mine.csv", draws=100, cache=None, quiet=True)
+    assert [item.word for item in result["pairs"].named] == ["and", "b"]
+    result.to_html(folder / "audit.html", title="Words & <answers>")
     return (folder / "audit.html").read_text()
 
 

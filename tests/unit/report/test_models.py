@@ -75,9 +75,9 @@ def test_nothing_private_is_anywhere_on_the_page(quads):
 
 def test_scorers_that_only_differ_in_what_is_left_out_are_numbered(quads):
     places = ("/a/b/clip", "/a/c/clip", "other")
-    found = shared(renamed(quads, dict(zip((run.name for run in quads.runs), places, strict=True))))
-    assert [run.name for run in found.runs] == ["…/clip", "…/clip (2)", "other"]
-    assert {name for d in found.differences for name in (d.a, d.b)} == {run.name for run in found.runs}
+    result = shared(renamed(quads, dict(zip((run.name for run in quads.runs), places, strict=True))))
+    assert [run.name for run in result.runs] == ["…/clip", "…/clip (2)", "other"]
+    assert {name for d in result.differences for name in (d.a, d.b)} == {run.name for run in result.runs}
 
 
 @pytest.mark.parametrize(

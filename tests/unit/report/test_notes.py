@@ -79,7 +79,7 @@ def test_the_more_models_are_looked_at_the_farther_below_chance_one_must_be():
 
     low = model("low", 0.17)
     assert low.result["i2t"].high < 0.25
-    others = [model(f"m{at}", 0.25) for at in range(20)]
+    others = [model(f"m{i}", 0.25) for i in range(20)]
     never = model("never", 0.0)
 
     def named(*runs):

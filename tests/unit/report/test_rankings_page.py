@@ -59,8 +59,8 @@ def test_the_heatmap_has_tau_below_and_rho_above_and_frames_what_is_sure():
 
 
 def test_a_column_that_stands_alone_needs_no_benchmark():
-    found = correlation(np.zeros((4, 2)), {})
-    assert labels(replace(found, columns=found.columns[1:], values=found.values[:, 1:])) == ["mean R@1"]
+    result = correlation(np.zeros((4, 2)), {})
+    assert labels(replace(result, columns=result.columns[1:], values=result.values[:, 1:])) == ["mean R@1"]
 
 
 @pytest.mark.parametrize(("models", "columns"), [(3, 2), (8, 5), (30, 12)])

@@ -77,17 +77,17 @@ def test_sums_of_points_for_ties_are_exact(rows, data):
     values = np.array([[float(value)] for value, _ in rows])
     made = exact_sums(values, np.array([cluster for _, cluster in rows]), repeats=9)
     exact = sum(value * weights[clusters.index(cluster)] for value, cluster in rows)
-    found = made.weighted(np.array([weights], dtype=np.float32))[0, 0]
-    assert found == int(found)
-    assert Fraction(found) / Fraction(made.scale) == exact
+    result = made.weighted(np.array([weights], dtype=np.float32))[0, 0]
+    assert result == int(result)
+    assert Fraction(result) / Fraction(made.scale) == exact
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=40))
 def test_other_numbers_are_rounded_to_a_fine_grid(values):
     made = exact_sums(np.array(values)[:, None], np.arange(len(values)))
-    found = made.weighted(np.ones((1, len(values)), dtype=np.float32))[0, 0]
-    assert found == int(found)
-    assert abs(found / made.scale - float(sum(Fraction(value) for value in values))) <= 2e-9
+    result = made.weighted(np.ones((1, len(values)), dtype=np.float32))[0, 0]
+    assert result == int(result)
+    assert abs(result / made.scale - float(sum(Fraction(value) for value in values))) <= 2e-9
 
 
 def test_large_sums_leave_float32():

@@ -61,13 +61,13 @@ def detected(repetitions, **settings):
 @pytest.mark.parametrize(("pools", "crowds"), [(8, 2), pytest.param(30, 8, marks=pytest.mark.slow)])
 def test_able_people_are_rarely_flagged_and_careless_ones_mostly(pools, crowds):
     assert false_alarms(pools, 30) <= 0.05 + 2 * (0.05 * 0.95 / pools) ** 0.5
-    found = detected(crowds)
-    assert found["able"] <= 0.05 / crowds
-    assert found["bot"] > 0.9
-    assert found["adversarial"] > 0.9
-    assert found["side"] > 0.8
-    assert found["careless"] >= 0.5
-    assert found["hasty"] > 0.15
+    result = detected(crowds)
+    assert result["able"] <= 0.05 / crowds
+    assert result["bot"] > 0.9
+    assert result["adversarial"] > 0.9
+    assert result["side"] > 0.8
+    assert result["careless"] >= 0.5
+    assert result["hasty"] > 0.15
 
 
 def test_each_sign_sees_what_it_is_for():
@@ -79,8 +79,8 @@ def test_each_sign_sees_what_it_is_for():
     known = np.where(np.arange(80) < 20, truth[::20], -1)
 
     def signs(answers, seconds):
-        found = careless(people, items, answers, n_classes=3, seconds=seconds, known=known)
-        return {int(p): found.reasons(int(p)) for p in np.flatnonzero(found.flagged())}
+        result = careless(people, items, answers, n_classes=3, seconds=seconds, known=known)
+        return {int(p): result.reasons(int(p)) for p in np.flatnonzero(result.flagged())}
 
     assert signs(answers, seconds) == {}
     assert signs(answers, np.where(people == 3, seconds * 0.05, seconds)) == {3: ("fast",)}
@@ -94,8 +94,8 @@ def test_each_sign_sees_what_it_is_for():
     order = np.arange(1600.0)
     mine = people == 11
     order[mine] = np.argsort(np.argsort(answers[mine], kind="stable"))
-    found = careless(people, items, answers, n_classes=3, order=order)
-    assert found.reasons(11) == ("straight",)
+    result = careless(people, items, answers, n_classes=3, order=order)
+    assert result.reasons(11) == ("straight",)
 
 
 def test_one_slow_answer_or_an_unknown_time_makes_no_difference():
@@ -115,17 +115,17 @@ def test_one_slow_answer_or_an_unknown_time_makes_no_difference():
 
 def test_answers_below_the_floor_are_seen_even_where_all_are_fast():
     people, items = np.tile(np.arange(10), 40), np.repeat(np.arange(40), 10)
-    found = careless(people, items, items % 3, n_classes=3, seconds=np.full(400, 0.1))
-    assert all(found.reasons(person) == ("fast",) for person in range(10))
+    result = careless(people, items, items % 3, n_classes=3, seconds=np.full(400, 0.1))
+    assert all(result.reasons(person) == ("fast",) for person in range(10))
 
 
 def test_few_people_have_no_pool():
     people, items = np.tile(np.arange(5), 30), np.repeat(np.arange(30), 5)
     known = np.zeros(30, dtype=np.int64)
-    found = careless(people, items, items % 2, n_classes=2, seconds=np.full(150, 3.0), known=known)
-    assert np.isnan(found.p[:, SIGNS.index("golden")]).all()
-    assert np.isnan(found.p[:, SIGNS.index("disagree")]).all()
-    assert not found.flagged().any()
+    result = careless(people, items, items % 2, n_classes=2, seconds=np.full(150, 3.0), known=known)
+    assert np.isnan(result.p[:, SIGNS.index("golden")]).all()
+    assert np.isnan(result.p[:, SIGNS.index("disagree")]).all()
+    assert not result.flagged().any()
 
 
 def test_run_tail_is_never_below_how_often_such_runs_come():

@@ -65,22 +65,22 @@ def mixed(seed):
 @pytest.mark.parametrize("seed", range(2))
 def test_any_order_of_options_gives_the_same_to_the_last_digit(name, seed):
     given, turned, places = mixed(seed)
-    found, again = MODELS[name](given), MODELS[name](turned)
-    assert (np.take_along_axis(again.posterior, places, axis=1) == found.posterior).all()
-    assert (again.accuracy == found.accuracy).all()
-    assert (again.prior == found.prior).all()
-    labels = np.where(found.labels < 0, -1, places[np.arange(len(places)), found.labels])
+    result, again = MODELS[name](given), MODELS[name](turned)
+    assert (np.take_along_axis(again.posterior, places, axis=1) == result.posterior).all()
+    assert (again.accuracy == result.accuracy).all()
+    assert (again.prior == result.prior).all()
+    labels = np.where(result.labels < 0, -1, places[np.arange(len(places)), result.labels])
     assert (again.labels == labels).all()
     # An option that an item does not have is no label of it, and the exchangeable ones are equally frequent.
-    assert (found.posterior[~given.possible] == 0).all()
-    assert np.ptp(found.prior[:4]) < 1e-15
-    np.testing.assert_allclose(found.posterior.sum(axis=1), 1.0)
+    assert (result.posterior[~given.possible] == 0).all()
+    assert np.ptp(result.prior[:4]) < 1e-15
+    np.testing.assert_allclose(result.posterior.sum(axis=1), 1.0)
 
 
 def test_signs_of_carelessness_do_not_mind_the_order_either():
     item, who, label = right_first(0, people=12, items=60, per_item=4, classes=3)
     turn = np.random.default_rng(1).integers(0, 3, 60)[item]
-    signs = [careless(who, item, each, n_classes=3, alike=3).p[:, 3] for each in (label, (label + turn) % 3)]
+    signs = [careless(who, item, one, n_classes=3, alike=3).p[:, 3] for one in (label, (label + turn) % 3)]
     assert (signs[0] == signs[1]).all()
 
 
@@ -92,24 +92,24 @@ def slow_one_coin(item, who, label, alike, people, rounds=400):
     ]
     mean = mean_accuracy(Labels.of(item, who, label, n_classes=max(alike), alike=np.array(alike)))
     chance = [
-        [sum(y == k for _, y in each) / len(each) for k in range(m)]
-        for each, m in zip(votes, alike, strict=True)
+        [sum(y == k for _, y in item) / len(item) for k in range(m)]
+        for item, m in zip(votes, alike, strict=True)
     ]
     for _ in range(rounds):
         right, asked = [0.5 + 10 * mean] * people, [11.0] * people
-        for each, row in zip(votes, chance, strict=True):
-            for p, y in each:
+        for one, row in zip(votes, chance, strict=True):
+            for p, y in one:
                 right[p] += row[y]
                 asked[p] += 1
         accuracy = [a / b for a, b in zip(right, asked, strict=True)]
         chance = []
-        for each, m in zip(votes, alike, strict=True):
+        for one, m in zip(votes, alike, strict=True):
             logs = [
-                sum(log(accuracy[p] if y == k else (1 - accuracy[p]) / (m - 1)) for p, y in each)
+                sum(log(accuracy[p] if y == k else (1 - accuracy[p]) / (m - 1)) for p, y in one)
                 for k in range(m)
             ]
-            total = sum(exp(each) for each in logs)
-            chance.append([exp(each) / total for each in logs])
+            total = sum(exp(item) for item in logs)
+            chance.append([exp(item) / total for item in logs])
     return chance
 
 
@@ -130,8 +130,8 @@ def test_a_right_option_that_stands_first_makes_nobody_better(name):
     gaps = []
     for seed in range(6):
         item, who, label = right_first(seed, accuracy=0.63)
-        found = MODELS[name](Labels.of(item, who, label, n_classes=2, n_people=20, alike=2))
-        gaps.append(share_right(found, np.zeros(83, dtype=int)) - float((label == 0).mean()))
+        result = MODELS[name](Labels.of(item, who, label, n_classes=2, n_people=20, alike=2))
+        gaps.append(share_right(result, np.zeros(83, dtype=int)) - float((label == 0).mean()))
     # Two answers to an item are right as often as one; the mean of six campaigns is known to 2 points.
     assert abs(np.mean(gaps)) < 0.05
 
@@ -142,9 +142,9 @@ def test_chances_hold_whatever_stands_first(name, accuracy, per_item):
     promised, right = [], []
     for seed in range(5):
         item, who, label = right_first(seed, accuracy=accuracy, per_item=per_item, classes=4)
-        found = MODELS[name](Labels.of(item, who, label, n_classes=4, n_people=20, alike=4))
-        promised.append(float(found.posterior.max(axis=1).mean()))
-        right.append(share_right(found, np.zeros(83, dtype=int)))
+        result = MODELS[name](Labels.of(item, who, label, n_classes=4, n_people=20, alike=4))
+        promised.append(float(result.posterior.max(axis=1).mean()))
+        right.append(share_right(result, np.zeros(83, dtype=int)))
     assert abs(np.mean(promised) - np.mean(right)) < 0.07
 
 
@@ -212,10 +212,10 @@ def test_draws_hold_the_number_that_is_so_as_often_as_they_claim(repeats):
 
 def test_draws_of_one_seed_are_the_same_and_two_people_do_not_pin_rates_down():
     _, yes, no = answered(50, (0.9, 0.9, 0.9), (0.9, 0.9, 0.9), 0.5, 3)
-    found = patterns(yes, no)
-    one, again, other = (drawn_so(found, np.random.default_rng(seed), draws=120) for seed in (1, 1, 2))
+    result = patterns(yes, no)
+    one, again, other = (drawn_so(result, np.random.default_rng(seed), draws=120) for seed in (1, 1, 2))
     assert (one == again).all()
     assert (one != other).any()
-    assert ((one >= 0) & (one <= found.counts)).all()
+    assert ((one >= 0) & (one <= result.counts)).all()
     _, yes, no = answered(50, (0.9, 0.9), (0.9, 0.9), 0.5, 3)
     refuses("3 or more", drawn_so, patterns(yes, no), np.random.default_rng(0), error=InputError)

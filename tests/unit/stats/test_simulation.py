@@ -172,10 +172,10 @@ PATH = Path(__file__).parents[3] / "benchmarks" / "coverage.py"
 def module():
     """What benchmarks/coverage.py prints: images are unequal and captions repeat."""
     spec = importlib.util.spec_from_file_location("coverage_benchmark", PATH)
-    found = importlib.util.module_from_spec(spec)
-    sys.modules["coverage_benchmark"] = found
-    spec.loader.exec_module(found)
-    return found
+    result = importlib.util.module_from_spec(spec)
+    sys.modules["coverage_benchmark"] = result
+    spec.loader.exec_module(result)
+    return result
 
 
 @pytest.mark.parametrize(
@@ -191,13 +191,13 @@ def module():
 def test_intervals_cover_and_p_values_are_uniform(module, form, captions, effect):
     """400 questions of 200 images."""
     repetitions = 250
-    found = module.measured(module.Setting(form, 200, 2, captions, effect, 0.8), repetitions=repetitions)
-    for covered in (found.mean, found.difference):
+    result = module.measured(module.Setting(form, 200, 2, captions, effect, 0.8), repetitions=repetitions)
+    for covered in (result.mean, result.difference):
         assert covered > 0.95 - 0.015 - margin(0.95, repetitions)
-    assert found.p05 < 0.05 + 0.01 + margin(0.05, repetitions)
+    assert result.p05 < 0.05 + 0.01 + margin(0.05, repetitions)
     # Right and wrong make p-values of steps, which the median of them shows most.
-    assert 0.5 - 0.1 - margin(0.5, repetitions) < found.p50 < 0.5 + 0.02 + margin(0.5, repetitions)
-    assert found.given == 0
+    assert 0.5 - 0.1 - margin(0.5, repetitions) < result.p50 < 0.5 + 0.02 + margin(0.5, repetitions)
+    assert result.given == 0
 
 
 def test_clusters_that_run_together_say_nothing_where_crossed_factors_do(module):
@@ -215,7 +215,7 @@ def test_clusters_that_run_together_say_nothing_where_crossed_factors_do(module)
 def test_54_images_of_40_to_1_questions(module):
     """Sums of squares over images, without corrections, cover 90 %."""
     repetitions = 800
-    found = module.acceptance(repetitions, 1)
-    for covered in (found.mean, found.difference):
+    result = module.acceptance(repetitions, 1)
+    for covered in (result.mean, result.difference):
         assert abs(covered - 0.95) < 0.01 + margin(0.95, repetitions)
-    assert found.p05 == pytest.approx(1 - found.difference, abs=1e-9)
+    assert result.p05 == pytest.approx(1 - result.difference, abs=1e-9)

@@ -21,11 +21,11 @@ def crossed(n, images, captions, seed=0, wide=1):
 def pairs_of(sharing):
     """The slow twin: for every two questions, whether they have an item in common that is not given."""
     n = len(sharing)
-    found = np.eye(n, dtype=bool)
+    result = np.eye(n, dtype=bool)
     for of, taken in ((sharing.images, sharing.given_images), (sharing.captions, sharing.given_captions)):
         for i, j in product(range(n), repeat=2):
-            found[i, j] |= any(a == b >= 0 and not taken[a] for a in of[i] for b in of[j])
-    return found
+            result[i, j] |= any(a == b >= 0 and not taken[a] for a in of[i] for b in of[j])
+    return result
 
 
 @given(st.integers(0, 10**6), st.integers(1, 25), st.integers(1, 12), st.integers(1, 12), st.integers(1, 3))

@@ -100,8 +100,8 @@ def test_erasing_draws_after_the_crop_and_changes_no_crop():
     image = Image("a", PixelSource(np.random.default_rng(0).integers(0, 256, (40, 60, 3)).astype(np.uint8)))
     for key in range(20):
         plain, patched = (
-            np.asarray(varied(image, key=(key,), size=(16, 12), variation=each).decode())
-            for each in (Variation(crops=True), Variation(crops=True, erasing=1.0))
+            np.asarray(varied(image, key=(key,), size=(16, 12), variation=item).decode())
+            for item in (Variation(crops=True), Variation(crops=True, erasing=1.0))
         )
         other = (plain != patched).any(axis=2)
         assert (patched[other] == ERASED).all()
@@ -113,9 +113,9 @@ def test_words_are_left_out_with_the_probability_asked_for():
     n, share = 2000, 0.1
     left = [without_words(" ".join(words), key=(7, row), share=share).split() for row in range(n)]
     # In their order, and each as often as any other.
-    assert all(each == [word for word in words if word in each] for each in left)
+    assert all(item == [word for word in words if word in item] for item in left)
     for word in words:
-        gone = n - sum(word in each for each in left)
+        gone = n - sum(word in item for item in left)
         assert abs(gone - share * n) < 4.5 * np.sqrt(n * share * (1 - share))
     assert without_words(" ".join(words), key=(7, 3), share=share).split() == left[3]
 

@@ -26,12 +26,12 @@ def test_parts_have_the_gradient_of_all_their_rows_with_dropout(case):
     for turns, chunk in CUTS[1:]:
         (rows,) = all_rows = shares(aim, world=1, accumulate=turns)
         values, expected = in_one_graph(backbone, aim, all_rows, chunk=chunk)
-        said, found = by_steps(backbone, aim, rows, chunk=chunk)
+        said, result = by_steps(backbone, aim, rows, chunk=chunk)
         assert said == pytest.approx(values, rel=1e-6)
-        assert apart(found, expected) < 1e-6
+        assert apart(result, expected) < 1e-6
     # Dropout did draw, and there is something to agree on.
     assert apart(by_steps(made(case, dropout=0.0)[1], aim, rows, chunk=chunk)[1], expected) > 1e-3
-    assert max(float(each.abs().max()) for each in expected.values()) > 1e-3
+    assert max(float(item.abs().max()) for item in expected.values()) > 1e-3
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -39,9 +39,9 @@ def test_without_dropout_it_is_the_step_of_the_large_batch(case):
     _, backbone, aim = made(case, dropout=0.0)
     values, expected = by_steps(backbone, aim, [batch(aim, np.arange(ROWS))])
     for turns, chunk in CUTS:
-        said, found = by_steps(backbone, aim, shares(aim, world=1, accumulate=turns)[0], chunk=chunk)
+        said, result = by_steps(backbone, aim, shares(aim, world=1, accumulate=turns)[0], chunk=chunk)
         assert said == pytest.approx(values, rel=1e-6)
-        assert apart(found, expected) < 1e-6
+        assert apart(result, expected) < 1e-6
 
 
 def test_random_numbers_go_on_after_those_of_the_step():
@@ -61,9 +61,9 @@ def test_batch_norm_counts_each_batch_once():
     (rows,) = shares(aim, world=1, accumulate=3)
     by_steps(backbone, aim, rows)
     twin = torch.nn.BatchNorm1d(32).double()
-    for each in rows:
+    for item in rows:
         with torch.no_grad():
-            twin(backbone.network.image[:2](each.pixels))
+            twin(backbone.network.image[:2](item.pixels))
     assert norm.num_batches_tracked == 3
     assert torch.allclose(norm.running_mean, twin.running_mean)
     assert torch.allclose(norm.running_var, twin.running_var)
@@ -71,8 +71,8 @@ def test_batch_norm_counts_each_batch_once():
 
 def test_one_answer_is_left_as_it_is():
     _, backbone, aim = made("pvse", dropout=0.0)
-    each = batch(aim, np.arange(4))
-    answer = backbone.network(each.pixels, each.tokens)
+    item = batch(aim, np.arange(4))
+    answer = backbone.network(item.pixels, item.tokens)
     assert joined([answer], image_roles=1, text_roles=1) is answer
     assert answer.images.attention is not None
     assert joined([answer, answer], image_roles=1, text_roles=1).images.attention is None

@@ -98,9 +98,9 @@ def check_slopes(values, slow, places, step, **near):
     for n, at in places:
         sides = []
         for sign in (1, -1):
-            moved = [each.detach().clone() for each in values]
+            moved = [item.detach().clone() for item in values]
             moved[n][at] += sign * step
-            sides.append(slow(*[each.tolist() for each in moved]))
+            sides.append(slow(*[item.tolist() for item in moved]))
         assert values[n].grad[at].item() == pytest.approx((sides[0] - sides[1]) / (2 * step), **near)
 
 
@@ -153,10 +153,10 @@ def test_losses_agree_with_slow_loops_in_value_and_gradient(name, seed):
     loss, slow, shapes = TWINS[name]
     given = [features(10 * seed + n, *shape).requires_grad_() for n, shape in enumerate(shapes)]
     value = loss(*given)
-    assert value.item() == pytest.approx(slow(*[each.tolist() for each in given]), abs=1e-12)
+    assert value.item() == pytest.approx(slow(*[item.tolist() for item in given]), abs=1e-12)
     value.backward()
     rng = np.random.default_rng(seed)
-    shapes = [(n, each.shape) for n, each in enumerate(given) for _ in range(6)]
+    shapes = [(n, item.shape) for n, item in enumerate(given) for _ in range(6)]
     places = [(n, tuple(int(rng.integers(size)) for size in shape)) for n, shape in shapes]
     check_slopes(given, slow, places, 1e-6, abs=1e-7)
 
@@ -217,7 +217,7 @@ def test_heads_apart_have_no_diversity_and_no_gradient_that_is_not_a_number():
 def check_finite(loss, values):
     loss.backward()
     assert torch.isfinite(loss)
-    assert all(torch.isfinite(each.grad).all() for each in values)
+    assert all(torch.isfinite(item.grad).all() for item in values)
 
 
 @pytest.mark.parametrize("name", TWINS)
@@ -233,8 +233,8 @@ def test_half_precision_is_summed_in_full(dtype):
     images, texts = (features(n, 64, 32).to(dtype) for n in (0, 1))
     scale = torch.tensor(100.0)
     exact = losses.info_nce(images.float(), texts.float(), scale)
-    found = losses.info_nce(images, texts, scale)
-    assert (found.dtype, found.item()) == (torch.float32, exact.item())
+    result = losses.info_nce(images, texts, scale)
+    assert (result.dtype, result.item()) == (torch.float32, exact.item())
     with torch.autocast("cpu", dtype=torch.bfloat16):
         under = losses.similarity(images.float(), texts.float())
     assert torch.equal(under, losses.similarity(images.float(), texts.float()))
@@ -255,7 +255,7 @@ N, W, J = 4, 3, 5
 def gaussians(seed=0, dtype=torch.float64):
     generator = torch.Generator().manual_seed(seed)
     sides = [torch.randn((N, W), generator=generator, dtype=dtype) for _ in range(4)]
-    return [each.requires_grad_() for each in (*sides, torch.tensor([2.0, 1.5], dtype=dtype))]
+    return [item.requires_grad_() for item in (*sides, torch.tensor([2.0, 1.5], dtype=dtype))]
 
 
 def noise(seed):
@@ -306,11 +306,11 @@ def matching_loss(values, **options):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_loss_agrees_with_a_slow_loop_in_value_and_gradient(information, seed):
     values, exact = gaussians(seed), information == "exact"
-    found = matching_loss(values, information=information).loss
-    plain = [each.tolist() for each in values]
-    assert found.item() == pytest.approx(slow_matching(*plain, exact=exact), rel=1e-10)
-    found.backward()
-    places = [(n, at) for n in range(4) for at in [(0, 0), (2, 1), (3, 2)]] + [(4, (0,)), (4, (1,))]
+    result = matching_loss(values, information=information).loss
+    plain = [item.tolist() for item in values]
+    assert result.item() == pytest.approx(slow_matching(*plain, exact=exact), rel=1e-10)
+    result.backward()
+    places = [(n, i) for n in range(4) for i in [(0, 0), (2, 1), (3, 2)]] + [(4, (0,)), (4, (1,))]
     check_slopes(values, partial(slow_matching, exact=exact), places, 1e-6, rel=1e-5, abs=1e-6)
 
 
@@ -338,5 +338,5 @@ def test_equal_tiny_certain_and_vague_items_give_numbers(spread, value):
     spreads = [torch.full((N, W), spread, requires_grad=True) for _ in range(2)]
     match = torch.tensor([15.0, 15.0], requires_grad=True)
     values = (means[0], spreads[0], means[1], spreads[1], match)
-    found = soft_contrastive(*values, generator=torch.Generator().manual_seed(0), samples=J)
-    check_finite(found.loss, values)
+    result = soft_contrastive(*values, generator=torch.Generator().manual_seed(0), samples=J)
+    check_finite(result.loss, values)

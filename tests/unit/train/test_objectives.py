@@ -19,7 +19,7 @@ ROWS, WIDTH, HEADS = 5, 6, 2
 
 def answer(recipe, *, seed=0, heads=False, spread=False):
     """What a network might say of five rows, in double precision, all of it with gradients."""
-    found = objective(recipe)
+    result = objective(recipe)
     generator = torch.Generator().manual_seed(seed)
 
     def made(*shape):
@@ -34,8 +34,8 @@ def answer(recipe, *, seed=0, heads=False, spread=False):
         )
 
     return Answer(
-        side(len(found.images)),
-        side(len(found.texts)),
+        side(len(result.images)),
+        side(len(result.texts)),
         torch.tensor(0.7, dtype=torch.float64, requires_grad=True),
         torch.tensor([2.0, 3.0], dtype=torch.float64, requires_grad=True) if spread else None,
     )

@@ -74,13 +74,13 @@ def test_all_decays_where_the_recipe_says_so():
 def test_what_is_not_trained_is_frozen_and_opened_again():
     network = Towers()
     parameter_groups(network, RECIPES["pac"])
-    assert {name for name, each in network.named_parameters() if each.requires_grad} == {"proj"}
+    assert {name for name, item in network.named_parameters() if item.requires_grad} == {"proj"}
     first, second = RECIPES["pcme"].staged()
     parameter_groups(network, first)
-    opened = {name for name, each in network.named_parameters() if each.requires_grad}
+    opened = {name for name, item in network.named_parameters() if item.requires_grad}
     assert opened == {"head.weight", "head.bias"}
     parameter_groups(network, second)
-    closed = {name for name, each in network.named_parameters() if not each.requires_grad}
+    closed = {name for name, item in network.named_parameters() if not item.requires_grad}
     assert closed == {"logit_scale"}  # no loss of PCME has a temperature
 
 
@@ -110,12 +110,12 @@ def rates(recipe, total):
 
 def test_the_cosine_is_the_one_that_bivlc_used():
     # FORMATS 1c, by hand: lr (step + 1) / 50, then half a cosine over what is left.
-    found = rates(RECIPES["coco"], 250)
-    assert found[0] == pytest.approx(1e-6 / 50)
-    assert found[24] == pytest.approx(1e-6 / 2)
-    assert found[49] == found[50] == 1e-6
-    assert found[150] == pytest.approx(1e-6 / 2)  # half way: cos(pi / 2) = 0
-    assert found[249] == pytest.approx(0.5e-6 * (1 + math.cos(math.pi * 199 / 200)))
+    result = rates(RECIPES["coco"], 250)
+    assert result[0] == pytest.approx(1e-6 / 50)
+    assert result[24] == pytest.approx(1e-6 / 2)
+    assert result[49] == result[50] == 1e-6
+    assert result[150] == pytest.approx(1e-6 / 2)  # half way: cos(pi / 2) = 0
+    assert result[249] == pytest.approx(0.5e-6 * (1 + math.cos(math.pi * 199 / 200)))
 
 
 def test_a_cosine_by_epochs_is_torchs_cosine_annealing():
@@ -143,9 +143,9 @@ def test_a_training_shorter_than_its_warm_up_only_rises():
     st.integers(1, 12),
 )
 def test_it_is_never_zero_never_above_lr_and_falls_after_the_warm_up(schedule, warmup, total, epochs):
-    found = rates(Recipe("mine", lr=3e-4, schedule=schedule, warmup=warmup, epochs=epochs), total)
-    assert all(0 < rate <= 3e-4 for rate in found)
-    rise, fall = found[:warmup], found[warmup:]
+    result = rates(Recipe("mine", lr=3e-4, schedule=schedule, warmup=warmup, epochs=epochs), total)
+    assert all(0 < rate <= 3e-4 for rate in result)
+    rise, fall = result[:warmup], result[warmup:]
     assert rise == sorted(rise)
     assert fall == sorted(fall, reverse=True)
 

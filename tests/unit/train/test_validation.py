@@ -74,8 +74,8 @@ def test_accuracy_within_a_batch_is_that_of_a_loop(size, heads, image_roles, tex
         pairs = min(len(images), len(texts))
         texts[:pairs] += 0.7 * images[:pairs]
         sides = (Encoded(torch.from_numpy(side)) for side in (images, texts))
-        found = within_batch(*sides, image_roles=image_roles, text_roles=text_roles)
-        assert float(found) == pytest.approx(slow_accuracy(images, texts), abs=1e-12)
+        result = within_batch(*sides, image_roles=image_roles, text_roles=text_roles)
+        assert float(result) == pytest.approx(slow_accuracy(images, texts), abs=1e-12)
 
 
 def test_further_positives_are_left_out():
@@ -128,7 +128,7 @@ def test_it_is_the_mean_over_batches_with_a_smaller_last_one(kind):
     validation = ready(data, recipe)
     backbone = validation.feed.backbone
     backbone.network.train()
-    found = validation.measure(Fabric(accelerator="cpu", devices=1), progress=silent)
+    result = validation.measure(Fabric(accelerator="cpu", devices=1), progress=silent)
     assert backbone.network.training
     backbone.network.eval()
     aim = objective(recipe)
@@ -144,7 +144,7 @@ def test_it_is_the_mean_over_batches_with_a_smaller_last_one(kind):
             slow_accuracy(answer.images.points.double().numpy(), answer.texts.points.double().numpy())
         )
         losses.append(float(aim(answer)[0].detach()))
-    assert found == {
+    assert result == {
         "accuracy": pytest.approx(np.mean(accuracies)),
         "loss": pytest.approx(np.mean(losses), rel=1e-5),
     }
@@ -154,11 +154,11 @@ def test_retrieval_is_over_distinct_images_and_captions():
     # Three captions an image: 8 images, 24 captions, each row a right pair.
     data = thumbnails.rows(24, captions_each=3)
     validation = ready(data, Coco(batch_size=5), retrieval=True)
-    found = validation.measure(Fabric(accelerator="cpu", devices=1), progress=silent)
+    result = validation.measure(Fabric(accelerator="cpu", devices=1), progress=silent)
     scores = cosines(validation.feed.backbone, data)
     pairs = np.stack([data.rows["image"], data.rows["caption"]], axis=1)
     assert scores.shape == (8, 24)
-    assert found["rsum"] == pytest.approx(rsum(scores, pairs))
+    assert result["rsum"] == pytest.approx(rsum(scores, pairs))
 
 
 def test_only_more_is_better_and_of_loss_less():
@@ -205,7 +205,7 @@ def test_a_last_batch_of_one_row_says_nothing():
     fabric, data = Fabric(accelerator="cpu", devices=1), thumbnails.rows(17)
     recipe = Coco(batch_size=8)
     with_one, without = (
-        ready(each, recipe).measure(fabric, progress=silent) for each in (data, data.select(np.arange(16)))
+        ready(item, recipe).measure(fabric, progress=silent) for item in (data, data.select(np.arange(16)))
     )
     assert with_one == without
     # Two rows are few, and count.
@@ -219,7 +219,7 @@ def test_a_last_batch_of_one_row_says_nothing():
 def test_a_guard_warns_once_each_time_that_too_much_is_lost():
     values = iter([0.80, 0.79, 0.70, 0.69, 0.81, 0.5])
     said = []
-    found = fit(
+    result = fit(
         thumbnails.thumb(),
         Coco(batch_size=8, epochs=5, lr=1e-3, warmup=1, select="last"),
         thumbnails.rows(16),
@@ -227,7 +227,7 @@ def test_a_guard_warns_once_each_time_that_too_much_is_lost():
         device="cpu",
         note=said.append,
     )
-    assert {entry["step"]: entry["old"] for entry in found.history if "old" in entry} == {
+    assert {entry["step"]: entry["old"] for entry in result.history if "old" in entry} == {
         0: 0.80, 2: 0.79, 4: 0.70, 6: 0.69, 8: 0.81, 10: 0.5
     }  # fmt: skip
     assert [line.partition(",")[0] for line in said] == [
@@ -248,24 +248,24 @@ def test_a_benchmark_is_answered_by_the_network():
     benchmark = forms.quads_of(data.images, data.captions)
     backbone = thumbnails.thumb()
     backbone.network.train()
-    found = ForgettingGuard(benchmark).measure(backbone)
+    result = ForgettingGuard(benchmark).measure(backbone)
     assert backbone.network.training
     scores = cosines(backbone, data).T
     right_ones = 0
     for a, b in benchmark.questions.images:
         i2t = scores[a, a] > scores[b, a] and scores[b, b] > scores[a, b]
         right_ones += int(i2t and (scores[a, a] > scores[a, b] and scores[b, b] > scores[b, a]))
-    assert found == right_ones / 20
+    assert result == right_ones / 20
 
 
 def test_statements_are_told_apart_by_the_scores_of_the_network():
     benchmark = statements(30, size=32)
     backbone = small.backbone([caption.text for caption in benchmark.captions], seed=0)
-    found = ForgettingGuard(benchmark).measure(backbone)
+    result = ForgettingGuard(benchmark).measure(backbone)
     backbone.network.eval()
     scores, true = run(benchmark, embedder(backbone)).scores.ravel(), benchmark.questions.truth
     pairs = [(a > b) + (a == b) / 2 for a in scores[true] for b in scores[~true]]
-    assert found == pytest.approx(np.mean(pairs))
+    assert result == pytest.approx(np.mean(pairs))
 
 
 def states(seed=0):

@@ -16,12 +16,12 @@ from world.english import lawful
 def drawn(subset, count=60):
     """Contrasts of one kind from random scenes."""
     rng = np.random.default_rng(SUBSETS.index(subset))
-    found = []
-    while len(found) < count:
+    result = []
+    while len(result) < count:
         contrast = edit(sample_scene(rng), subset, rng)
         if contrast is not None:
-            found.append(contrast)
-    return found
+            result.append(contrast)
+    return result
 
 
 @pytest.mark.parametrize("subset", SUBSETS)

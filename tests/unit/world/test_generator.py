@@ -56,11 +56,11 @@ def test_failures_are_of_the_documented_kinds():
     wrong = [one for seed in range(4) for one in drawn(1.0, seed)]
     n = len(wrong)
     shares = {(True, False): 0.4, (True, True): 0.1, (False, False): 0.5}
-    found = truths(wrong)
-    assert set(found) == set(shares)
+    result = truths(wrong)
+    assert set(result) == set(shares)
     for kind, share in shares.items():
         # Within four standard errors.
-        assert found[kind] / n == pytest.approx(share, abs=4 * (share * (1 - share) / n) ** 0.5)
+        assert result[kind] / n == pytest.approx(share, abs=4 * (share * (1 - share) / n) ** 0.5)
     # The original is shown as it is, and not a scene like it.
     assert all(s == c.scenes[0] for c, s, _ in wrong if matches(c.captions[0], s) and not shows_both(c, s))
 
@@ -106,8 +106,8 @@ def described(n):
     while len(told) < n:
         scene = sample_scene(rng, fewest=1, most=5, containers=0.4)
         told.append(text(describe(scene, rng), opening=OPENINGS[len(told) % len(OPENINGS)]))
-        found = edit(scene, SUBSETS[len(told) % len(SUBSETS)], rng)
-        told += [text(caption) for caption in found.captions] if found else []
+        result = edit(scene, SUBSETS[len(told) % len(SUBSETS)], rng)
+        told += [text(caption) for caption in result.captions] if result else []
     return told[:n]
 
 
@@ -174,7 +174,7 @@ def test_failures_are_those_of_the_generator(n):
 
 
 def test_a_lone_caption_fails_at_the_given_rate():
-    made = [text(each.captions[0]) for each in contrasts(105, seed=2)]
+    made = [text(item.captions[0]) for item in contrasts(105, seed=2)]
     for failure in (0.0, 0.3, 1.0):
         rights = []
         for number, caption in enumerate(made):

@@ -28,8 +28,8 @@ def asked():
     scenes = [sample_scene(rng) for _ in range(8)]
     said = [describe(scene, rng) for scene in scenes for _ in range(3)]
     for scene in scenes:
-        found = [edit(scene, subset, rng) for subset in SUBSETS]
-        said += [caption for contrast in found if contrast is not None for caption in contrast.captions]
+        result = [edit(scene, subset, rng) for subset in SUBSETS]
+        said += [caption for contrast in result if contrast is not None for caption in contrast.captions]
     return list(dict.fromkeys(said)), scenes
 
 
@@ -49,10 +49,10 @@ def test_the_table_equals_the_decision_pair_by_pair(asked):
     table = level_table(meanings, scenes)
     assert set(np.unique(table)) == {1, 2, 3, 4}
     for meaning, row in zip(meanings, table, strict=True):
-        for scene, found in zip(scenes, row, strict=True):
+        for scene, result in zip(scenes, row, strict=True):
             held = [matches(claim, scene) for claim in claims(meaning)]
             of = sum(held) / len(held)
-            assert found == level(meaning, scene) == (4 if of == 1 else 3 if of >= 0.5 else 2 if of else 1)
+            assert result == level(meaning, scene) == (4 if of == 1 else 3 if of >= 0.5 else 2 if of else 1)
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,13 @@ def test_every_correlation_of_the_oracle_is_one(rated, tmp_path):
     # The first of each tau, and no tie that the ratings have not.
     scores = run(rated, load("oracle"), session=Session(tmp_path)).values
     truth = rated.questions.ratings[:, 0]
-    for found in (
+    for result in (
         kendalltau(scores, truth, variant="b"),
         kendalltau(scores, truth, variant="c"),
         spearmanr(scores, truth),
         pearsonr(scores, truth),
     ):
-        assert found.statistic == pytest.approx(1.0, abs=1e-12)
+        assert result.statistic == pytest.approx(1.0, abs=1e-12)
     # From the cache the same bits.
     assert (run(rated, load("oracle"), session=Session(tmp_path)).values == scores).all()
 

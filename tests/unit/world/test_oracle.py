@@ -49,17 +49,17 @@ def test_who_reads_the_truth_gets_everything_right(world, ties):
     made, truth = world
     # The truth alone is enough, however ties among the right count.
     alone = evaluate(made, answers(made, truth), scorer="oracle", ties=Ties.HALF, draws=100)
-    assert all(found.value == pytest.approx(1.0, abs=1e-12) for found in alone.measures.values())
+    assert all(result.value == pytest.approx(1.0, abs=1e-12) for result in alone.measures.values())
     if isinstance(made.questions, Gallery):
         # Right answers level with each other would be ties; these are all above what is wrong, and differ.
         truth = truth + 0.001 * np.arange(truth.size, dtype=np.float32).reshape(truth.shape) / truth.size
     result = evaluate(made, answers(made, truth), scorer="oracle", ties=ties, draws=100)
     assert len(result.measures) >= 2
-    assert {name: found.value for name, found in result.measures.items()} == pytest.approx(
+    assert {name: result.value for name, result in result.measures.items()} == pytest.approx(
         dict.fromkeys(result.measures, 1.0), abs=1e-12
     )
     for group in result.groups.values():
-        assert all(found.value == pytest.approx(1.0) for found in group.values())
+        assert all(result.value == pytest.approx(1.0) for result in group.values())
 
 
 @pytest.fixture(scope="module")

@@ -201,13 +201,13 @@ def test_pictures_agree_with_a_plain_test_of_every_pixel():
 
 def test_small_things_lie_in_containers_with_clear_air():
     """In every scene, between a thing and the container around it is at least a hundredth of the side."""
-    found = 0
+    result = 0
     for scene in scenes(1500, seed=9):
         for container in (thing for thing in scene.things if thing.shape in CONTAINERS):
             for thing in scene.things:
                 if thing is container or thing.cell != container.cell:
                     continue
-                found += 1
+                result += 1
                 angle = np.deg2rad(thing.turn)
                 turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
                 points = np.concatenate(OUTLINES[thing.shape]) @ turn * RADII[thing.size]
@@ -220,7 +220,7 @@ def test_small_things_lie_in_containers_with_clear_air():
                     reach = np.abs(points).max() / RADII["large"]
                     hole = 0.8 * (np.cos(np.deg2rad(3)) - np.sin(np.deg2rad(3)))
                 assert (hole - reach) * RADII["large"] > 0.004, (thing, container)
-    assert found > 50
+    assert result > 50
 
 
 @pytest.mark.parametrize("shape", CONTAINERS)

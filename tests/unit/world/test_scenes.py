@@ -74,8 +74,8 @@ def test_containers_are_as_common_as_the_option_says():
     hollow = [[thing for thing in scene.things if thing.shape in CONTAINERS] for scene in scenes]
     assert max(map(len, hollow)) == 1
     # 0.25 within four standard errors of sqrt(0.25 * 0.75 / 1200).
-    assert np.mean([len(found) for found in hollow]) == pytest.approx(0.25, abs=0.05)
-    assert all((t.size, t.texture) == ("large", "plain") for found in hollow for t in found)
+    assert np.mean([len(result) for result in hollow]) == pytest.approx(0.25, abs=0.05)
+    assert all((t.size, t.texture) == ("large", "plain") for result in hollow for t in result)
     held = [any(holds("inside", t, o) for t in s.things for o in s.things) for s in scenes]
     # Three containers in four hold something: 0.75 within four standard errors of sqrt(0.75 * 0.25 / 300).
     assert sum(held) / sum(map(len, hollow)) == pytest.approx(0.75, abs=0.1)

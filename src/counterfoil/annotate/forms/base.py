@@ -121,7 +121,7 @@ class FormField:
 
     def ordered(self, order: Sequence[int]) -> "FormField":
         """The field with its options in another order; `order` holds their places."""
-        return replace(self, options=tuple(self.options[at] for at in order))
+        return replace(self, options=tuple(self.options[i] for i in order))
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def numbered(**contents: Sequence[str]) -> tuple[AnswerOption, ...]:
     """An option for each of several images or texts, whose value is its place, from 0."""
     ((kind, several),) = contents.items()
     shown: list[dict[str, Any]] = [{kind: (one,)} for one in several]
-    return tuple(AnswerOption(str(at), **option) for at, option in enumerate(shown))
+    return tuple(AnswerOption(str(i), **option) for i, option in enumerate(shown))
 
 
 def labelled(labels: Mapping[str, str]) -> tuple[AnswerOption, ...]:

@@ -82,10 +82,10 @@ def read_export(
 
 def _annotations(tasks: list[dict[str, Any]], path: Path) -> Iterator[tuple[str, dict[str, Any], str]]:
     """(item, annotation, what errors call it) of every task, the annotations of one in the order of time."""
-    for at, task in enumerate(tasks, 1):
+    for i, task in enumerate(tasks, 1):
         data = task.get("data")
         item = str((data.get("item") if isinstance(data, dict) else None) or task.get("id") or "")
-        where = f"{path}, task {item or at}"
+        where = f"{path}, task {item or i}"
         if not item:
             raise DataError("neither 'item' in its data nor an id", where=where)
         annotations = task.get("annotations", [])
@@ -113,7 +113,7 @@ def _merged(before: Any, kind: str, value: Mapping[str, Any], where: str) -> Any
     """What a control holds after one more region of it."""
     if kind == "labels":
         start, end, names = value.get("start"), value.get("end"), value.get("labels")
-        whole = all(isinstance(at, int) and not isinstance(at, bool) for at in (start, end))
+        whole = all(isinstance(i, int) and not isinstance(i, bool) for i in (start, end))
         if not whole or not 0 <= start < end or not isinstance(names, list):  # type: ignore[operator]
             raise DataError("not a span of a text", where=where, given=dict(value))
         spans = [*(before or []), *({"start": start, "end": end, "label": str(label)} for label in names)]

@@ -43,8 +43,8 @@ class HitLayout:
             what, allowed = "some columns are numbered and some are not", f"{_NUMBER} in all, or in none"
             raise InputError(what, where="layout of a HIT", given=", ".join(names), allowed=allowed)
         if odd := self.many - set(self.questions):
-            known = list(self.questions)
-            raise InputError("unknown question", where="layout of a HIT", given=min(odd), allowed=known)
+            questions = list(self.questions)
+            raise InputError("unknown question", where="layout of a HIT", given=min(odd), allowed=questions)
 
     def numbers(self, columns: Sequence[str]) -> tuple[str, ...]:
         """The numbers of the items in a HIT, as the columns write them, in order; "" where there are none."""

@@ -84,8 +84,8 @@ def make_app(
     if public_url is not None:
         hosts.add(host_of(public_url.partition("//")[2]))
     # The one that is added last comes first.
-    known: Any = {"hosts": frozenset(hosts), "public_url": public_url}
-    app.add_middleware(Guard, clock=clock, page=pages.message, log=log, **known)
+    settings: Any = {"hosts": frozenset(hosts), "public_url": public_url}
+    app.add_middleware(Guard, clock=clock, page=pages.message, log=log, **settings)
     if proxies:
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(proxies))
     return app

@@ -219,24 +219,24 @@ class ResearcherPages(ResearcherAccess):
     def dispute(self, request: Request, item: str = "") -> Response:
         """One item that people disagree on; by default the most undecided one without a decision."""
         disputes, campaign = self.cache.latest().disputes, self.campaign
-        places = {dispute.item: at for at, dispute in enumerate(disputes)}
+        places = {dispute.item: position for position, dispute in enumerate(disputes)}
         if item and item not in places:
             raise HTTPException(404, "no such item among those that people disagree on")
         if not disputes:
             return self._page("research_none.html")
-        at = places[item] if item else 0
-        shown = campaign.form.page(campaign.items[campaign.places[disputes[at].item]])
+        position = places[item] if item else 0
+        shown = campaign.form.page(campaign.items[campaign.places[disputes[position].item]])
         return self._page(
             "research_dispute.html",
             csrf=self.csrf(request),
-            dispute=disputes[at],
+            dispute=disputes[position],
             shown=shown.shown,
             field=next(field for field in shown.fields if field.name == campaign.form.main),
-            at=at,
+            at=position,
             of=len(disputes),
             undecided=sum(listed.decided is None for listed in disputes),
-            before=disputes[at - 1].item if at else "",
-            after=disputes[at + 1].item if at + 1 < len(disputes) else "",
+            before=disputes[position - 1].item if position else "",
+            after=disputes[position + 1].item if position + 1 < len(disputes) else "",
         )
 
     def answers(self, person: str) -> Response:

@@ -178,7 +178,7 @@ class Views:
         fields = []
         for field in page.fields:
             when = {
-                name: [at for at, value in enumerate(by_name[name].values) if value in allowed]
+                name: [i for i, value in enumerate(by_name[name].values) if value in allowed]
                 for name, allowed in field.when.items()
             }
             options = [

@@ -76,8 +76,8 @@ class Forms(Mapping[str, T]):
     the class itself is known, of other layers an instance.
     """
 
-    def __init__(self, own: Mapping[str, str], part: str) -> None:
-        self.own, self._part = own, part
+    def __init__(self, entries: Mapping[str, str], part: str) -> None:
+        self.own, self._part = entries, part
         self._known: dict[str, T] = {}
 
     def __getitem__(self, name: str) -> T:
@@ -618,11 +618,12 @@ class Judged(Listed):
         return replace(super().renumber(caption_of, image_of), references=references)
 
     def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
-        own = self.references
+        references = self.references
         return {
             "captions": [texts[i] for i in self.captions],
             "images": [names[i] for i in self.images],
-            "references": own and [own.counts.tolist(), [texts[i] for i in own.captions]],
+            "references": references
+            and [references.counts.tolist(), [texts[i] for i in references.captions]],
             **self._values(),
         }
 

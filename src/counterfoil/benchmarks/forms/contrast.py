@@ -135,11 +135,11 @@ class Choice(Listed):
         there = self.candidates >= 0
         odd = (self.candidates < -1).any(axis=1) | (np.diff(there.astype(np.int8), axis=1) > 0).any(axis=1)
         if odd.any():
-            at = int(np.argmax(odd))
+            i = int(np.argmax(odd))
             what = "candidates are no positions"
-            given = self.candidates[at].tolist()
+            given = self.candidates[i].tolist()
             allowed = "positions from 0, and -1 behind the last"
-            raise DataError(what, where=f"question '{self.ids[at]}'", given=given, allowed=allowed)
+            raise DataError(what, where=f"question '{self.ids[i]}'", given=given, allowed=allowed)
         least = int(there.sum(axis=1).min(initial=self.candidates.shape[1]))
         if not 0 < self.correct < least:
             what = "the number of correct candidates does not fit"
@@ -231,9 +231,9 @@ class Choice(Listed):
         elif other == "caption":
             columns["captions"] = ReleaseColumn("captions", candidates, "The candidates, right ones first.")
         else:
-            for at in range(k):
-                what = "fits" if at < correct else "does not fit"
-                columns[f"image_{at}"] = ReleaseColumn("image", candidates[:, at], f"An image that {what}.")
+            for i in range(k):
+                what = "fits" if i < correct else "does not fit"
+                columns[f"image_{i}"] = ReleaseColumn("image", candidates[:, i], f"An image that {what}.")
         table = question_table(self.ids, columns, self.groupings, about=f"A choice among {k} {other}s.")
         fit = "the first one fits" if correct == 1 else f"the first {correct} fit"
         sentence = f"Each question holds one {asks} and {k} {other}s, of which {fit}."

@@ -288,8 +288,8 @@ class Gallery(Form):
         return np.empty(0, np.int64), np.empty(0, np.int64)
 
     def captions_of(self, question: int) -> list[int]:
-        at = question - len(self.i2t)
-        return [int(self.t2i.queries[at])] if at >= 0 else []
+        position = question - len(self.i2t)
+        return [int(self.t2i.queries[position])] if position >= 0 else []
 
     def select(self, rows: Ids) -> "Gallery":
         split = len(self.i2t)

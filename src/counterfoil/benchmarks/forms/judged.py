@@ -98,9 +98,9 @@ class Rated(Judged):
             "caption": ReleaseColumn("caption", self.captions, "The caption that was rated."),
         }
         raters = self.ratings.shape[1]
-        for at in range(raters):
-            name = "rating" if raters == 1 else f"rating_{at + 1}"
-            columns[name] = number_column(self.ratings[:, at], f"The rating by rater {at + 1}.")
+        for i in range(raters):
+            name = "rating" if raters == 1 else f"rating_{i + 1}"
+            columns[name] = number_column(self.ratings[:, i], f"The rating by rater {i + 1}.")
         columns |= reference_columns(self.references, np.arange(len(self)))
         table = question_table(self.ids, columns, self.groupings, about="Captions with ratings.")
         asks = "Each question holds one image, a caption of it, and the ratings that people gave the caption."
@@ -403,9 +403,9 @@ class Statement(Listed):
             about = "Whether the statement only chooses the threshold and counts in no measure."
             columns["calibration"] = ReleaseColumn("value", pa.array(self.calibration), about)
         if self.votes is not None:
-            for at, answer in enumerate(("false", "true")):
+            for i, answer in enumerate(("false", "true")):
                 columns[f"votes_{answer}"] = number_column(
-                    self.votes[:, at], f"How many people said {answer}."
+                    self.votes[:, i], f"How many people said {answer}."
                 )
         table = question_table(self.ids, columns, self.groupings, about="Statements of images.")
         asks = "Each question holds one image and a statement that is true or false of it."

@@ -44,13 +44,13 @@ class ReleaseColumn:
             return self.values.take(pa.array(rows, pa.int64())).to_pylist()
         of_rows = [self.values[row] for row in rows]
         if self.kind == "captions":
-            return [[captions[at].text for at in several if at >= 0] for several in of_rows]
+            return [[captions[i].text for i in several if i >= 0] for several in of_rows]
         if self.kind == "caption":
-            return [captions[at].text if at >= 0 else None for at in of_rows]
+            return [captions[i].text if i >= 0 else None for i in of_rows]
         if self.kind == "item":
             items = (*images, *captions)
-            return [items[at].id if at >= 0 else None for at in of_rows]
-        return [images[at] if at >= 0 else None for at in of_rows]
+            return [items[i].id if i >= 0 else None for i in of_rows]
+        return [images[i] if i >= 0 else None for i in of_rows]
 
 
 @dataclass(frozen=True, eq=False)

@@ -113,7 +113,7 @@ def read_references(table: pa.Table, rows: int, facts: Mapping[str, Any]) -> Ref
 def unpacked(rows: list[bytes | None], classes: int) -> NDArray[np.bool_]:
     """Codes of classes, (rows, classes); raises `DataError` for one that is missing or of others."""
     width = -(-classes // 8)
-    odd = next((at for at, row in enumerate(rows) if row is None or len(row) != width), None)
+    odd = next((i for i, row in enumerate(rows) if row is None or len(row) != width), None)
     if odd is not None:
         what = "a code is not of as many classes as the rule"
         raise DataError(what, where=f"code {odd + 1}", allowed=str(classes))
@@ -129,5 +129,5 @@ def check_order(what: str, owners: NDArray[np.int64], n: int) -> None:
         raise DataError(f"{what} are not those of the table of questions", given=given, allowed=allowed)
     back = np.flatnonzero(np.diff(owners) < 0)
     if len(back):
-        at = int(back[0])
-        raise DataError(f"{what} are not in order", given=f"{owners[at + 1]} after {owners[at]}")
+        i = int(back[0])
+        raise DataError(f"{what} are not in order", given=f"{owners[i + 1]} after {owners[i]}")

@@ -160,8 +160,8 @@ def _field(
 ) -> dict[str, Any]:
     # The identifier has letters that need no escape; columns that differ in others alone are numbered.
     plain = [re.sub(r"[^A-Za-z0-9_.-]", "_", column) for column in table.columns]
-    at = list(table.columns).index(name)
-    identifier = f"{table.name}/{plain[at]}{f'.{at}' if plain.count(plain[at]) > 1 else ''}"
+    i = list(table.columns).index(name)
+    identifier = f"{table.name}/{plain[i]}{f'.{i}' if plain.count(plain[i]) > 1 else ''}"
     entry = _node("Field", identifier, name, description=column.about)
     kind, extract = arrow_type(column), {**source, "extract": {"column": name}}
     if column.kind == "image":

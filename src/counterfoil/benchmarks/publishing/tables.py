@@ -139,9 +139,9 @@ def _shards(
         if column.kind == "image":
             weight += np.where(column.values < 0, 0, sizes[column.values])
     start, held = 0, 0
-    for at, row in enumerate(rows.tolist()):
-        if at > start and held + weight[row] > MOST_BYTES:
-            yield rows[start:at]
-            start, held = at, 0
+    for i, row in enumerate(rows.tolist()):
+        if i > start and held + weight[row] > MOST_BYTES:
+            yield rows[start:i]
+            start, held = i, 0
         held += int(weight[row])
     yield rows[start:]

@@ -106,11 +106,11 @@ def _with_makers(benchmark: Benchmark, release: FormRelease, about: Publication)
     rows = about.provenance.rows
     if rows is None:
         return release
-    at = {name: row for row, name in enumerate(rows.column("id").to_pylist())}
-    makers = [at.get(name) for name in benchmark.questions.ids]
+    row_of = {name: row for row, name in enumerate(rows.column("id").to_pylist())}
+    makers = [row_of.get(name) for name in benchmark.questions.ids]
     if not any(row is not None for row in makers):
         what, allowed = "the rows are of other questions", ", ".join(benchmark.questions.ids[:3])
-        raise DataError(what, where="provenance, rows", given=", ".join(list(at)[:3]), allowed=allowed)
+        raise DataError(what, where="provenance, rows", given=", ".join(list(row_of)[:3]), allowed=allowed)
     places = pa.array(makers, pa.int64())
     tables = []
     for table in release.tables:

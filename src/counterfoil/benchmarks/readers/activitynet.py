@@ -88,22 +88,25 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
         sides = (right[name], foil[name])
         where = f"{data / TIMES}, video '{name}'"
         used = _shown(times.timestamps, max(map(len, sides)), others.duration, where)
-        left = [sum(at < len(side) for at in used) for side in sides]
+        left = [sum(position < len(side) for position in used) for side in sides]
         empty_sentences += sum(map(len, sides)) - sum(left)
         if not all(left):
             continue
-        own = captions.add_all(numbered(others.sentences, f"{name}_r"))
+        more_captions = captions.add_all(numbered(others.sentences, f"{name}_r"))
         for side, sentences in enumerate(sides):
-            for segment, at in enumerate(used[: left[side]], len(videos)):
-                called = f"{name}_{'foil' if side else 'right'}#{at}"
-                caption = captions.add(Caption(called, sentences[at]))
+            for segment, position in enumerate(used[: left[side]], len(videos)):
+                called = f"{name}_{'foil' if side else 'right'}#{position}"
+                caption = captions.add(Caption(called, sentences[position]))
                 rows.append((len(ids), side, caption, segment))
                 references.append(
-                    [own[place] for place in overlapping(times.timestamps[at], others.timestamps)]
+                    [
+                        more_captions[place]
+                        for place in overlapping(times.timestamps[position], others.timestamps)
+                    ]
                 )
-        for at in used:
-            start, end = times.timestamps[at]
-            videos.append(Video(f"{name}#{at}", source, photo=name, start=start, end=end))
+        for position in used:
+            start, end = times.timestamps[position]
+            videos.append(Video(f"{name}#{position}", source, photo=name, start=start, end=end))
         ids.append(name)
     notes = left_out(empty_sentences, "sentences whose segment is empty")
     notes += left_out(len(right) - len(ids), "videos whose segments are all empty")
@@ -131,7 +134,7 @@ def _shown(times: list[tuple[float, float]], sentences: int, duration: float, wh
     if sentences > len(times):
         given, allowed = f"{sentences} sentences", f"{len(times)}"
         raise DataError("more sentences than segments", where=where, given=given, allowed=allowed)
-    return [at for at, (start, end) in enumerate(times[:sentences]) if start < min(end, duration)]
+    return [i for i, (start, end) in enumerate(times[:sentences]) if start < min(end, duration)]
 
 
 def overlapping(segment: tuple[float, float], others: list[tuple[float, float]]) -> list[int]:
@@ -141,11 +144,11 @@ def overlapping(segment: tuple[float, float], others: list[tuple[float, float]])
     """
     first, last = int(segment[0]), int(segment[1])
     positions = []
-    for at, (start, end) in enumerate(others):
+    for i, (start, end) in enumerate(others):
         begin, stop = int(start), int(end)
         shared = min(last, stop) - max(first, begin) + 1
         if stop >= begin and max(shared, 0) / (stop - begin + 1) > OVERLAP:
-            positions.append(at)
+            positions.append(i)
     return positions or list(range(len(others)))
 
 

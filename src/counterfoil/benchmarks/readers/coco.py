@@ -102,13 +102,13 @@ def read_test(data: Path | None) -> Captioned:
 
 def _search(path: Path, queries: IdPositions, items: IdPositions, *, every: bool) -> RetrievalDirection:
     ids, row, right = read_positives(path)
-    at = queries.of(ids)
-    if (at < 0).any():
-        what = f"{int((at < 0).sum()):,} of {len(at):,} queries are no {queries.kind} of the gallery"
-        given = f"{queries.kind} {ids[np.argmax(at < 0)]}"
+    listed = queries.of(ids)
+    if (listed < 0).any():
+        what = f"{int((listed < 0).sum()):,} of {len(listed):,} queries are no {queries.kind} of the gallery"
+        given = f"{queries.kind} {ids[np.argmax(listed < 0)]}"
         raise DataError(what, where=path, given=given, hint="are these the positives of another gallery?")
-    query_positions = np.arange(len(queries.ids), dtype=np.int64) if every else np.sort(at)
-    rows = np.searchsorted(query_positions, at)[row]
+    query_positions = np.arange(len(queries.ids), dtype=np.int64) if every else np.sort(listed)
+    rows = np.searchsorted(query_positions, listed)[row]
     names = [str(number) for number in queries.ids[query_positions].tolist()]
     return search(query_positions, (rows, items.of(right)), names=names, where=path)
 
@@ -128,12 +128,12 @@ def _listed(ids: Path, owners: Path) -> Captioned:
     captions = read_ids(ids)
     IdPositions(captions, "caption", ids)
     positives, row, image = read_positives(owners)
-    at = IdPositions(positives, "caption", owners).of(captions)
+    rows = IdPositions(positives, "caption", owners).of(captions)
     counts = np.bincount(row, minlength=len(positives))
-    if (at < 0).any() or (counts != 1).any():
-        wrong = captions[np.argmax(at < 0)] if (at < 0).any() else positives[np.argmax(counts != 1)]
+    if (rows < 0).any() or (counts != 1).any():
+        wrong = captions[np.argmax(rows < 0)] if (rows < 0).any() else positives[np.argmax(counts != 1)]
         raise DataError("a caption does not have one image", where=owners, given=f"caption {wrong}")
-    of_caption = image[at]
+    of_caption = image[rows]
     # Images in order of first use; COCO 1K needs the five captions of each to stand together.
     source = said(ids)
     blocks = of_caption.reshape(-1, _EACH) if len(of_caption) % _EACH == 0 else of_caption[:, None]
@@ -146,16 +146,16 @@ def _listed(ids: Path, owners: Path) -> Captioned:
 
 
 def _with_texts(test: Captioned, written: Captioned) -> Captioned:
-    at = IdPositions(written.captions, "caption", written.source).of(test.captions)
-    if (at < 0).any():
-        what = f"{int((at < 0).sum()):,} of the {len(at):,} captions of COCO's test half are not in this file"
-        given = f"no caption {test.captions[np.argmax(at < 0)]}"
+    rows = IdPositions(written.captions, "caption", written.source).of(test.captions)
+    if missing := int((rows < 0).sum()):
+        what = f"{missing:,} of the {len(rows):,} captions of COCO's test half are not in this file"
+        given = f"no caption {test.captions[np.argmax(rows < 0)]}"
         hint = f"they are in {CAPTIONS}; other captions files read as benchmark 'coco-captions'"
         raise DataError(what, where=written.source, given=given, hint=hint)
-    names = (written.files[i] for i in written.owners[at][::_EACH].tolist())
+    names = (written.files[i] for i in written.owners[rows][::_EACH].tolist())
     return replace(
         test,
-        texts=tuple(written.texts[i] for i in at.tolist()),
+        texts=tuple(written.texts[i] for i in rows.tolist()),
         files=tuple(tuple(dict.fromkeys((*a, *b))) for a, b in zip(names, test.files, strict=True)),
         source=f"{test.source}, {written.source}",
     )
@@ -294,11 +294,11 @@ def _named_by(path: Path) -> Captioned:
     caption_ids, image_ids = (
         first_use(np.concatenate([ids[original], ids[~original]])) for ids in (captions, pictures)
     )
-    at = IdPositions(caption_ids, "caption", path).of(captions[original])
-    if len(np.unique(at)) < len(at):
+    from_ids = IdPositions(caption_ids, "caption", path).of(captions[original])
+    if len(np.unique(from_ids)) < len(from_ids):
         raise DataError("a caption has two rows 'c2i_original'", where=path)
     owners = np.full(len(caption_ids), -1, dtype=np.int64)
-    owners[at] = IdPositions(image_ids, "image", path).of(pictures[original])
+    owners[from_ids] = IdPositions(image_ids, "image", path).of(pictures[original])
     return Captioned.of_coco(image_ids, caption_ids, owners, (None,) * len(caption_ids), path)
 
 
@@ -360,8 +360,11 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
     source = ""
     if files or karpathy is not None:
         written = read_captions(files) if files or karpathy is None else read_karpathy(karpathy)
-        at, source = IdPositions(written.captions, "caption", written.source).of(caption_ids), written.source
-        texts = tuple(collapsed(written.texts[row] or "") if row >= 0 else "" for row in at.tolist())
+        rows, source = (
+            IdPositions(written.captions, "caption", written.source).of(caption_ids),
+            written.source,
+        )
+        texts = tuple(collapsed(written.texts[row] or "") if row >= 0 else "" for row in rows.tolist())
         lacking = caption_ids[[not text for text in texts]]
         if len(lacking):
             what = f"{len(lacking):,} of the {len(caption_ids):,} rated captions are not in this file"

@@ -34,16 +34,16 @@ def read_single(card: Card, data: Path | None, images: Path | None) -> Benchmark
     if not len(tested):
         raise DataError("no class has a hard image that shows it", where=path)
     of_class, row = np.nonzero(hard[:, tested].T)
-    photos = Photos(image_folder(data, images)).sources([files[at] for at in np.unique(row)])
+    photos = Photos(image_folder(data, images)).sources([files[position] for position in np.unique(row)])
     times: Counter[str] = Counter()
     items = []
-    for c, at in zip(of_class, row, strict=True):
-        name = f"{labels[tested[c]]}/{files[at]}"
+    for c, position in zip(of_class, row, strict=True):
+        name = f"{labels[tested[c]]}/{files[position]}"
         times[name] += 1
         # One that comes again has a number behind it.
         unique = name if times[name] == 1 else f"{name} ({times[name]})"
-        items.append(Image(unique, photos[files[at]], photo=files[at]))
-    captions = tuple(Caption(labels[at], labels[at]) for at in tested)
+        items.append(Image(unique, photos[files[position]], photo=files[position]))
+    captions = tuple(Caption(labels[position], labels[position]) for position in tested)
     is_right = right[row, tested[of_class]]
     queries = np.arange(len(tested), dtype=np.int64)
     left_out = len(labels) - len(tested)

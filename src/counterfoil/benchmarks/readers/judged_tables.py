@@ -63,8 +63,8 @@ def flickr8k(card: Card, data: Path, *, files: Sequence[str], raters: int) -> tu
             lists[image] = [caption for caption in lists[image] if caption is not same]
         if raters == 1 or not is_reference:
             rows.append(row)
-    ratings = ratings_of(table, [f"rating_{at + 1}" for at in range(raters)], missing=True)
-    lacking = sum(cell is None for at in range(raters) for cell in table[f"rating_{at + 1}"])
+    ratings = ratings_of(table, [f"rating_{i + 1}" for i in range(raters)], missing=True)
+    lacking = sum(cell is None for i in range(raters) for cell in table[f"rating_{i + 1}"])
     notes = [
         *left_out(int(np.isnan(ratings).sum()) - lacking, "ratings that are NaN"),
         *left_out(len(table) - len(rows), "rows whose candidate is a reference"),
@@ -96,7 +96,7 @@ def _flickr8k_lines(path: Path) -> tuple[DataTable, Mapping[str, Sequence[Captio
         text = text_of[cells[1]]
         rows.append((f"{cells[0]}/{cells[1]}", cells[0], text, name_of[text], *cells[2:]))
     table = replace(_candidates(path, rows, 3, "line"), source=f"{path}, {_TOKENS}")
-    written = {image: [Caption(name_of[text], text) for _, text in own] for image, own in entries.items()}
+    written = {image: [Caption(name_of[text], text) for _, text in lines] for image, lines in entries.items()}
     return table, written
 
 
@@ -118,13 +118,13 @@ def _flickr8k_objects(path: Path, raters: int) -> tuple[DataTable, Mapping[str, 
         if image in written:
             raise DataError("an image occurs twice", where=place, given=image)
         written[image] = []
-        for at, cell in enumerate(entry["ground_truth"]):
-            text = clean_caption(cell, f"{place}, reference {at + 1}", "reference")
-            written[image].append(Caption(name_of.setdefault(text, f"{image}#{at}"), text))
+        for i, cell in enumerate(entry["ground_truth"]):
+            text = clean_caption(cell, f"{place}, reference {i + 1}", "reference")
+            written[image].append(Caption(name_of.setdefault(text, f"{image}#{i}"), text))
         # The released file has an entry per rating: those of one candidate follow each other.
         last: list[Any] = []
-        for at, judgement in enumerate(entry["human_judgement"]):
-            where = f"{place}, judgement {at + 1}"
+        for i, judgement in enumerate(entry["human_judgement"]):
+            where = f"{place}, judgement {i + 1}"
             if not isinstance(judgement, dict) or not {"caption", "rating"} <= set(judgement):
                 what = "not a judgement"
                 raise DataError(what, where=where, given=shown(judgement), allowed="caption and rating")
@@ -132,7 +132,7 @@ def _flickr8k_objects(path: Path, raters: int) -> tuple[DataTable, Mapping[str, 
             if last and text == last[2] and len(last) < 4 + raters:
                 last.append(judgement["rating"])
             else:
-                name = f"{image}/{at}"
+                name = f"{image}/{i}"
                 last = [name, image, text, name_of.setdefault(text, name), judgement["rating"]]
                 rows.append(last)
     rows = [[*row, *[None] * (4 + raters - len(row))] for row in rows]
@@ -143,7 +143,7 @@ def _candidates(path: Path, rows: Sequence[Sequence[Any]], raters: int, unit: st
     """Rows of id, image, caption, its name, and ratings as a table."""
     if not rows:
         raise DataError("no judgements", where=path)
-    columns = ("id", "image", "caption", "caption_id", *(f"rating_{at + 1}" for at in range(raters)))
+    columns = ("id", "image", "caption", "caption_id", *(f"rating_{i + 1}" for i in range(raters)))
     part = TablePart(str(path), len(rows), unit)
     return DataTable(dict(zip(columns, zip(*rows, strict=True), strict=True)), str(path), "table", (part,))
 
@@ -310,12 +310,12 @@ def composite(card: Card, data: Path, *, scale: str) -> tuple[DataTable, bool]:
     parts, junk = [], 0
     for path, (source, number) in zip(paths, _TEXTS.values(), strict=True):
         cells, unused = _composite_rows(path, source, number)
-        marks = [at for at in range(1, len(cells) + 1) for _ in range(3)]
+        marks = [i for i in range(1, len(cells) + 1) for _ in range(3)]
         parts.append(TablePart(str(path), len(marks), "row", marks))
         junk += unused
-        for at, (image, *row) in enumerate(cells, start=1):
+        for i, (image, *row) in enumerate(cells, start=1):
             for place in range(3):
-                name = f"{source}/{at}/{place + 1}"
+                name = f"{source}/{i}/{place + 1}"
                 rows.append((source, f"candidate {place + 1}", name, image, row[place], row[number + place]))
     columns: dict[str, Sequence[Any]] = dict(
         zip(("source", "candidate", "id", "image", "caption", "rating"), zip(*rows, strict=True), strict=True)
@@ -338,9 +338,9 @@ def composite(card: Card, data: Path, *, scale: str) -> tuple[DataTable, bool]:
             # The first candidate met is the one that a person wrote.
             if image not in lists:
                 key = str(int(image.rpartition("_")[2].removesuffix(".jpg"))) if source == "coco" else image
-                own = list(of_image(written[source], key))
-                del own[nearest(collapsed(text), own)]
-                lists[image] = numbered(own, image)
+                references = list(of_image(written[source], key))
+                del references[nearest(collapsed(text), references)]
+                lists[image] = numbered(references, image)
         columns["references"] = [lists[image] for image in columns["image"]]
         notes.append(f"{len(lists):,} references nearest to the first candidate taken out")
     else:
@@ -358,8 +358,8 @@ def _composite_rows(path: Path, source: str, number: int) -> tuple[list[list[str
     except csv.Error as error:
         raise DataError(f"not valid CSV: {error}", where=path) from None
     header, rows = (rows or [[]])[0], rows[1:]
-    at = header.index(_ADDRESS) if _ADDRESS in header else _PLACE
-    files = [row[at].rpartition("/")[2] if len(row) > at else "" for row in rows]
+    column = header.index(_ADDRESS) if _ADDRESS in header else _PLACE
+    files = [row[column].rpartition("/")[2] if len(row) > column else "" for row in rows]
     files = [name if name.lower().endswith((".jpg", ".jpeg", ".png")) else "" for name in files]
     last = max((place for place, name in enumerate(files) if name), default=-1) + 1
     if not last:
@@ -372,10 +372,10 @@ def _composite_rows(path: Path, source: str, number: int) -> tuple[list[list[str
         if source == "coco" and not name.rpartition("_")[2].removesuffix(".jpg").isdecimal():
             what = "no image of COCO"
             raise DataError(what, where=where, given=name, allowed="COCO_val2014_000000000042.jpg")
-        if len(row) <= at + 2 * number:
-            given, allowed = f"{len(row)} cells", f"more than {at + 2 * number}"
+        if len(row) <= column + 2 * number:
+            given, allowed = f"{len(row)} cells", f"more than {column + 2 * number}"
             raise DataError("a row is cut short", where=where, given=given, allowed=allowed)
-        cells.append([name, *row[at + 1 : at + 1 + 2 * number]])
+        cells.append([name, *row[column + 1 : column + 1 + 2 * number]])
     return cells, len(rows) - last
 
 
@@ -404,10 +404,10 @@ def fifty_sentences(
     where = f"{files[0]}, new_input" if files else f"{consensus}, triplets"
     step = 1 if files else _JUDGED
     pairs = []
-    for at, row in enumerate(_variable(files[0], "new_input") if files else triplets[::_JUDGED]):
-        place = f"{where}, row {at * step + 1}"
+    for i, row in enumerate(_variable(files[0], "new_input") if files else triplets[::_JUDGED]):
+        place = f"{where}, row {i * step + 1}"
         first, left, right = (_text(cell, place) for cell in _fields(row, 3 if files else 4, place)[:3])
-        pairs.append((Path(first).name if files else str(at), left, right))
+        pairs.append((Path(first).name if files else str(i), left, right))
     if not pairs:
         raise DataError("no pairs", where=where)
     if alike:
@@ -437,9 +437,9 @@ def _votes(
     for number, (image, *sides) in enumerate(pairs):
         votes = [0.0, 0.0]
         references = []
-        for at in range(number * _JUDGED, (number + 1) * _JUDGED):
-            where = f"{path}, triplets, row {at + 1}"
-            *cells, winner = _fields(triplets[at], 4, where)
+        for i in range(number * _JUDGED, (number + 1) * _JUDGED):
+            where = f"{path}, triplets, row {i + 1}"
+            *cells, winner = _fields(triplets[i], 4, where)
             reference, left, right = (_text(cell, where) for cell in cells)
             if not isinstance(winner, int | float | np.number):
                 raise DataError("no winner", where=where, given=type(winner).__name__, allowed="a number")
@@ -449,7 +449,7 @@ def _votes(
                 raise DataError(what, where=where, given=chosen, allowed=" | ".join(sides))
             # By its text, as the released code counts: equal captions share their votes.
             votes = [vote + (chosen == text) for vote, text in zip(votes, sides, strict=True)]
-            references.append(Caption(f"{number}_r{at % _JUDGED}", reference))
+            references.append(Caption(f"{number}_r{i % _JUDGED}", reference))
         for column, cell in zip(columns.values(), (image, *sides, *votes, references), strict=True):
             column.append(cell)
     return dict(columns)
@@ -497,7 +497,7 @@ def vatex(card: Card, data: Path, *, references: int) -> tuple[DataTable, bool]:
     """VATEX-EVAL's captions of videos that three people each rated, and references, as pickles."""
     names = ("candidates_list.pkl", "gts_list.pkl", "human_scores.pkl", "video_ids.pkl")
     files = released_set(card, data, names)
-    captions, written, videos = (list_of(plain_pickle(files[at]), where=files[at]) for at in (0, 1, 3))
+    captions, written, videos = (list_of(plain_pickle(files[i]), where=files[i]) for i in (0, 1, 3))
     n = len(captions)
     for file, rows in ((files[1], written), (files[3], videos)):
         if len(rows) != n:
@@ -520,5 +520,5 @@ def vatex(card: Card, data: Path, *, references: int) -> tuple[DataTable, bool]:
         lists.append(numbered(used, f"r{row}"))
     # Columns have the names of the files that they come from.
     columns = {"video_ids": videos, "candidates_list": captions, "references": lists}
-    columns |= {f"human_scores_{at + 1}": rows.tolist() for at, rows in enumerate(ratings.reshape(3, n))}
+    columns |= {f"human_scores_{i + 1}": rows.tolist() for i, rows in enumerate(ratings.reshape(3, n))}
     return DataTable(columns, str(data)), False

@@ -247,7 +247,7 @@ def _judged(
                     text for text in (cell if isinstance(cell, list | tuple) else [cell]) if text is not None
                 ]
                 of_row += [clean_caption(text, where, "reference") for text in listed if str(text).strip()]
-            references.append([Caption(f"r{row}_{at}", text) for at, text in enumerate(of_row)])
+            references.append([Caption(f"r{row}_{i}", text) for i, text in enumerate(of_row)])
     card = card.model_copy(update={"title": title_of(path)})
     shown_images = row_images(table, "image", folder, called)
     groupings = {name: labels(table, name) for name in ("type", "source") if name in table}
@@ -283,12 +283,12 @@ def read_gallery(card: Card, data: Path | DataTable | None, images: Path | None)
     table, folder, path = own_table(card, data, images, ("image", "caption"))
     written = texts(table, "caption")
     names, image = _distinct(table, "image", "a path, or bytes with a column 'image_id'")
-    pictures, _ = listed(row_images(table, "image", folder, [names[at] for at in image.tolist()]))
+    pictures, _ = listed(row_images(table, "image", folder, [names[i] for i in image.tolist()]))
     keys, caption = _distinct(table, "caption", "a text")
     first = np.unique(caption, return_index=True)[1].tolist()
     captions = [
-        Caption(key if "caption_id" in table else f"c{at}", written[row])
-        for at, (key, row) in enumerate(zip(keys, first, strict=True))
+        Caption(key if "caption_id" in table else f"c{i}", written[row])
+        for i, (key, row) in enumerate(zip(keys, first, strict=True))
     ]
     gains = floats(table, "relevance") if "relevance" in table else np.ones(len(table))
     outside = (gains < 0) | (gains > 1)
@@ -343,13 +343,13 @@ def _gallery_owners(
     for row, name in enumerate(labels(table, "written_for")):
         if not name:
             continue
-        at, where = number.get(name), table.where(row, "written_for")
-        if at is None:
+        owner, where = number.get(name), table.where(row, "written_for")
+        if owner is None:
             raise DataError("written for an image that is not in the table", where=where, given=name)
-        if owners[caption[row]] not in (-1, at):
+        if owners[caption[row]] not in (-1, owner):
             allowed = pictures[owners[caption[row]]].id
             raise DataError("a caption is written for one image", where=where, given=name, allowed=allowed)
-        owners[caption[row]] = at
+        owners[caption[row]] = owner
     return owners
 
 

@@ -291,8 +291,8 @@ def search(
     query, item = query[order], item[order]
     double = (np.diff(query) == 0) & (np.diff(item) == 0) & (item[1:] >= 0)
     if double.any():
-        at = int(query[1:][double][0])
-        raise DataError("a right answer is listed twice", where=f"{where}, query '{names[at]}'")
+        i = int(query[1:][double][0])
+        raise DataError("a right answer is listed twice", where=f"{where}, query '{names[i]}'")
     counts = np.bincount(query, minlength=len(queries))
     held = np.bincount(query[item >= 0], minlength=len(queries))
     lost = np.flatnonzero((counts > 0) & (held == 0))
@@ -414,10 +414,10 @@ class CaptionTable:
 
     def add(self, caption: Caption) -> int:
         """The position of a caption, whose text was collapsed already."""
-        at = self._at.setdefault(caption.text, len(self.items))
-        if at == len(self.items):
+        position = self._at.setdefault(caption.text, len(self.items))
+        if position == len(self.items):
             self.items.append(caption)
-        return at
+        return position
 
     def add_all(self, captions: Iterable[Caption]) -> list[int]:
         """The positions of several captions."""
@@ -442,15 +442,15 @@ def clean_caption(cell: object, where: object, what: str = "caption") -> str:
 def ratings_of(table: DataTable, columns: Sequence[str], *, missing: bool = False) -> NDArray[np.float64]:
     """(rows, columns) ratings; the mean of those that a cell lists."""
     ratings = np.full((len(table), len(columns)), np.nan)
-    for at, column in enumerate(columns):
+    for i, column in enumerate(columns):
         for row, cell in enumerate(table[column]):
             where = partial(table.where, row, column)
             if cell == []:
                 raise DataError("no ratings", where=where())
             if isinstance(cell, list):
-                ratings[row, at] = np.mean([rating(value, where, missing=missing) for value in cell])
+                ratings[row, i] = np.mean([rating(value, where, missing=missing) for value in cell])
             elif not (missing and (cell is None or (isinstance(cell, str) and not cell.strip()))):
-                ratings[row, at] = rating(cell, where, missing=missing)
+                ratings[row, i] = rating(cell, where, missing=missing)
     return ratings
 
 

@@ -192,9 +192,9 @@ def _captions(path: Path, size: int, changed: int) -> Captioned:
     if not len(captions):
         raise DataError("no captions", where=path)
     if (owners < 0).any():
-        at = int(np.argmax(owners < 0))
+        i = int(np.argmax(owners < 0))
         what = f"the image of {int((owners < 0).sum()):,} captions is not in the file"
-        raise DataError(what, where=f"{path}, annotation {captions[at]}", given=f"image_id {of_image[at]}")
+        raise DataError(what, where=f"{path}, annotation {captions[i]}", given=f"image_id {of_image[i]}")
     files = tuple((name,) for name in names)
     return Captioned(ids, files, (path.stem.removeprefix("captions_"),), captions, owners, texts, str(path))
 
@@ -279,13 +279,13 @@ def read_split(
     if not isinstance(images, list):
         raise DataError("not a data set after Karpathy", where=path, allowed="an object with a list 'images'")
     entries: list[tuple[Id, list[tuple[Id, str]]]] = []
-    for at, image in enumerate(images):
+    for i, image in enumerate(images):
         try:
             if image["split"] in splits:
                 name = kind(image[key])
                 entries.append((name, [(kind(row["sentid"]), str(row["raw"])) for row in image["sentences"]]))
         except (KeyError, TypeError, ValueError) as error:
-            raise DataError(f"not as expected: {error!r}", where=f"{path}, images, entry {at + 1}") from None
+            raise DataError(f"not as expected: {error!r}", where=f"{path}, images, entry {i + 1}") from None
     if not entries:
         raise DataError(f"no image of the split '{', '.join(splits)}'", where=path)
     return entries
@@ -376,7 +376,7 @@ def _first(data: Path, names: Sequence[str]) -> Path | None:
 
 
 def _collapsed(captions: dict[str, list[str]]) -> dict[str, list[str]]:
-    return {image: [text for raw in own if (text := collapsed(raw))] for image, own in captions.items()}
+    return {image: [text for raw in texts if (text := collapsed(raw))] for image, texts in captions.items()}
 
 
 #: Of Flickr30k: after Karpathy, and the hub's of the same.
@@ -388,8 +388,8 @@ def flickr30k(card: Card, data: Path) -> tuple[DataTable, bool]:
 
     Of Karpathy's JSON and of the hub's CSV the test split is read, of a token file all there is.
     """
-    known = [data] if data.is_file() else [data / name for name in _FLICKR30K if (data / name).is_file()]
-    files = known or sorted([*data.glob("*.token*"), *data.glob("*token.txt")])
+    paths = [data] if data.is_file() else [data / name for name in _FLICKR30K if (data / name).is_file()]
+    files = paths or sorted([*data.glob("*.token*"), *data.glob("*token.txt")])
     if not files:
         raise DataError("nothing of Flickr30k here", where=data, allowed=f"{', '.join(_FLICKR30K)}, *.token")
     path = files[0]

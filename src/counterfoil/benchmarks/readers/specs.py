@@ -231,11 +231,13 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     return read_layouts(layouts(card.name), card, data, images)
 
 
-def read_layouts(known: Sequence[Layout], card: Card, data: Path | None, images: Path | None) -> Benchmark:
+def read_layouts(
+    candidates: Sequence[Layout], card: Card, data: Path | None, images: Path | None
+) -> Benchmark:
     """As `read`, by the first of some layouts whose files are there, else by the last."""
     if data is None:
         raise no_data(card)
-    layout = next((layout for layout in known if layout.fits(data)), known[-1])
+    layout = next((layout for layout in candidates if layout.fits(data)), candidates[-1])
     # Where images are looked for, and whether subsets are missing.
     home, part = data, False
     if layout.open is not None:

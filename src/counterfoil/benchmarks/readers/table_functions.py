@@ -80,7 +80,7 @@ def svo_types(table: DataTable, card: Card, home: Path | None) -> DataTable:
     if odd is not None:
         allowed = f"one of {', '.join(names)} is True"
         raise DataError("not of one type", where=table.where(odd), allowed=allowed)
-    types = [list(names.values())[at] for at in flags.argmax(axis=0).tolist()]
+    types = [list(names.values())[i] for i in flags.argmax(axis=0).tolist()]
     return table.with_columns({"type": types}).take(rows)
 
 
@@ -107,14 +107,14 @@ def opposite_relations(
 
     A pair is two opposite relations of the same objects, a set all four; those that are not whole are "".
     """
-    known = [relation for pair in pairs for relation in pair]
+    listed = [relation for pair in pairs for relation in pair]
     keys = []
     for row, name in enumerate(texts(table, "image_path")):
         stem = Path(name).stem
         parts = stem.split("_")
-        if len(parts) < 3 or parts[1] not in known:
+        if len(parts) < 3 or parts[1] not in listed:
             what = "a name without objects and relation"
-            allowed = f"OBJECT_RELATION_OBJECT, with one of {', '.join(known)}"
+            allowed = f"OBJECT_RELATION_OBJECT, with one of {', '.join(listed)}"
             raise DataError(what, where=table.where(row, "image_path"), given=stem, allowed=allowed)
         keys.append((parts[0], parts[1], parts[-1]))
     members = Counter(keys)
@@ -127,7 +127,7 @@ def opposite_relations(
     columns["relation"] = [relation for _, relation, _ in keys]
     both = [next(pair for pair in pairs if relation in pair) for relation in columns["relation"]]
     columns["pair"] = [group(a, b, pair, "/".join(pair)) for (a, _, b), pair in zip(keys, both, strict=True)]
-    columns["set"] = [group(first, second, known, "all") for first, _, second in keys]
+    columns["set"] = [group(first, second, listed, "all") for first, _, second in keys]
     return table.with_columns(columns)
 
 
@@ -262,8 +262,10 @@ def clusters(table: DataTable, card: Card, home: Path | None, *, file: str) -> D
     assert home is not None
     names: dict[str, str] = {}
     if (home.parent / file).is_file():
-        known = read_table(home.parent / file)
-        names = dict(zip(labels(known, "example_id"), labels(known, "cluster_id"), strict=True))
+        cluster_table = read_table(home.parent / file)
+        names = dict(
+            zip(labels(cluster_table, "example_id"), labels(cluster_table, "cluster_id"), strict=True)
+        )
     of_rows = [names.get(name) for name in labels(table, "example_id")]
     return table.with_columns({"photo": [f"cluster {name}" if name else "" for name in of_rows]})
 
@@ -415,7 +417,7 @@ def _described(whole: Any, *, regions: bool, hardest: bool) -> list[dict[str, An
         kinds = wrong[key].items()
         negative = None if hardest else wrong[key]["swaps"][0]
         if hardest:
-            scored = [(scores[f"{kind}_{k}"], text) for kind, own in kinds for k, text in enumerate(own)]
+            scored = [(scores[f"{kind}_{k}"], text) for kind, texts in kinds for k, text in enumerate(texts)]
             highest = max(score for score, _ in scored)
             negative = [text for score, text in scored if score == highest][-1]
         if not all(isinstance(text, str) for text in (*lines, negative)):

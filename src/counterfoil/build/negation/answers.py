@@ -226,8 +226,13 @@ def _no_swap(old: Sequence[str], new: Sequence[str]) -> str:
 
 def _turned(old: Sequence[str], new: Sequence[str], lexicon: Lexicon) -> str:
     """Why another order of the same words says nothing else: "a car red", "a dog next to a cat"."""
-    at = [k for k, (one, two) in enumerate(zip(old, new, strict=False)) if one != two]
-    if len(old) == len(new) and len(at) == 2 and at[1] == at[0] + 1 and old[at[0]] == new[at[1]]:
+    positions = [k for k, (one, two) in enumerate(zip(old, new, strict=False)) if one != two]
+    if (
+        len(old) == len(new)
+        and len(positions) == 2
+        and positions[1] == positions[0] + 1
+        and old[positions[0]] == new[positions[1]]
+    ):
         return "words out of order"
     words = [word for word in old if word not in ("a", "an", "the")]
     one, two = ([_stem(w) for w in text if w not in ("a", "an", "the")] for text in (words, new))

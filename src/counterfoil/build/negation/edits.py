@@ -25,9 +25,9 @@ class Edit:
 def plain(parse: Parse, start: int, stop: int) -> tuple[str, ...]:
     """The words there, the caption's first in lower case where it is no name, so that they fit elsewhere."""
     plain_words = []
-    for at in range(start, stop):
-        token = parse.tokens[at]
-        lower = at == 0 and token.text[1:] == token.text[1:].lower() and not token.tag.startswith("NNP")
+    for i in range(start, stop):
+        token = parse.tokens[i]
+        lower = i == 0 and token.text[1:] == token.text[1:].lower() and not token.tag.startswith("NNP")
         plain_words.append(token.text.lower() if lower else token.text)
     return tuple(plain_words)
 
@@ -35,18 +35,18 @@ def plain(parse: Parse, start: int, stop: int) -> tuple[str, ...]:
 def rewritten(parse: Parse, edits: Iterable[Edit]) -> str:
     """The caption after edits that do not overlap; articles and the first capital are set right."""
     pieces: list[tuple[str, bool, bool]] = []  # text, space after, changed
-    at, changed = 0, False
+    start, changed = 0, False
     for edit in sorted(edits, key=lambda change: (change.start, change.stop)):
-        for token in parse.tokens[at : edit.start]:
+        for token in parse.tokens[start : edit.start]:
             pieces.append((token.text, token.space, changed))
             changed = False
-        at, changed = edit.stop, True
+        start, changed = edit.stop, True
         if edit.start == edit.stop == 0 and edit.words and parse.tokens:
             # What was the first word no longer begins the caption.
             (low,) = plain(parse, 0, 1)
             pieces += [(word, True, True) for word in edit.words]
             pieces.append((low, parse.tokens[0].space, False))
-            at, changed = 1, False
+            start, changed = 1, False
             continue
         space = parse.tokens[edit.stop - 1].space if edit.stop else True
         if edit.words:
@@ -58,7 +58,7 @@ def rewritten(parse: Parse, edits: Iterable[Edit]) -> str:
         elif pieces and edit.stop > edit.start:
             text, _, was = pieces[-1]
             pieces[-1] = (text, space, was)
-    for token in parse.tokens[at:]:
+    for token in parse.tokens[start:]:
         pieces.append((token.text, token.space, changed))
         changed = False
     for k, (word, _, new) in enumerate(pieces[1:]):
@@ -129,19 +129,19 @@ def is_fixed(parse: Parse, phrase: NounPhrase, word: str, lexicon: Lexicon) -> b
 
 def attributes(parse: Parse, phrase: NounPhrase) -> Iterator[int]:
     """The positions of a phrase's attributes, and of nouns before its head that are of some material."""
-    for at in range(phrase.core, phrase.noun):
-        if parse.tokens[at].tag not in ("CC", ",", "RB"):
-            yield at
+    for i in range(phrase.core, phrase.noun):
+        if parse.tokens[i].tag not in ("CC", ",", "RB"):
+            yield i
 
 
 def verb_positions(parse: Parse, *, but: frozenset[str] = AUXILIARIES) -> Iterator[int]:
-    for at, token in enumerate(parse.tokens):
-        if token.tag in VERBS and token.lemma not in but and at not in parse.within:
-            yield at
+    for i, token in enumerate(parse.tokens):
+        if token.tag in VERBS and token.lemma not in but and i not in parse.within:
+            yield i
 
 
-def object_follows(parse: Parse, at: int) -> bool:
-    return parse.phrase_at(at + 1) is not None
+def object_follows(parse: Parse, i: int) -> bool:
+    return parse.phrase_at(i + 1) is not None
 
 
 def changed(parse: Parse, start: int, stop: int, options: Sequence[str], tier: int = 0) -> ChangePlace:
@@ -151,12 +151,12 @@ def changed(parse: Parse, start: int, stop: int, options: Sequence[str], tier: i
     return ChangePlace(tier, options, change)
 
 
-def conjugated(parse: Parse, at: int, options: Sequence[str], tier: int = 0, length: int = 1) -> ChangePlace:
-    tag = parse.tokens[at].tag
+def conjugated(parse: Parse, i: int, options: Sequence[str], tier: int = 0, length: int = 1) -> ChangePlace:
+    tag = parse.tokens[i].tag
 
     def change(new: str) -> Change:
         shown = verb_form(new, tag)
-        return (Edit(at, at + length, tuple(shown.split())),), f"{parse.text(at, at + length)} > {shown}"
+        return (Edit(i, i + length, tuple(shown.split())),), f"{parse.text(i, i + length)} > {shown}"
 
     return ChangePlace(tier, options, change)
 
@@ -165,8 +165,8 @@ def exchanged(parse: Parse, one: tuple[int, int], two: tuple[int, int]) -> tuple
     return Edit(*one, plain(parse, *two)), Edit(*two, plain(parse, *one))
 
 
-def inserted(at: int, options: Sequence[str], tier: int = 0) -> ChangePlace:
-    return ChangePlace(tier, options, lambda new: ((Edit(at, at, tuple(new.split())),), f"+ {new}"))
+def inserted(i: int, options: Sequence[str], tier: int = 0) -> ChangePlace:
+    return ChangePlace(tier, options, lambda new: ((Edit(i, i, tuple(new.split())),), f"+ {new}"))
 
 
 def only(tier: int, edits: Sequence[Edit], change: str) -> ChangePlace:
@@ -175,8 +175,8 @@ def only(tier: int, edits: Sequence[Edit], change: str) -> ChangePlace:
 
 def _between(parse: Parse, first: NounPhrase, second: NounPhrase) -> str:
     """The words between two phrases that are in no other phrase."""
-    inside = {at for p in parse.phrases for at in range(p.start, p.stop)}
-    return " ".join(parse.lows[at] for at in range(first.end, second.start) if at not in inside)
+    inside = {i for p in parse.phrases for i in range(p.start, p.stop)}
+    return " ".join(parse.lows[i] for i in range(first.end, second.start) if i not in inside)
 
 
 def is_symmetric(words: str, lexicon: Lexicon) -> bool:
@@ -217,7 +217,7 @@ def swap_obj(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
 def _exchanged(parse: Parse, first: NounPhrase, second: NounPhrase) -> tuple[Edit, ...] | None:
     """Two phrases in each other's place, with determiners, or without where one belongs to its place."""
     owned = any(
-        parse.tokens[at].tag in ("PRP$", "WDT") for p in (first, second) for at in range(p.start, p.core)
+        parse.tokens[i].tag in ("PRP$", "WDT") for p in (first, second) for i in range(p.start, p.core)
     )
     if owned and (first.plural != second.plural or first.core == first.start or second.core == second.start):
         return None
@@ -234,7 +234,7 @@ _SINGULAR = {"are": "is", "were": "was", "have": "has", "do": "does"}
 
 def _agreement(parse: Parse, phrase: NounPhrase, many: bool) -> tuple[Edit, ...] | None:
     """What the verb becomes where a phrase that may be its subject changes number; None: cannot be known."""
-    verbs = [at for at, token in enumerate(parse.tokens) if token.tag in FINITE]
+    verbs = [i for i, token in enumerate(parse.tokens) if token.tag in FINITE]
     if not verbs or phrase.plural == many:
         return ()
     first = parse.phrases[0]
@@ -243,15 +243,15 @@ def _agreement(parse: Parse, phrase: NounPhrase, many: bool) -> tuple[Edit, ...]
         return None
     if phrase is not first and phrase.start != first.start:
         return ()
-    if not phrase.plural and any(parse.lows[at] in _SINGULAR for at in verbs):
+    if not phrase.plural and any(parse.lows[i] in _SINGULAR for i in verbs):
         return None  # "A stack of books are": the verb goes with what is counted.
-    at = verbs[0]
-    token = parse.tokens[at]
+    i = verbs[0]
+    token = parse.tokens[i]
     if token.tag == "MD" or (token.tag == "VBD" and token.low not in ("was", "were")):
         return ()
     table = _BE if many else _SINGULAR
     new = table.get(token.low) or verb_form(token.lemma, "VBP" if many else "VBZ")
-    return (Edit(at, at + 1, (new,)),)
+    return (Edit(i, i + 1, (new,)),)
 
 
 def swap_att(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
@@ -285,10 +285,10 @@ def exchanged_attributes(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace
                 yield only(0 if lexicon.excludes(a, b) else 1, edits, f"{a} <> {b}")
 
 
-def _bound(parse: Parse, at: int) -> bool:
+def _bound(parse: Parse, i: int) -> bool:
     """Whether an attribute belongs to a word before it ("very large"), or is "other" or "own"."""
-    return parse.lows[at] in ("other", "own", "same", "next", "more", "such", "left", "right") or (
-        at > 0 and parse.tokens[at - 1].tag == "RB"
+    return parse.lows[i] in ("other", "own", "same", "next", "more", "such", "left", "right") or (
+        i > 0 and parse.tokens[i - 1].tag == "RB"
     )
 
 
@@ -347,7 +347,7 @@ def _moved_attributes(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
                 continue
             if head.lemma == parse.tokens[first.stop - 1].lemma:
                 continue
-            has = [parse.lows[at] for at in attributes(parse, second)]
+            has = [parse.lows[i] for i in attributes(parse, second)]
             for start, stop in spans:
                 words = parse.lows[start:stop]
                 if any(lexicon.excludes(word, old) or old == word for old in has for word in words):
@@ -370,24 +370,24 @@ def _moved_attributes(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
 
 def _spans(parse: Parse, phrase: NounPhrase) -> Iterator[tuple[int, int]]:
     """The attributes of a phrase, those joined by "and" as one."""
-    at = phrase.core
-    while at < phrase.noun:
-        stop = at + 1
+    core = phrase.core
+    while core < phrase.noun:
+        stop = core + 1
         while stop + 1 < phrase.noun and parse.tokens[stop].tag in ("CC", ","):
             stop += 2
-        if parse.tokens[at].tag not in ("CD", "RB", "CC", ",") and not _bound(parse, at):
-            yield at, stop
-        at = stop
+        if parse.tokens[core].tag not in ("CD", "RB", "CC", ",") and not _bound(parse, core):
+            yield core, stop
+        core = stop
 
 
 def swap_words(tags: frozenset[str]) -> Rule:
     def rule(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
-        inside = {at for p in parse.phrases for at in range(p.start, p.noun)}
+        inside = {i for p in parse.phrases for i in range(p.start, p.noun)}
         positions = [
-            at
-            for at, token in enumerate(parse.tokens)
+            i
+            for i, token in enumerate(parse.tokens)
             if token.tag in tags
-            and at not in inside
+            and i not in inside
             and token.lemma not in AUXILIARIES
             and token.low[-1:].isalpha()
         ]

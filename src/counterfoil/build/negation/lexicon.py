@@ -71,7 +71,7 @@ class Usage:
                 around.setdefault(head.lemma, Counter()).update(context)
         nouns = sorted((n for n, c in counts.items() if c >= least), key=lambda n: (-counts[n], n))[:most]
         names = sorted({name for noun in nouns for name in around[noun]})
-        place = {name: at for at, name in enumerate(names)}
+        place = {name: i for i, name in enumerate(names)}
         table = np.zeros((len(nouns), len(names)))
         for row, noun in enumerate(nouns):
             for name, count in around[noun].items():
@@ -86,7 +86,7 @@ class Usage:
         row = self.nouns.index(noun)
         near = self.contexts @ self.contexts[row]
         order = np.lexsort((np.arange(len(near)), -near))
-        return tuple(self.nouns[at] for at in order if at != row and near[at] > 0.3)[:count]
+        return tuple(self.nouns[i] for i in order if i != row and near[i] > 0.3)[:count]
 
 
 @dataclass(frozen=True, eq=False)

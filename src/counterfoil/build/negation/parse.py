@@ -54,12 +54,12 @@ class Parse:
     @cached_property
     def phrases(self) -> tuple[NounPhrase, ...]:
         """The noun phrases, from left to right; none overlaps another."""
-        tokens, word_lists, phrases, at = self.tokens, words(), list[NounPhrase](), 0
-        while at < len(tokens):
-            phrase = _phrase(tokens, at, word_lists)
+        tokens, word_lists, phrases, i = self.tokens, words(), list[NounPhrase](), 0
+        while i < len(tokens):
+            phrase = _phrase(tokens, i, word_lists)
             if phrase is not None:
                 phrases.append(phrase)
-            at = at + 1 if phrase is None else phrase.stop
+            i = i + 1 if phrase is None else phrase.stop
         following = {phrase.start: phrase.stop for phrase in phrases}
         for number, phrase in enumerate(phrases):
             # What a measure or a container holds, after "of", is part of its phrase.
@@ -73,7 +73,7 @@ class Parse:
     @cached_property
     def within(self) -> frozenset[int]:
         """The positions of determiners and attributes of phrases."""
-        return frozenset(at for phrase in self.phrases for at in range(phrase.start, phrase.noun))
+        return frozenset(i for phrase in self.phrases for i in range(phrase.start, phrase.noun))
 
     @cached_property
     def lows(self) -> tuple[str, ...]:
@@ -104,13 +104,13 @@ class Parser:
 
     def parses(self, captions: Sequence[str]) -> Iterator[Parse]:
         for caption, tagged in zip(captions, self.tag(captions), strict=True):
-            at, tokens = 0, []
+            i, tokens = 0, []
             for text, tag, lemma in tagged:
-                start = caption.find(text, at)
-                if start < 0 or caption[at:start].strip():
+                start = caption.find(text, i)
+                if start < 0 or caption[i:start].strip():
                     raise InputError("the tokens are not those of the caption", where=caption, given=text)
-                at = start + len(text)
-                tokens.append(Token(text, tag, lemma.lower(), at < len(caption) and caption[at].isspace()))
+                i = start + len(text)
+                tokens.append(Token(text, tag, lemma.lower(), i < len(caption) and caption[i].isspace()))
             yield Parse(tuple(_mended(tokens)))
 
 
@@ -151,50 +151,47 @@ def _mended(tokens: list[Token]) -> Iterator[Token]:
         yield token if tag == token.tag else Token(token.text, tag, token.lemma, token.space)
 
 
-def _phrase(tokens: Sequence[Token], start: int, known: WordLists) -> NounPhrase | None:
+def _phrase(tokens: Sequence[Token], start: int, lists: WordLists) -> NounPhrase | None:
     """The noun phrase that begins there, longest first."""
-    count, at = len(tokens), start
-    while at < count and tokens[at].tag in _DETERMINERS and at < start + 2:
-        at += 1
-    core = at
-    while at < count:
-        tag = tokens[at].tag
-        following = tokens[at + 1].tag if at + 1 < count else ""
-        if known.starts_name(tokens, at):
+    count, i = len(tokens), start
+    while i < count and tokens[i].tag in _DETERMINERS and i < start + 2:
+        i += 1
+    core = i
+    while i < count:
+        tag = tokens[i].tag
+        following = tokens[i + 1].tag if i + 1 < count else ""
+        if lists.starts_name(tokens, i):
             break
         if (
             tag in _ADJECTIVES
             or tag == "CD"
-            or (tag == "RB" and following in _ADJECTIVES and at > start and tokens[at].low != "next")
+            or (tag == "RB" and following in _ADJECTIVES and i > start and tokens[i].low != "next")
         ):
-            at += 1
-        elif tag in ("VBN", "VBG", "VBD") and following in _ADJECTIVES | _NOUNS and at > start:
-            if tag != "VBN" and tokens[at - 1].tag not in _DETERMINERS | _ADJECTIVES | {"CD"}:
+            i += 1
+        elif tag in ("VBN", "VBG", "VBD") and following in _ADJECTIVES | _NOUNS and i > start:
+            if tag != "VBN" and tokens[i - 1].tag not in _DETERMINERS | _ADJECTIVES | {"CD"}:
                 break
-            at += 1
+            i += 1
         elif (
-            tag in ("CC", ",")
-            and at > core
-            and tokens[at - 1].tag in _ADJECTIVES
-            and following in _ADJECTIVES
+            tag in ("CC", ",") and i > core and tokens[i - 1].tag in _ADJECTIVES and following in _ADJECTIVES
         ):
-            at += 1
+            i += 1
         else:
             break
-    noun = at
-    while at < count:
-        step = known.starts_name(tokens, at)
+    noun = i
+    while i < count:
+        step = lists.starts_name(tokens, i)
         if step:
-            at += step
-        elif tokens[at].tag in _NOUNS:
-            at += 1
+            i += step
+        elif tokens[i].tag in _NOUNS:
+            i += 1
         else:
             break
-    if at == noun:
+    if i == noun:
         return None
-    head = tokens[at - 1]
-    plural = head.tag in ("NNS", "NNPS") or head.low in known.plurals
-    return NounPhrase(start, core, noun, at, at, plural)
+    head = tokens[i - 1]
+    plural = head.tag in ("NNS", "NNPS") or head.low in lists.plurals
+    return NounPhrase(start, core, noun, i, i, plural)
 
 
 def load_parser(name: str = "hanta") -> Parser:

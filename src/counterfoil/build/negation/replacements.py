@@ -59,10 +59,10 @@ def _renamed(parse: Parse, phrase: NounPhrase, mass: bool, new: str) -> Change:
     old = parse.tokens[phrase.stop - 1].lemma
     table = _HERS if old in _MALE and new in _FEMALE else _HIS if old in _FEMALE and new in _MALE else {}
     alone = sum(token.lemma in _MALE | _FEMALE for token in parse.tokens) <= 1
-    for at, token in enumerate(parse.tokens):
+    for i, token in enumerate(parse.tokens):
         if alone and token.low in table:
             his = "him" if token.low == "her" and token.tag == "PRP" else table[token.low]
-            edits.append(Edit(at, at + 1, (his,)))
+            edits.append(Edit(i, i + 1, (his,)))
     return edits, f"{parse.text(phrase.noun, phrase.stop)} > {shown}"
 
 
@@ -129,37 +129,37 @@ _NEARBY = ("with {} nearby", "next to {}", "with {} in the background", "beside 
 
 
 def replace_att(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
-    inside = {at for phrase in parse.phrases for at in range(phrase.noun, phrase.stop)}
+    inside = {i for phrase in parse.phrases for i in range(phrase.noun, phrase.stop)}
     heads = {
-        at: parse.tokens[phrase.stop - 1].lemma
+        i: parse.tokens[phrase.stop - 1].lemma
         for phrase in parse.phrases
-        for at in range(phrase.core, phrase.stop)
+        for i in range(phrase.core, phrase.stop)
     }
     left_alone = {
-        at
+        i
         for phrase in parse.phrases
-        for at in range(phrase.core, phrase.noun)
-        if is_fixed(parse, phrase, parse.lows[at], lexicon)
+        for i in range(phrase.core, phrase.noun)
+        if is_fixed(parse, phrase, parse.lows[i], lexicon)
     }
-    for at, token in enumerate(parse.tokens):
-        if at in left_alone:
+    for i, token in enumerate(parse.tokens):
+        if i in left_alone:
             continue
-        following = parse.lows[at + 1] if at + 1 < len(parse.tokens) else ""
+        following = parse.lows[i + 1] if i + 1 < len(parse.tokens) else ""
         attribute = token.tag in ADJECTIVES or token.tag in ("CD", "DT", "VBN", "VBG")
-        material = at in inside and at + 1 in inside and lexicon.is_attribute(token.low)
-        if not (attribute or material) or (at in inside and not material):
+        material = i in inside and i + 1 in inside and lexicon.is_attribute(token.low)
+        if not (attribute or material) or (i in inside and not material):
             continue
-        before = parse.lows[at - 1] if at else ""
+        before = parse.lows[i - 1] if i else ""
         if following in ("of", "up", "fashioned") or before in ("each", "more", "most", *_SHADES):
             continue
-        if token.tag in ("VBN", "VBG", "DT", "CD") and at not in parse.within:
+        if token.tag in ("VBN", "VBG", "DT", "CD") and i not in parse.within:
             continue
-        but = parse.lows if lexicon.lives(heads.get(at, "")) else (*parse.lows, "young", "elderly")
+        but = parse.lows if lexicon.lives(heads.get(i, "")) else (*parse.lows, "young", "elderly")
         options = tuple(word for word in lexicon.attributes_for(token.low) if word not in but)
         if token.tag in ("JJR", "JJS") and not token.low.endswith("er"):
             continue
         if options:
-            yield changed(parse, at, at + 1, options)
+            yield changed(parse, i, i + 1, options)
     for phrase in parse.phrases:
         several = phrase.stop - phrase.noun > 1
         if several and parse.text(phrase.noun, phrase.stop) not in lexicon.words.homes:
@@ -179,7 +179,7 @@ def add_att(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
             continue
         nouns = lexicon.nouns_for(name_of(parse, phrase), parse.lows[phrase.noun : phrase.stop])
         tier = 0 if nouns.group else 1
-        has = [parse.lows[at] for at in attributes(parse, phrase)]
+        has = [parse.lows[i] for i in attributes(parse, phrase)]
         if not nouns.group and parse.tokens[phrase.stop - 1].lemma in lexicon.words.nameless:
             continue
         options = [
@@ -194,15 +194,15 @@ def add_att(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
 
 
 def _attributed(parse: Parse, phrase: NounPhrase, lexicon: Lexicon, new: str) -> Change:
-    at = phrase.core
+    core = phrase.core
     # After numbers, and after attributes that stand before it: a large white dog.
-    while at < phrase.noun and (
-        parse.tokens[at].tag in ("CD", "RB") or lexicon.order(parse.lows[at]) <= lexicon.order(new)
+    while core < phrase.noun and (
+        parse.tokens[core].tag in ("CD", "RB") or lexicon.order(parse.lows[core]) <= lexicon.order(new)
     ):
-        at += 1
-    if at and parse.lows[at - 1] in ("and", ",") and at > phrase.core:
-        at = phrase.core
-    return (Edit(at, at, (new,)),), f"+ {new}"
+        core += 1
+    if core and parse.lows[core - 1] in ("and", ",") and core > phrase.core:
+        core = phrase.core
+    return (Edit(core, core, (new,)),), f"+ {new}"
 
 
 def replace_rel(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
@@ -226,28 +226,28 @@ def replace_rel(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
         if word == "in" and head in lexicon.words.worn:
             options = ("without",)
         yield changed(parse, start, stop, options, 0)
-    for at in verb_positions(parse, but=AUXILIARIES - {"have"}):
-        lemma = parse.tokens[at].lemma
-        before = [phrase for phrase in parse.phrases if phrase.end <= at][-1:]
+    for i in verb_positions(parse, but=AUXILIARIES - {"have"}):
+        lemma = parse.tokens[i].lemma
+        before = [phrase for phrase in parse.phrases if phrase.end <= i][-1:]
         ends = [end for phrase in before for end in (phrase.stop, phrase.end)]
         if lemma in _POSTURES and not any(lexicon.lives(parse.tokens[end - 1].lemma) for end in ends):
             continue
-        particle = parse.lows[at + 1 : at + 2] == ("up",) and lemma in ("hold", "lift", "pick")
-        if particle and object_follows(parse, at + 1):
-            yield conjugated(parse, at, lexicon.words.with_object[lemma], 0, 2)
-        elif object_follows(parse, at):
-            following = parse.phrase_at(at + 1)
+        particle = parse.lows[i + 1 : i + 2] == ("up",) and lemma in ("hold", "lift", "pick")
+        if particle and object_follows(parse, i + 1):
+            yield conjugated(parse, i, lexicon.words.with_object[lemma], 0, 2)
+        elif object_follows(parse, i):
+            following = parse.phrase_at(i + 1)
             options = lexicon.words.with_object.get(lemma, ())
             if lemma == "hold" and following and parse.tokens[following.stop - 1].lemma in lexicon.words.worn:
                 options = (*options, "wear")
             if options:
-                yield conjugated(parse, at, options, 0)
+                yield conjugated(parse, i, options, 0)
         elif options := lexicon.words.alone.get(lemma, ()):
-            yield conjugated(parse, at, options, 1)
-    for at, token in enumerate(parse.tokens):
+            yield conjugated(parse, i, options, 1)
+    for i, token in enumerate(parse.tokens):
         options = lexicon.words.done.get(token.low, ()) if token.tag == "VBN" else ()
-        if options and at not in parse.within:
-            yield changed(parse, at, at + 1, options, 2)
+        if options and i not in parse.within:
+            yield changed(parse, i, i + 1, options, 2)
 
 
 #: What things do that people and animals do in another way: flowers that stand in a vase sit in it too.
@@ -256,15 +256,15 @@ _POSTURES = frozenset({"sit", "stand", "lie", "lay"})
 
 def _relations(parse: Parse, lexicon: Lexicon) -> Iterator[tuple[int, int]]:
     """The positions of prepositions, and of several words that are one."""
-    at = 0
-    while at < len(parse.tokens):
+    i = 0
+    while i < len(parse.tokens):
         for length in (5, 4, 3, 2, 1):
-            if at + length <= len(parse.tokens) and parse.text(at, at + length) in lexicon.words.relations:
-                yield at, at + length
-                at += length
+            if i + length <= len(parse.tokens) and parse.text(i, i + length) in lexicon.words.relations:
+                yield i, i + length
+                i += length
                 break
         else:
-            at += 1
+            i += 1
 
 
 #: Participles after which "with" and "in" belong to them, and after which "by" names who did it.

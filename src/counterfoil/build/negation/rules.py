@@ -51,10 +51,10 @@ def negative(parse: Parse, category: str, rng: np.random.Generator, lexicon: Lex
     if not places:
         return reason
     order = rng.permutation(len(places))
-    ranked = sorted(order, key=lambda at: places[at].tier)[:_TRIES]
-    for at in ranked:
-        options = places[at].options
-        edits, change = places[at].change(options[int(rng.integers(len(options)))])
+    ranked = sorted(order, key=lambda i: places[i].tier)[:_TRIES]
+    for i in ranked:
+        options = places[i].options
+        edits, change = places[i].change(options[int(rng.integers(len(options)))])
         text = rewritten(parse, edits)
         if _differs(str(parse), text):
             return Negative(text, change)
@@ -118,8 +118,8 @@ def balanced(
     options = [negatives(parse, category, lexicon) for parse in parses]
     directions = [[negative.change.partition(" > ")[::2] for negative in of] for of in options]
     return [
-        of[at] if at is not None else NO_OPPOSITE if of else REASONS[category]
-        for of, at in zip(options, pairing(directions, rng), strict=True)
+        of[direction] if direction is not None else NO_OPPOSITE if of else REASONS[category]
+        for of, direction in zip(options, pairing(directions, rng), strict=True)
     ]
 
 
@@ -149,7 +149,7 @@ def pairing(options: Sequence[Sequence[Direction]], rng: np.random.Generator) ->
             queue = waiting[new, old]
             while queue and places[queue[0]] is not None:
                 queue.popleft()
-            other = next((at for at in queue if at != row and places[at] is None), None)
+            other = next((i for i in queue if i != row and places[i] is None), None)
             if other is not None and (best is None or partners[other] < best[0]):
                 best = partners[other], place, other
         if best is not None:

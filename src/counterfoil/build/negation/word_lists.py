@@ -92,12 +92,12 @@ class WordLists:
     #: The names of several words by their first, as tuples of words, longest first.
     names: Mapping[str, tuple[tuple[str, ...], ...]] = field(repr=False, default_factory=dict)
 
-    def starts_name(self, tokens: Sequence[Token], at: int) -> int:
+    def starts_name(self, tokens: Sequence[Token], start: int) -> int:
         """How many tokens a listed name takes from there ("hot dog" two); 0 where none begins."""
-        for name in self.names.get(tokens[at].low, ()):
-            last = at + len(name) - 1
+        for name in self.names.get(tokens[start].low, ()):
+            last = start + len(name) - 1
             if last < len(tokens) and (
-                all(tokens[at + k].low == word for k, word in enumerate(name[:-1]))
+                all(tokens[start + k].low == word for k, word in enumerate(name[:-1]))
                 and name[-1] in (tokens[last].low, tokens[last].lemma)
             ):
                 return len(name)

@@ -137,7 +137,7 @@ class Assemble(BuiltStep):
         training_set = TrainingSet(
             name=context.folder.name,
             images=tuple(Image(name, context.image(cell).source) for cell, name in names.items()),
-            captions=tuple(Caption(str(at), text) for text, at in captions.items()),
+            captions=tuple(Caption(str(number), text) for text, number in captions.items()),
             rows=columns,
             groupings=_groupings(rows, ("type", "subset")),
             source=f"built by recipe, seed {context.seed}",
@@ -160,7 +160,7 @@ def pair_gallery(rows: pa.Table, card: Card, context: StepContext, *, source: st
     caption, texts = codes_of(rows["caption"])
     right = np.array(list(dict.fromkeys(zip(image, caption, strict=True))), dtype=np.int64).reshape(-1, 2).T
     images = [context.image(cell, missing=context.photos is None) for cell in cells]
-    captions = [Caption(f"c{at}", text) for at, text in enumerate(texts)]
+    captions = [Caption(f"c{i}", text) for i, text in enumerate(texts)]
     # The image of a caption's first row.
     owners = image[np.unique(caption, return_index=True)[1]]
     return gallery_of_pairs(card, images, captions, owners, (right[0], right[1]), source=source)

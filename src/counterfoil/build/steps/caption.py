@@ -113,12 +113,12 @@ class WriteCaptions(BuiltStep):
         """True captions of the rows' scenes that say something else than the rows' own, if there are any."""
         ids, scenes = rows["id"].to_pylist(), rows[SCENE_OF[self.image]].to_pylist()
         captions = rows["caption"].to_pylist() if "caption" in rows.column_names else [None] * len(rows)
-        for done, (row, cell, known) in enumerate(zip(ids, scenes, captions, strict=True), start=1):
+        for done, (row, cell, written) in enumerate(zip(ids, scenes, captions, strict=True), start=1):
             if cell is None:
                 yield Generated(row, WORLD, reason=NO_IMAGE)
             else:
                 scene = Scene.from_json(cell, where=f"step {context.step}, row '{row}'")
-                rng, own_meaning = context.rng(row), None if known is None else understood(known)
+                rng, own_meaning = context.rng(row), None if written is None else understood(written)
                 meanings = (describe(scene, rng) for _ in range(_TRIES))
                 meaning = next((meaning for meaning in meanings if meaning != own_meaning), None)
                 caption = None if meaning is None else text(meaning, opening=one_of(OPENINGS, rng))

@@ -126,10 +126,10 @@ def _candidates(values: NDArray[np.uint32], n_bands: int, width: int) -> NDArray
         # Rows of one key lie together; pairs at a distance of 1, 2, ... within them.
         there = same.copy()
         for apart in range(1, _COMPARED + 1):
-            at = np.flatnonzero(there)
-            if not len(at):
+            positions = np.flatnonzero(there)
+            if not len(positions):
                 break
-            candidates.append(np.stack([order[at], order[at + apart]], axis=1))
+            candidates.append(np.stack([order[positions], order[positions + apart]], axis=1))
             there[: n - apart] &= same[apart:]
             there[n - apart :] = False
     pairs = np.concatenate(candidates)
@@ -303,7 +303,7 @@ class Clean(BuiltStep):
             others = len(shared_texts)
             pairs = _near([*sorted(shared_texts), *mine], self.near, context)
             across = pairs[(pairs[:, 0] < others) & (pairs[:, 1] >= others), 1]
-            alike = {mine[at - others] for at in across.tolist()}
+            alike = {mine[i - others] for i in across.tolist()}
             near = np.any([[text in alike for text in column] for column in columns], axis=0)
             drop(near, ALIKE_ELSEWHERE)
             counts["alike"] = int((near & ~equal).sum())

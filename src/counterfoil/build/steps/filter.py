@@ -75,11 +75,11 @@ class RowFilter(BuiltStep):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        ways, known = self.ways, ("people", "simulate", *self.WAYS)
+        ways, names = self.ways, ("people", "simulate", *self.WAYS)
         bounded = self.threshold is not None or self.target_precision is not None
         if len(ways) > 1:
             raise InputError(
-                "several ways at once", given=", ".join(ways), allowed=f"one of {', '.join(known)}"
+                "several ways at once", given=", ".join(ways), allowed=f"one of {', '.join(names)}"
             )
         if bounded and not {*ways} & {*self.WAYS}:
             given = f"with {ways[0]}" if ways else "no scores"
@@ -116,7 +116,7 @@ class RowFilter(BuiltStep):
                 where=f"step {context.step}",
                 hint="give a table of answers with --people",
             )
-        crowd = [Annotator(f"person {at + 1}", self.accuracy, self.bias) for at in range(self.simulate)]
+        crowd = [Annotator(f"person {i + 1}", self.accuracy, self.bias) for i in range(self.simulate)]
         votes = annotate(truth, crowd, context.rng("people")).votes
         return Answers(tuple(person.name for person in crowd), votes, ~votes)
 
@@ -190,8 +190,8 @@ class RowFilter(BuiltStep):
         context: StepContext,
     ) -> Verified | None:
         if self.verified is not None:
-            at, right, weights = read_verified(Path(self.verified), ids)
-            return Verified(scores[at], right, weights)
+            positions, right, weights = read_verified(Path(self.verified), ids)
+            return Verified(scores[positions], right, weights)
         if not self.verify:
             return None
         if truth is None:
@@ -333,7 +333,7 @@ class Choose(RowFilter):
         best[group[order][::-1]] = order[::-1]
         chosen = best[best >= 0]
         right = None if truth is None else truth[chosen]
-        held, calibration = self.calibrated([ids[at] for at in chosen], scores[chosen], right, context)
+        held, calibration = self.calibrated([ids[i] for i in chosen], scores[chosen], right, context)
         reasons = np.where(best[group] < 0, why, OTHER)
         reasons[chosen[~held]] = LOW
         keep = np.zeros(len(rows), dtype=bool)

@@ -109,13 +109,13 @@ class Negate(BuiltStep):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        known = SUGAR_CREPE if self.by != RULES else CATEGORIES
+        allowed = SUGAR_CREPE if self.by != RULES else CATEGORIES
         if not self.categories or len(set(self.categories)) < len(self.categories):
             given = ", ".join(self.categories) or None
-            raise InputError("no categories, or one twice", given=given, allowed=known)
+            raise InputError("no categories, or one twice", given=given, allowed=allowed)
         for category in self.categories:
-            if category not in known:
-                raise UnknownNameError("category", category, known, where=f"negatives by {self.by}")
+            if category not in allowed:
+                raise UnknownNameError("category", category, allowed, where=f"negatives by {self.by}")
         kind, _, argument = self.by.partition(":")
         if self.by not in (RULES, WORLD) and (kind not in ("lm", "chat") or not argument):
             raise InputError("no maker of negatives", given=self.by, allowed="rules, world, lm:..., chat:...")
@@ -183,7 +183,7 @@ class Negate(BuiltStep):
         for row, name in enumerate(ids):
             order = context.rng(name, "category").permutation(len(self.categories))
             several = self.by in (RULES, WORLD)
-            wanted += [(row, self.categories[at]) for at in (order if several else order[:1])]
+            wanted += [(row, self.categories[i]) for i in (order if several else order[:1])]
         return wanted
 
     def _ruled(

@@ -77,8 +77,8 @@ class MissingPositives(BuiltStep):
     def _judge(
         self, rows: pa.Table, gallery: Benchmark, truth: NDArray[np.bool_] | None, context: StepContext
     ) -> Judge:
-        image_of = {image.id: at for at, image in enumerate(gallery.images)}
-        caption_of = {caption.id: at for at, caption in enumerate(gallery.captions)}
+        image_of = {image.id: i for i, image in enumerate(gallery.images)}
+        caption_of = {caption.id: i for i, caption in enumerate(gallery.captions)}
         if self.people is not None:
             named = {caption.text or caption.id: caption.id for caption in gallery.captions}
             return table_judge(Path(self.people), named)
@@ -88,7 +88,7 @@ class MissingPositives(BuiltStep):
                 where=f"step {context.step}",
                 hint="give a table of judgements with people = TABLE",
             )
-        crowd = [Annotator(f"person {at + 1}", self.accuracy) for at in range(self.simulate)]
+        crowd = [Annotator(f"person {i + 1}", self.accuracy) for i in range(self.simulate)]
 
         def seen(table: pa.Table) -> NDArray[np.float64]:
             pairs = zip(table["image"].to_pylist(), table["caption"].to_pylist(), strict=True)
@@ -97,11 +97,11 @@ class MissingPositives(BuiltStep):
             if not crowd:
                 return right.astype(np.float64)
             # A pair that both directions propose is judged once.
-            distinct, at = np.unique(np.array(places), axis=0, return_inverse=True)
+            distinct, inverse = np.unique(np.array(places), axis=0, return_inverse=True)
             sound = truth[distinct[:, 0], distinct[:, 1]]
             answers = annotate(sound, crowd, context.rng("people", len(distinct), int(distinct.sum())))
             votes: NDArray[np.float64] = (answers.votes.mean(axis=0) > 0.5).astype(np.float64)
-            return votes[at.reshape(-1)]
+            return votes[inverse.reshape(-1)]
 
         return seen
 

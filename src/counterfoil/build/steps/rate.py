@@ -134,8 +134,8 @@ class Select(BuiltStep):
         wanted = np.array([ceil(self.share * count - 1e-9) for count in counts.tolist()], dtype=np.int64)
         selected = ranks(group, order) < wanted[group]
         facts: dict[str, Any] = {}
-        for at, name in enumerate(names):
-            last = float(total[selected & (group == at)].min()) if wanted[at] else None
-            facts[name] = {"rows": int((group == at).sum()), "kept": int(wanted[at]), "last": last}
+        for i, name in enumerate(names):
+            last = float(total[selected & (group == i)].min()) if wanted[i] else None
+            facts[name] = {"rows": int((group == i).sum()), "kept": int(wanted[i]), "last": last}
         reasons = np.where(there, BELOW, NO_SCORE).tolist()
         return Output(*split_rows(rows, selected, reasons), {"categories": facts})

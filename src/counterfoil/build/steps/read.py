@@ -77,9 +77,9 @@ def read_rows(path: Path, context: StepContext) -> pa.Table:
         except DataError:
             raise error from None
     rows = [
-        (f"{name}/{at}" if len(texts) > 1 else name, written.files.get(name, name), text)
+        (f"{name}/{i}" if len(texts) > 1 else name, written.files.get(name, name), text)
         for name, texts in written.captions.items()
-        for at, text in enumerate(texts)
+        for i, text in enumerate(texts)
     ]
     ids, images, captions = zip(*rows, strict=True)
     return _finished(pa.table({"id": ids, "image": images, "caption": captions}), where)
@@ -90,9 +90,9 @@ def of_benchmark(benchmark: Benchmark, context: StepContext) -> pa.Table:
     source, roles = benchmark.questions.training_rows(where=benchmark.name)
 
     @cache
-    def cell(at: int) -> str:
+    def cell(position: int) -> str:
         """The image's place in the user's folder, else that of a copy in the build's."""
-        image = benchmark.images[at]
+        image = benchmark.images[position]
         if image.source is None:
             return image.id
         if isinstance(image.source, FileSource) and context.photos is not None and image.crop is None:
@@ -102,12 +102,12 @@ def of_benchmark(benchmark: Benchmark, context: StepContext) -> pa.Table:
         return keep_image(context, image.read())
 
     columns: dict[str, list[Any]] = {
-        role: [cell(at) if role in IMAGE_ROLES else benchmark.captions[at].text for at in positions.tolist()]
+        role: [cell(i) if role in IMAGE_ROLES else benchmark.captions[i].text for i in positions.tolist()]
         for role, positions in roles.items()
     }
     labels: dict[str, list[str]] = {}
     if source is None:
-        ids = [benchmark.captions[at].id for at in roles["caption"].tolist()]
+        ids = [benchmark.captions[i].id for i in roles["caption"].tolist()]
     else:
         ids = [benchmark.questions.ids[row] for row in source.tolist()]
         groupings = benchmark.questions.groupings
@@ -256,8 +256,8 @@ class ReadRows(BuiltStep):
             scenes = [contrast.scenes[0] for contrast in pairs]
             openings = [one_of(OPENINGS, rng) for _ in pairs]
             captions, negatives = (
-                [text(one.captions[at], opening=by) for one, by in zip(pairs, openings, strict=True)]
-                for at in (0, 1)
+                [text(one.captions[i], opening=by) for one, by in zip(pairs, openings, strict=True)]
+                for i in (0, 1)
             )
         cells = []
         for start in range(0, len(scenes), _BATCH):
@@ -265,7 +265,7 @@ class ReadRows(BuiltStep):
             cells += [keep_image(context, encode(PIL.Image.fromarray(pixels))) for pixels in pictures]
             context.progress("drawing", len(cells), len(scenes))
         columns = {
-            "id": [f"row-{at:06d}" for at in range(len(scenes))],
+            "id": [f"row-{i:06d}" for i in range(len(scenes))],
             "image": cells,
             "caption": captions,
             "scene": [scene.to_json() for scene in scenes],

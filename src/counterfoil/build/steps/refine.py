@@ -161,12 +161,12 @@ class Refine(BuiltStep):
         facts: dict[str, Any] = {"scores": {}, "held_out": {}}
         left, facts["grid"] = self._balanced(tuple(gaps), table, scored, rows, context)
         if len(left):
-            for at, name in enumerate(gaps):
-                estimates = [blind_accuracy(table[of, at], clusters[of]) for of in (scored, left)]
+            for i, name in enumerate(gaps):
+                estimates = [blind_accuracy(table[of, i], clusters[of]) for of in (scored, left)]
                 facts["scores"][name] = accuracy_facts(*estimates)
             facts["held_out"] = dict(self._measured(every, scored, left, clusters, context))
         if self.within is not None:
-            before, after = (Counter(rows[self.within].take(at).to_pylist()) for at in (scored, left))
+            before, after = (Counter(rows[self.within].take(i).to_pylist()) for i in (scored, left))
             facts["within"] = {str(name): [count, after[name]] for name, count in before.items()}
             for name, count in before.items():
                 if not after[name]:
@@ -291,7 +291,7 @@ def _of_file(path: Path, rows: pa.Table) -> dict[str, NDArray[np.float64]]:
     if "id" not in table and len(table) != len(rows):
         given, hint = f"{len(table):,} scores of {len(rows):,} rows", "give the scores a column 'id'"
         raise DataError("not as many scores as rows", where=path, given=given, hint=hint)
-    place = {name: at for at, name in enumerate(names(table, "id") if "id" in table else ids)}
+    place = {name: i for i, name in enumerate(names(table, "id") if "id" in table else ids)}
     missing = [name for name in ids if name not in place]
     if missing:
         given = f"{len(missing):,} of {len(ids):,}, first: {missing[0]}"

@@ -116,9 +116,9 @@ def mean_draws(
     if drawn.sharing.crossed:
         defined, inflated = ~np.isnan(table), np.ones(table.shape[1])
         for stratum in strata:
-            own = np.tile(stratum.measures, len(models))
-            for rows in np.unique(defined[:, own].T, axis=0):
-                columns = (defined == rows[:, None]).all(axis=0) & own
+            tiled = np.tile(stratum.measures, len(models))
+            for rows in np.unique(defined[:, tiled].T, axis=0):
+                columns = (defined == rows[:, None]).all(axis=0) & tiled
                 if rows.any():
                     moved = deviations(table[rows][:, columns], stratum.groups[rows], stratum.shares)[1]
                     inflated[columns] = inflation(drawn.sharing.part(rows), moved)

@@ -151,8 +151,8 @@ class ContrastEvaluation(FormEvaluation):
 
     def prepared(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Prepared:
         values, declared = self.per_item(benchmark, answers, ties=settings.ties), self.measures(benchmark)
-        known = tuple(m.name for m in declared if (m.macro_of or m.name) in values)
-        names = settings.chosen(known, benchmark)
+        available = tuple(m.name for m in declared if (m.macro_of or m.name) in values)
+        names = settings.chosen(available, benchmark)
         by_chance = self._chances(benchmark)
         if not isinstance(answers, Scores):
             by_chance = {**by_chance, **answers.outcomes.chance}

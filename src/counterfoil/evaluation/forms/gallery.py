@@ -88,8 +88,8 @@ def expand(names: Sequence[str], benchmark: Benchmark) -> tuple[str, ...]:
             rest = family.at(k).name
         elif rest not in bases:
             families = (family.name for family in at_k("gallery") if family.general.needs in has)
-            known = [f"{side}_{base}" if side else base for base in (*bases, *families)]
-            raise UnknownNameError("measure", name, known, where=benchmark.name)
+            measures = [f"{side}_{base}" if side else base for base in (*bases, *families)]
+            raise UnknownNameError("measure", name, measures, where=benchmark.name)
         for direction in chosen:
             if direction not in present:
                 what = "no query of that direction has a right answer"
@@ -161,8 +161,8 @@ def _constant_shares(side: GallerySide, rule: Plausible) -> Float[ndarray, "thre
     shares = np.full((len(rule.thresholds), len(POLICIES), len(sizes)), np.nan)
     for queries, items in side.views():
         codes, of = np.unique(rule.query_codes[queries], axis=0, return_inverse=True)
-        known, many = np.unique(rule.item_codes[items], axis=0, return_counts=True)
-        few, of = Plausible(codes, known, rule.thresholds, rule.cap), of.reshape(-1)
+        groups, many = np.unique(rule.item_codes[items], axis=0, return_counts=True)
+        few, of = Plausible(codes, groups, rule.thresholds, rule.cap), of.reshape(-1)
         for lo in range(0, len(codes), 1024):
             distances = few.distances(slice(lo, lo + 1024))
             inside = (of >= lo) & (of < lo + 1024)
@@ -483,9 +483,9 @@ class GalleryEvaluation(FormEvaluation):
         same = same_length and all(map(np.array_equal, facts, other_facts))
         return "" if same else "other galleries, or other right answers"
 
-    def overall(self, benchmark: Benchmark, known: Sequence[str]) -> list[str]:
-        return [overall(known, base) for base in benchmark.card.measures] or [
-            name for name in known if split_direction(name)[0] == "mean"
+    def overall(self, benchmark: Benchmark, measures: Sequence[str]) -> list[str]:
+        return [overall(measures, base) for base in benchmark.card.measures] or [
+            name for name in measures if split_direction(name)[0] == "mean"
         ]
 
     def images(self, benchmark: Benchmark) -> list[str]:
@@ -520,9 +520,9 @@ def _facts(benchmark: Benchmark, rankings: Rankings) -> dict[str, Any]:
     return {**described, "cut": cut if any(depth is not None for depth in cut.values()) else None}
 
 
-def overall(known: Sequence[str], base: str) -> str:
+def overall(measures: Sequence[str], base: str) -> str:
     """The measure of a gallery in both directions, or in the only one that has queries; empty if neither."""
-    return next((name for side in ("mean", *DIRECTIONS) if (name := f"{side}_{base}") in known), "")
+    return next((name for side in ("mean", *DIRECTIONS) if (name := f"{side}_{base}") in measures), "")
 
 
 def _contents(benchmark: Benchmark) -> tuple[list[str], list[ndarray]]:
@@ -577,9 +577,9 @@ def _check_places(ranks: DirectionRanks, search: RetrievalDirection, size: int, 
     ranked = above >= 0
     odd = (above + level > size) | (ranked != (level > 0)) | (ranked & (search.positives.items < 0))
     if odd.any():
-        at = int(np.argmax(odd))
+        i = int(np.argmax(odd))
         raise DataError(
             "the numbers of items above and level with a right answer cannot both be",
             where=f"{where}, columns 'above' and 'level'",
-            given=f"{above[at]} above (-1 where not found), {level[at]} level, {size} items",
+            given=f"{above[i]} above (-1 where not found), {level[i]} level, {size} items",
         )

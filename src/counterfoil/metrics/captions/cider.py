@@ -106,14 +106,14 @@ def cider(
     sums = np.empty(len(load))
     for block in load.blocks():
         pairs = slice(load.starts[block.start], load.starts[block.stop])
-        own, other = load.against[pairs], load.references[pairs]
-        candidates = counts[own].minimum(counts[other]) if variant == "d" else counts[own]
+        of_candidates, other = load.against[pairs], load.references[pairs]
+        candidates = counts[of_candidates].minimum(counts[other]) if variant == "d" else counts[of_candidates]
         products = candidates.multiply(counts[other]).tocsr()
-        scale = norms[own] * norms[other]
+        scale = norms[of_candidates] * norms[other]
         alike = np.divide(grams.by_order(products, weights), scale, out=np.zeros_like(scale), where=scale > 0)
         value = alike.mean(axis=1)
         if variant == "d":
-            value *= 10 * np.exp(-((spans[own] - spans[other]) ** 2) / (2 * sigma**2))
+            value *= 10 * np.exp(-((spans[of_candidates] - spans[other]) ** 2) / (2 * sigma**2))
         sums[block] = np.add.reduceat(value, load.starts[:-1][block] - pairs.start)
     return sums / np.diff(load.starts)
 

@@ -290,9 +290,9 @@ def _common(
             full = (1 << size) - 1
         steps = full
         for token in texts[other]:
-            at = places.get(token)
-            if at is not None:
-                carried = steps & at
+            position = places.get(token)
+            if position is not None:
+                carried = steps & position
                 steps = (steps + carried) | (steps - carried)
         lengths[row] = size - (steps & full).bit_count()
     return np.asarray(lengths[which.reshape(-1)])

@@ -34,11 +34,11 @@ def documents(path: Path, *, where: str, allowed: Sequence[str]) -> list[list[st
         raise DataError("no such file", where=where, given=path, allowed=allowed)
     value = read_json(path)
     if isinstance(value, list):
-        groups = [[_text(text, f"{path}, caption {at}")] for at, text in enumerate(value, 1)]
+        groups = [[_text(text, f"{path}, caption {i}")] for i, text in enumerate(value, 1)]
     elif isinstance(value, dict) and isinstance(value.get("annotations"), list):
         by_image: dict[str, list[str]] = {}
-        for at, row in enumerate(value["annotations"], 1):
-            place = f"{path}, annotation {at}"
+        for i, row in enumerate(value["annotations"], 1):
+            place = f"{path}, annotation {i}"
             if not isinstance(row, dict) or "image_id" not in row:
                 raise DataError("not an annotation", where=place, allowed="image_id and caption")
             by_image.setdefault(str(row["image_id"]), []).append(_text(row.get("caption"), place))
@@ -53,11 +53,11 @@ def documents(path: Path, *, where: str, allowed: Sequence[str]) -> list[list[st
     return groups
 
 
-def _listed(own: Any, where: str) -> list[str]:
-    talk = isinstance(own, dict)
-    sentences = own.get("sentences") if talk else own
+def _listed(value: Any, where: str) -> list[str]:
+    talk = isinstance(value, dict)
+    sentences = value.get("sentences") if talk else value
     if not isinstance(sentences, list):
-        raise DataError("not a list of captions", where=where, given=str(own)[:80], allowed=LAYOUTS)
+        raise DataError("not a list of captions", where=where, given=str(value)[:80], allowed=LAYOUTS)
     texts = [_text(sentence, where) for sentence in sentences]
     return [sentence for sentence in texts if not talk or len(sentence.split(" ")) <= LONGEST_SENTENCE]
 

@@ -99,8 +99,8 @@ def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Me
     program = _KEPT.get(os.getpid()) or _KEPT.setdefault(os.getpid(), official.Meteor())
     try:
         corpus, items = program.compute_score(
-            {at: list(map(_plain, texts)) for at, texts in enumerate(references)},
-            {at: [_plain(text)] for at, text in enumerate(candidates)},
+            {i: list(map(_plain, texts)) for i, texts in enumerate(references)},
+            {i: [_plain(text)] for i, text in enumerate(candidates)},
         )
     except BaseException as error:
         # What it had answered would be taken for answers to the next request.
@@ -162,14 +162,14 @@ def spice(
     with TemporaryDirectory(prefix="spice-") as folder:
         captions_file, answered = Path(folder, "captions.json"), Path(folder, "scores.json")
         rows = enumerate(zip(candidates, references, strict=True))
-        captions = [{"image_id": at, "test": test, "refs": list(refs)} for at, (test, refs) in rows]
+        captions = [{"image_id": number, "test": test, "refs": list(refs)} for number, (test, refs) in rows]
         write_json(captions_file, captions)
         whole = [*command, str(captions_file), "-out", str(answered), "-silent"]
         run(whole, name=SPICE, patience=_PATIENCE)
         try:
             results = json.loads(answered.read_text(encoding="utf-8"))
             values = {int(row["image_id"]): float(row["scores"]["All"]["f"]) for row in results}
-            scores = np.array([values[at] for at in range(len(candidates))])
+            scores = np.array([values[number] for number in range(len(candidates))])
         except (OSError, ValueError, KeyError, TypeError) as error:
             given = f"{type(error).__name__}: {error}"
             raise ModelError("left no scores that can be read", where=SPICE, given=given) from None

@@ -75,11 +75,11 @@ class TextMeasure:
         if counts[0] != counts[1]:
             problem = "not as many lists of references as candidates"
             raise InputError(problem, where=name, given=counts[0], allowed=str(counts[1]))
-        for at, texts in enumerate(references, 1):
+        for i, texts in enumerate(references, 1):
             if not texts:
-                where = f"{name}, candidate {at}"
+                where = f"{name}, candidate {i}"
                 hint = "leave such candidates out, or take a metric that needs none"
-                raise InputError("no references", where=where, given=candidates[at - 1], hint=hint)
+                raise InputError("no references", where=where, given=candidates[i - 1], hint=hint)
         return _cut_all(tuple(candidates), tuple(map(tuple, references)), self.tokens)
 
 

@@ -93,7 +93,7 @@ class Endpoint(Client[ChatRequest, Reply]):
 
         def body(written: Callable[[Image], str]) -> dict[str, Any]:
             turns_of: list[tuple[str, Any]] = [("system", settings.system)] if settings.system else []
-            turns_of += [("assistant" if at % 2 else "user", text) for at, text in enumerate(request.before)]
+            turns_of += [("assistant" if i % 2 else "user", text) for i, text in enumerate(request.before)]
             turns_of.append(("user", [part(item, written) for item in request.parts]))
             return {**facts, "messages": [{"role": role, "content": content} for role, content in turns_of]}
 

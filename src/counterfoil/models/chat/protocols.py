@@ -121,26 +121,26 @@ def turns(questions: Sequence[QuestionItems], prompts: Prompts, *, order: str, s
     ]
     options_of = [[text_of(i) if isinstance(i, Caption) else i.id for i in items] for _, items in lists]
     orders = option_orders(options_of, order=order, seed=seed)
-    for (number, items), own in zip(lists, orders, strict=True):
-        question, options = questions[number], [items[place] for place in own]
+    for (number, items), sequence in zip(lists, orders, strict=True):
+        question, options = questions[number], [items[place] for place in sequence]
         lettered = list(zip(_LETTERS, options, strict=False))
         if protocol == "two-images":
             lines = "\n".join(f"Caption {letter}: {text_of(caption)}" for letter, caption in lettered)
             first, second = question.images
             parts = ("Image 1:", first, "Image 2:", second, filled(prompts.question, lines))
-            requests.append(Turn(number, "both", 0, parts, own))
+            requests.append(Turn(number, "both", 0, parts, sequence))
         elif items is question.captions:
             shown = tuple(map(text_of, options))
             lines = "\n".join(f"({letter}) {text_of(caption)}" for letter, caption in lettered)
             words = filled(prompts.question, lines)
             for place, image in enumerate(question.images):
-                requests.append(Turn(number, "caption", place, (image, words), own, shown))
+                requests.append(Turn(number, "caption", place, (image, words), sequence, shown))
         else:
             # Each letter stands in front of its image.
             labelled = [part for letter, image in lettered for part in (f"({letter})", image)]
             for place, caption in enumerate(question.captions):
                 parts = (*labelled, filled(prompts.image_question, text_of(caption)))
-                requests.append(Turn(number, "image", place, parts, own))
+                requests.append(Turn(number, "image", place, parts, sequence))
     return requests
 
 

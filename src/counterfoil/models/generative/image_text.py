@@ -96,8 +96,10 @@ class ImageTextDecoder(Decoder):
         mask[:, length:] = places < lengths[:, None]
         positions = {}
         if prefixes[0].more is not None:
-            at = (length + places)[None] + torch.cat([prefix.more for prefix in prefixes]).to(self.device)
-            positions = {"position_ids": at[None].expand(3, -1, -1)}
+            token_positions = (length + places)[None] + torch.cat([prefix.more for prefix in prefixes]).to(
+                self.device
+            )
+            positions = {"position_ids": token_positions[None].expand(3, -1, -1)}
         cache = cache_argument(self.model, stacked([prefix.cache for prefix in prefixes]))
         inputs = {"input_ids": ids, "attention_mask": mask, **positions, **cache}
         return self.model(use_cache=True, logits_to_keep=keep, **inputs).logits

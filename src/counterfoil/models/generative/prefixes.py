@@ -146,21 +146,21 @@ def log_probabilities(
     read = len(decoder.read)
     after: list[int] = []
     whole: list[int] = []
-    for at, (row, many) in enumerate(zip(rows, shared, strict=True)):
+    for i, (row, many) in enumerate(zip(rows, shared, strict=True)):
         fits = row.ids[:read] == decoder.read and row.prompt >= read
-        (after if decoder.shares and fits and (many or not decoder.wholes) else whole).append(at)
+        (after if decoder.shares and fits and (many or not decoder.wholes) else whole).append(i)
     with torch.inference_mode():
-        for at in after:
-            if seen[at].prefix is None:
-                seen[at].prefix = decoder.begin(seen[at])
-        prefixes = {at: prefix for at in after if (prefix := seen[at].prefix) is not None}
+        for i in after:
+            if seen[i].prefix is None:
+                seen[i].prefix = decoder.begin(seen[i])
+        prefixes = {i: prefix for i in after if (prefix := seen[i].prefix) is not None}
         for length in sorted({prefix.length for prefix in prefixes.values()}):
-            alike = {at: prefix for at, prefix in prefixes.items() if prefix.length == length}
+            alike = {i: prefix for i, prefix in prefixes.items() if prefix.length == length}
             _follow(decoder, alike, rows, values)
         lengths = [picture.size + len(row.ids) for picture, row in zip(seen, rows, strict=True)]
         for chunk in _chunks(decoder, whole, rows, lengths.__getitem__, alone=not decoder.together):
-            keep = torch.tensor(_kept([lengths[at] for at in chunk], chunk, rows), device=decoder.device)
-            logits = decoder.whole([seen[at] for at in chunk], [rows[at] for at in chunk], keep)
+            keep = torch.tensor(_kept([lengths[i] for i in chunk], chunk, rows), device=decoder.device)
+            logits = decoder.whole([seen[i] for i in chunk], [rows[i] for i in chunk], keep)
             _gather(logits, chunk, rows, values)
     return values
 
@@ -170,24 +170,24 @@ def _follow(
 ) -> None:
     read = len(decoder.read)
     rest: dict[int, TextRow] = {}
-    for at, prefix in prefixes.items():
-        row = rows[at]
+    for i, prefix in prefixes.items():
+        row = rows[i]
         wanted = row.wanted
         if row.prompt == read and prefix.last is not None:
             # The prefix ends with the prompt: it has the first position's logits already.
-            values[at] = _chosen(prefix.last[None, None], wanted[None, :1])[0]
+            values[i] = _chosen(prefix.last[None, None], wanted[None, :1])[0]
             wanted = wanted[1:]
         if len(wanted):
-            rest[at] = TextRow(row.ids[read:], wanted)
+            rest[i] = TextRow(row.ids[read:], wanted)
     beside = max(prefix.length for prefix in prefixes.values())
     parts = [np.empty(0)] * len(rows)
-    for chunk in _chunks(decoder, list(rest), rest, lambda at: len(rest[at].ids), beside=beside):
-        lengths = [len(rest[at].ids) for at in chunk]
-        ids, mask = padded_ids([rest[at].ids for at in chunk], 0, decoder.device)
+    for chunk in _chunks(decoder, list(rest), rest, lambda i: len(rest[i].ids), beside=beside):
+        lengths = [len(rest[i].ids) for i in chunk]
+        ids, mask = padded_ids([rest[i].ids for i in chunk], 0, decoder.device)
         keep = torch.tensor(_kept(lengths, chunk, rest), device=decoder.device)
-        _gather(decoder.go_on([prefixes[at] for at in chunk], ids, mask.sum(dim=1), keep), chunk, rest, parts)
-    for at in rest:
-        values[at] = np.concatenate([part for part in (values[at], parts[at]) if part.size])
+        _gather(decoder.go_on([prefixes[i] for i in chunk], ids, mask.sum(dim=1), keep), chunk, rest, parts)
+    for i in rest:
+        values[i] = np.concatenate([part for part in (values[i], parts[i]) if part.size])
 
 
 def _chunks(
@@ -202,8 +202,8 @@ def _chunks(
     """Rows to go through the model together, those of like length first; `beside` positions are repeated."""
     chunk: list[int] = []
     together = POSITIONS.get(decoder.device.type, POSITIONS["cpu"])
-    for at in sorted(which, key=lambda at: (length(at), len(rows[at].wanted))):
-        longest, positions = length(at), max([len(rows[row].wanted) for row in (*chunk, at)])
+    for i in sorted(which, key=lambda i: (length(i), len(rows[i].wanted))):
+        longest, positions = length(i), max([len(rows[row].wanted) for row in (*chunk, i)])
         full = (
             (len(chunk) + 1) * longest > together
             or (len(chunk) + 1) * (longest + beside) > 8 * together
@@ -212,28 +212,28 @@ def _chunks(
         if chunk and (full or alone):
             yield chunk
             chunk = []
-        chunk.append(at)
+        chunk.append(i)
     if chunk:
         yield chunk
 
 
 def _kept(lengths: Sequence[int], chunk: Sequence[int], rows: Any) -> ndarray:
     """(rows, kept) positions whose logits are wanted; rows that want fewer repeat their last."""
-    most = max(len(rows[at].wanted) for at in chunk)
-    first = [length - len(rows[at].wanted) for length, at in zip(lengths, chunk, strict=True)]
+    most = max(len(rows[i].wanted) for i in chunk)
+    first = [length - len(rows[i].wanted) for length, i in zip(lengths, chunk, strict=True)]
     return np.minimum(np.add.outer(first, np.arange(most)), np.subtract(lengths, 1)[:, None])
 
 
 def _gather(logits: Tensor, chunk: Sequence[int], rows: Any, results: list[ndarray]) -> None:
-    most, widest = logits.shape[1], max(rows[at].wanted.shape[1] for at in chunk)
+    most, widest = logits.shape[1], max(rows[i].wanted.shape[1] for i in chunk)
     wanted = np.zeros((len(chunk), most, widest), dtype=np.int64)
-    for line, at in enumerate(chunk):
-        own = rows[at].wanted
-        wanted[line, : len(own), : own.shape[1]] = own
+    for line, i in enumerate(chunk):
+        row_ids = rows[i].wanted
+        wanted[line, : len(row_ids), : row_ids.shape[1]] = row_ids
     values = _chosen(logits, wanted)
-    for line, at in enumerate(chunk):
-        positions, choices = rows[at].wanted.shape
-        results[at] = values[line, :positions, :choices]
+    for line, i in enumerate(chunk):
+        positions, choices = rows[i].wanted.shape
+        results[i] = values[line, :positions, :choices]
 
 
 def _chosen(

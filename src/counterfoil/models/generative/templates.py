@@ -142,7 +142,7 @@ class ChatTemplate:
             same = 0
             while same < min(len(ids), len(whole)) and ids[-1 - same] == whole[-1 - same]:
                 same += 1
-            marks = [at + 1 for at, token in enumerate(ids) if token == self.image_id]
+            marks = [i + 1 for i, token in enumerate(ids) if token == self.image_id]
             if whole == ids:
                 problem = "its chat template has no place for a picture"
                 raise ModelError(problem, where=self.where, given=self._template()[:80])

@@ -30,7 +30,7 @@ class ContrastReport(FormReport):
         comparison, benchmark, questions = source.comparison, source.benchmark, source.benchmark.listed
         caption_at, image_at = questions.slots()
         captions_of, images_of = (
-            [[at for at in row if at >= 0] for row in slots.tolist()] for slots in (caption_at, image_at)
+            [[i for i in row if i >= 0] for row in slots.tolist()] for slots in (caption_at, image_at)
         )
         order = spread(comparison, self.kinds) if source.pictures else []
         shown = source.thumbnails.add(benchmark.images, [images_of[i] for i in order])

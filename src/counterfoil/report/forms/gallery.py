@@ -106,9 +106,9 @@ def marks(search: RetrievalDirection, items: Int[ndarray, "queries width"]) -> I
     positive_codes = positives.queries * size + positives.items
     order = np.argsort(positive_codes)
     wanted = np.repeat(np.arange(len(items)), width) * size + items.reshape(-1)
-    at = np.minimum(np.searchsorted(positive_codes[order], wanted), len(positive_codes) - 1)
-    gains = positives.gains[order][at]
-    hit = (positive_codes[order][at] == wanted) & (items.reshape(-1) >= 0)
+    positions = np.minimum(np.searchsorted(positive_codes[order], wanted), len(positive_codes) - 1)
+    gains = positives.gains[order][positions]
+    hit = (positive_codes[order][positions] == wanted) & (items.reshape(-1) >= 0)
     return np.where(hit, np.where(gains >= 1, 1, 2), 0).reshape(items.shape)
 
 

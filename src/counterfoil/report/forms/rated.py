@@ -167,8 +167,8 @@ class RatedReport(JudgedReport):
             # A small figure per scorer, best first.
             runs = {run.name: run for run in comparison.runs if run.answers.has_scores}
             spreads = []
-            for at, name in enumerate(name for name in ranking(comparison) if name in runs):
-                names = {"name": f"{anchor}-spread-{at}", "title": f"Scores of {name} at each rating"}
+            for i, name in enumerate(name for name in ranking(comparison) if name in runs):
+                names = {"name": f"{anchor}-spread-{i}", "title": f"Scores of {name} at each rating"}
                 spreads.append(figure_style.svg(score_spread(runs[name]), **names))
             all_sections.append(
                 Section("spread", "Scores and ratings", about, (Drawing("", "", tuple(spreads)),))

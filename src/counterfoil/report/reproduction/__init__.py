@@ -58,7 +58,7 @@ def _row(paper: Paper, table: PaperTable, row: PaperRow, evidence: ReleasedFiles
         if not cell.printed:
             continue
         spec = table.spec(row, column, cell, paper.models.get(row.name))
-        known = paper.reasons.get(spec.reason or "", spec.reason or "")
+        reason_text = paper.reasons.get(spec.reason or "", spec.reason or "")
         result, verdict, reason = None, Verdict.NO_DATA, spec.missing or ""
         if not spec.missing:
             try:
@@ -66,12 +66,12 @@ def _row(paper: Paper, table: PaperTable, row: PaperRow, evidence: ReleasedFiles
             except NoDataError as missing:
                 reason = str(missing)
         if result is None:
-            reason = f"{reason}. {known}" if known else reason
+            reason = f"{reason}. {reason_text}" if reason_text else reason
         else:
             verdict = judge(cell.printed, result.value)
             # A reason is about one number; any other differs for no known reason.
             other = spec.instead is not None and judge(spec.instead, result.value) is not Verdict.SAME
-            reason = known if verdict is Verdict.DIFFERS and not other else ""
+            reason = reason_text if verdict is Verdict.DIFFERS and not other else ""
         names = paper.called, paper.name, paper.title, table.name, row.name, column.name
         value, source, basis = result or (None, "", Basis.NONE)
         number = cell.printed, *parse(cell.printed), value

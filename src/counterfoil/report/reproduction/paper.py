@@ -228,15 +228,15 @@ class PaperTable(Spec):
 
     def spec(self, row: PaperRow, column: PaperColumn, cell: PaperCell, model: PaperModel | None) -> Spec:
         """The spec of one cell; fields set nearer to the cell win."""
-        own: Spec | None = model
+        spec: Spec | None = model
         if model and model.weights and self.nor:
-            own = Spec(missing=f"{model.weights} are not at hand, nor are {self.nor}")
+            spec = Spec(missing=f"{model.weights} are not at hand, nor are {self.nor}")
         given: dict[str, Any] = {}
-        for part in filter(None, (self, own, column, row, cell)):
+        for part in filter(None, (self, spec, column, row, cell)):
             given |= part.model_dump(include=set(Spec.model_fields), exclude_none=True)
         for field, name in (("of", column.name), ("against", row.name)):
             if field in given:
-                given[field] = [at if ", " in at else f"{at}, {name}" for at in given[field]]
+                given[field] = [i if ", " in i else f"{i}, {name}" for i in given[field]]
         return Spec(**given)
 
 
@@ -275,8 +275,8 @@ class Paper(BaseModel):
         """The numbers of a column by row, as printed; `reference` is "TABLE, COLUMN". Blanks are left out."""
         name, _, column = reference.partition(", ")
         table = next(table for table in (*self.tables, *self.inputs) if table.name == name)
-        at = [head.name for head in table.columns].index(column)
-        texts = {row.name: row.cells[at].printed for row in table.rows}
+        i = [head.name for head in table.columns].index(column)
+        texts = {row.name: row.cells[i].printed for row in table.rows}
         return {row: parse(text)[0] for row, text in texts.items() if text}
 
 

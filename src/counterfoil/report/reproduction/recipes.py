@@ -248,7 +248,7 @@ def perplexity_correlation(case: Case) -> Recomputed:
     """
     place = case.need("run")
     run = case.evidence.run(place)
-    row = {name: at for at, name in enumerate(run.benchmark.questions.ids)}
+    row = {name: i for i, name in enumerate(run.benchmark.questions.ids)}
     ids = case.evidence.questions(case.need("benchmark"))[0].questions.ids
     if set(row) != set(ids):
         where = case.evidence.path(place)
@@ -377,8 +377,8 @@ def left_out(case: Case) -> Recomputed:
     captions = [caption.id for caption in benchmark.captions]
     for search, queries, others in ((gallery.i2t, images, captions), (gallery.t2i, captions, images)):
         assert isinstance(search.positives, Qrels)
-        used |= {queries[at] for at in search.queries[search.defined].tolist()}
-        used |= {others[at] for at in search.positives.items.tolist() if at >= 0}
+        used |= {queries[i] for i in search.queries[search.defined].tolist()}
+        used |= {others[i] for i in search.positives.items.tolist() if i >= 0}
     return Recomputed(len(set(case.spec.listed or ()) - used), place)
 
 
@@ -387,7 +387,7 @@ def shown(case: Case) -> Recomputed:
     marks = case.need("shown")
     # Items below R are right, those from R on are wrong; what is not shown comes behind.
     scores = np.zeros((1, 2 * len(marks)))
-    scores[0, [at + len(marks) * (mark != "1") for at, mark in enumerate(marks)]] = range(len(marks), 0, -1)
+    scores[0, [i + len(marks) * (mark != "1") for i, mark in enumerate(marks)]] = range(len(marks), 0, -1)
     ranks = positive_ranks(scores, Qrels.of([list(range(len(marks)))]))
     name, _, k = case.need("measure").rpartition("_at_")
     value = map_at_r(ranks) if k == "r" else recall_at_k(ranks, int(k))

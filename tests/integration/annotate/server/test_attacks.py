@@ -85,7 +85,7 @@ def test_names_that_were_pointed_here_are_not_answered(site):
 
 def test_guessing_is_slowed_down_and_right_tokens_always_pass(site):
     token = site.token()
-    replies = [site.client.get(f"/enter/{at}-guess") for at in range(MOST_WRONG + 1)]
+    replies = [site.client.get(f"/enter/{i}-guess") for i in range(MOST_WRONG + 1)]
     assert [reply.status_code for reply in replies] == [404] * MOST_WRONG + [429]
     head = replies[-1].headers
     assert (head["retry-after"], head["content-type"]) == ("60", "text/html; charset=utf-8")
@@ -104,8 +104,8 @@ def test_guessing_is_slowed_down_and_right_tokens_always_pass(site):
 
 def test_one_beginning_is_guessed_no_faster_from_many_addresses(site):
     site.token()
-    addresses = [f"10.0.0.{at}" for at in range(MOST_WRONG + 1)]
-    guesses = [site.browser(each).get(f"/work/abcd{each}").status_code for each in addresses]
+    addresses = [f"10.0.0.{i}" for i in range(MOST_WRONG + 1)]
+    guesses = [site.browser(item).get(f"/work/abcd{item}").status_code for item in addresses]
     assert guesses == [404] * MOST_WRONG + [429]
 
 
@@ -153,7 +153,7 @@ def test_texts_are_text_in_every_page(site_of):
     token = site.token()
     page = site.client.get(f"/work/{token}").text
     for text in (page, site.client.get("/enter/<script>").text, site.client.get("/").text):
-        assert not [each for each in ("<script>window", "<img src=x", 'href="javascript') if each in text]
+        assert not [item for item in ("<script>window", "<img src=x", 'href="javascript') if item in text]
     assert page.count("<script") == 2
     assert site.client.get("/docs").status_code == 404
 
@@ -186,8 +186,8 @@ def test_who_knows_an_id_neither_enters_nor_reads_nor_withdraws(site_of, platfor
     assert not any(secret in refused.text for secret in (token, "4711"))
     assert judgement_table(site.database, site.campaign).num_rows == 1
     # The person comes again in the browser that came first, and pages that are open go on.
-    for each in (token_of(own.get(ADDRESSES[platform])), token):
-        assert own.get(f"/api/work/{each}").json()["done"] == 1
+    for item in (token_of(own.get(ADDRESSES[platform])), token):
+        assert own.get(f"/api/work/{item}").json()["done"] == 1
 
 
 def test_the_cookie_goes_where_people_enter_and_no_further(site_of):

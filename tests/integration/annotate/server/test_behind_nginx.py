@@ -30,7 +30,7 @@ def nginx(folder, location, upstream):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    temporary = "".join(f"{each}_temp_path {folder}/{each};\n" for each in kinds)
+    temporary = "".join(f"{item}_temp_path {folder}/{item};\n" for item in kinds)
     (folder / "nginx.conf").write_text(
         f"daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log;\n"
         f"events {{}}\nhttp {{\naccess_log off;\n{temporary}"
@@ -103,6 +103,6 @@ def test_the_configuration_of_the_docs_tells_visitors_apart(tmp_path):
 def test_headers_of_a_proxy_that_was_not_named_are_not_believed(tmp_path):
     with serving(campaign_of(tmp_path / "c", "yes-no"), public_url=PUBLIC) as served:
         port = int(served.url.rpartition(":")[2])
-        addresses = [f"192.0.2.{at}" for at in range(MOST_WRONG + 1)]
-        replies = [ask(port, f"/enter/x-{each}", X_Forwarded_For=each)[0] for each in addresses]
+        addresses = [f"192.0.2.{i}" for i in range(MOST_WRONG + 1)]
+        replies = [ask(port, f"/enter/x-{item}", X_Forwarded_For=item)[0] for item in addresses]
         assert replies == [404] * MOST_WRONG + [429]

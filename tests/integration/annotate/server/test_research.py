@@ -56,10 +56,10 @@ def test_one_persons_answers_are_shown_with_their_images(site_of):
     assert f"/research/people/{first}" in site.client.get("/research").text
     page = site.client.get(f"/research/people/{first}").text
     images = set(re.findall(r'src="(/research/image/[^"]+)"', page))
-    assert [site.client.get(each).status_code for each in images] == [200, 200]
+    assert [site.client.get(item).status_code for item in images] == [200, 200]
     assert "of 1 others" in page
     once = ("<section", "✓ chosen", "4.5 s", "Is it &lt;b&gt;dark&lt;/b&gt;?")
-    assert [page.count(each) for each in once] == [1] * len(once)
+    assert [page.count(item) for item in once] == [1] * len(once)
     assert site.client.get("/research/people/unknown").status_code == 404
 
 
@@ -111,7 +111,7 @@ def test_decisions_on_the_page_are_stored_and_shown(judged):
         given = {"person": persons[number].person, "decision": decision, **more}
         reply = judged.client.post("/api/research/reviews", json=given, headers=header)
         assert reply.status_code == status, reply.text
-    assert {each.by for each in reviews(judged.database).values()} == {BY}
+    assert {item.by for item in reviews(judged.database).values()} == {BY}
     assert counts(judged.database).set_aside == 3
     page = judged.client.get("/research").text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page

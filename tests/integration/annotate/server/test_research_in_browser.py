@@ -62,7 +62,7 @@ def test_disagreements_are_decided_by_keyboard_alone(page, served):
             view.keyboard.press(key)
         view.wait_for_selector(f'#decision:not([data-item="{seen[-1]}"])')
     decided = adjudicated(served.database, served.campaign)
-    assert [(key[0], each.answer) for key, each in decided.items()] == [(seen[0], "no")]
+    assert [(key[0], item.answer) for key, item in decided.items()] == [(seen[0], "no")]
 
 
 def test_the_campaign_is_paused_and_goes_on(page, served):

@@ -58,9 +58,9 @@ def test_the_wheel_in_an_empty_environment_serves_all_pages(tmp_path):
             with httpx.Client(base_url=site.removesuffix("/research"), follow_redirects=True) as client:
                 page = client.get(httpx.URL(link).path)
                 waiting, seen = page.text, {}
-                while found := set(re.findall(r'(?:/static/|from "\./)([\w.-]+)"', waiting)) - set(seen):
-                    seen |= {name: client.get(f"/static/{name}") for name in found}
-                    waiting += "".join(seen[name].text for name in found)
+                while result := set(re.findall(r'(?:/static/|from "\./)([\w.-]+)"', waiting)) - set(seen):
+                    seen |= {name: client.get(f"/static/{name}") for name in result}
+                    waiting += "".join(seen[name].text for name in result)
                 assert {reply.status_code for reply in seen.values()} == {200}
                 assert {"work.js", "fields.js", "drafts.js", "work.css"} <= set(seen)
                 api = f"/api{page.url.path}"

@@ -114,12 +114,12 @@ def test_all_languages_have_the_same_words_with_the_same_places():
         {name: sorted(re.findall(r"\{\w+\}", text)) for name, text in words_of(language).items()}
         for language in LANGUAGES
     ]
-    assert all(each == places[0] for each in places)
+    assert all(item == places[0] for item in places)
 
 
 def texts_of(shown, fields):
     """Labels, questions and options of a page, without the numbers of what is shown."""
-    texts = {each["label"] for each in shown} | {field["prompt"] for field in fields}
+    texts = {item["label"] for item in shown} | {field["prompt"] for field in fields}
     texts |= {option["label"] for field in fields for option in field["options"]}
     return {re.sub(r"^\d+: ", "", text) for text in texts} - {""}
 
@@ -138,7 +138,7 @@ def written_in_forms():
             kinds.append({**cells, "image": "a.png", "caption": "c"})
         for settings in ({}, *more.get(name, ())):
             form = WORK_FORMS[name].form(settings, where=name)
-            pages = [asdict(form.page(WorkItem("1", each))) for each in kinds]
+            pages = [asdict(form.page(WorkItem("1", item))) for item in kinds]
             written = written.union(*(texts_of(page["shown"], page["fields"]) for page in pages))
     return written
 
@@ -152,7 +152,7 @@ def test_every_language_has_every_phrase_of_forms_and_notices():
     for language in LANGUAGES[1:]:
         assert written <= set(phrases_of(language)), language
     known = [set(phrases_of(language)) for language in LANGUAGES[1:]]
-    assert all(each == known[0] for each in known)
+    assert all(item == known[0] for item in known)
 
 
 def test_a_page_of_any_form_has_no_english_left_in_it(site_of):
@@ -171,7 +171,7 @@ def test_a_page_of_any_form_has_no_english_left_in_it(site_of):
             assert not texts & english[language], (form, language)
             # A field of spans is about the text that has its label.
             for field in item["fields"]:
-                assert not field["text"] or field["text"] in {each["label"] for each in item["shown"]}
+                assert not field["text"] or field["text"] in {item["label"] for item in item["shown"]}
     set_running(site.database, "paused", 1.0)
     token = site.token(2)
     for language in english:
@@ -193,7 +193,7 @@ def test_consent_and_instructions_are_shown_in_one_language_alone(site_of):
     seen = {}
     for accepted in ("en", "de-AT", "fr", "ja"):
         page = site.client.get(f"/work/{token}", headers={"accept-language": accepted}).text
-        seen[accepted] = {each for each in own if each in page}
+        seen[accepted] = {item for item in own if item in page}
         in_german = "Sie erhalten USD 9.00 pro Arbeitsstunde" in page
         assert in_german == (accepted == "de-AT")
         assert ("You are paid USD 9.00 per hour" in page) != in_german
@@ -206,9 +206,9 @@ def test_consent_and_instructions_are_shown_in_one_language_alone(site_of):
         site.client.post(route, json={}, headers={"accept-language": accepted})
     with site.database.reading() as connection:
         noted = sa.select(events.c.detail).where(events.c.kind == "consented").order_by(events.c.number)
-        found = connection.execute(noted).scalars().all()
+        result = connection.execute(noted).scalars().all()
     texts = [site.campaign.consent_in(language) for language in ("de", "")]
-    assert found == [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts]
+    assert result == [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts]
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -123,8 +123,8 @@ def test_a_form_is_done_by_keyboard_alone(serve, visit, violations, form, tmp_pa
     page.keyboard.press(keys[-1])
     title(page, "Done")
     assert page.locator("output").text_content() == "DONE-1"
-    (found,) = answers(served)
-    assert expected.items() <= found.items()
+    (result,) = answers(served)
+    assert expected.items() <= result.items()
     assert page.evaluate("window.hacked") is None
 
 
@@ -165,7 +165,7 @@ def test_every_state_is_accessible_and_says_what_is_next(serve, visit, violation
 
 #: What pages of any language say, and that no English is left in them, is held without a browser.
 @pytest.mark.parametrize(
-    "language", [pytest.param(each, marks=[] if each == "de" else pytest.mark.slow) for each in LANGUAGES[1:]]
+    "language", [pytest.param(item, marks=[] if item == "de" else pytest.mark.slow) for item in LANGUAGES[1:]]
 )
 def test_a_translated_form_is_accessible_and_fits_a_phone(serve, visit, violations, language):
     served = serve("match", n=1, languages=("en", language), pay_per_item=0.25)
@@ -206,7 +206,7 @@ def test_answers_survive_the_loss_of_the_network_and_a_closed_page(at_work, visi
     context.set_offline(False)
     title(page, "Item 3")
     page.locator("#sending[hidden]").wait_for(state="attached")
-    assert [each["match"] for each in answers(served)] == ["yes", "no"]
+    assert [item["match"] for item in answers(served)] == ["yes", "no"]
     # A page that is closed before its answer was sent sends it when it is opened again.
     context.set_offline(True)
     press(page, ["2"], then="Item 4")
@@ -217,7 +217,7 @@ def test_answers_survive_the_loss_of_the_network_and_a_closed_page(at_work, visi
     title(page, "Instructions")
     press(page, ["Enter"], then="Item 4")
     press(page, ["1"], then="Done")
-    assert [each["match"] for each in answers(served)] == ["yes", "no", "no", "yes"]
+    assert [item["match"] for item in answers(served)] == ["yes", "no", "no", "yes"]
 
 
 def test_a_refusal_is_seen_on_a_long_page_and_what_was_written_stays_to_be_put_right(at_work):
@@ -315,7 +315,7 @@ def test_arrows_and_quick_presses_answer_nothing_by_accident(serve, visit):
     page.locator("#notice.alert", has_text="Choose once more").wait_for()
     page.evaluate("performance.now = () => start + 9000")
     press(page, ["2"], then="Done")
-    assert [each["match"] for each in answers(served)] == ["yes", "yes", "no"]
+    assert [item["match"] for item in answers(served)] == ["yes", "yes", "no"]
 
 
 def test_a_phone_enlarges_without_answering_and_counts_only_time_in_sight(serve, visit):

@@ -38,7 +38,7 @@ def benchmarks(jpeg):
     images[0] = replace(images[0], crop=(10, 20, 60, 80))
     images[-1] = replace(images[-1], source=None)
     labels = {**quads.questions.groupings, "split": ("train",) * 7 + ("test",) * 3}
-    photographs = tuple(Image(f"sub/p{at}.jpg", BytesSource(jpeg(at))) for at in range(6))
+    photographs = tuple(Image(f"sub/p{i}.jpg", BytesSource(jpeg(i))) for i in range(6))
     of_images = Benchmark(
         card("imagecode").model_copy(update={"size": None}),
         photographs,
@@ -65,10 +65,10 @@ def benchmarks(jpeg):
 @pytest.fixture(scope="session")
 def published(benchmarks, tmp_path_factory):
     """Every benchmark in a folder; quads in splits, in files of few images, with who made what."""
-    folder, found = tmp_path_factory.mktemp("published"), {}
+    folder, result = tmp_path_factory.mktemp("published"), {}
     ids = list(benchmarks["quads"].questions.ids)
     makers = {
-        "negative_caption_by": [f"person {at}" for at in range(len(ids))],
+        "negative_caption_by": [f"person {i}" for i in range(len(ids))],
         "negative_image_seed": range(10),
     }
     rows = pa.table({"id": ids[::-1], **{name: list(cells)[::-1] for name, cells in makers.items()}})
@@ -80,5 +80,5 @@ def published(benchmarks, tmp_path_factory):
             if of_quads:
                 patch.setattr(tables, "MOST_BYTES", 60_000)
             written = publish_folder(benchmark, folder / name, about)
-        found[name] = Released(benchmark, folder / name, written)
-    return found
+        result[name] = Released(benchmark, folder / name, written)
+    return result

@@ -37,7 +37,7 @@ def expected(benchmark):
     def text(at):
         return captions[at].text
 
-    found = []
+    result = []
     for row, name in enumerate(questions.ids):
         match questions.form:
             case "quad":
@@ -61,28 +61,28 @@ def expected(benchmark):
                     own |= {"truth": bool(questions.truth[row])}
                 else:
                     own |= {"rating": questions.ratings[row, 0]}
-                    own |= {"references": [text(at) for at in questions.references.row(row)]}
+                    own |= {"references": [text(i) for i in questions.references.row(row)]}
             case "preference":
                 own = {"image": pixels(images[questions.images[2 * row]])}
                 own |= {f"caption_{s}": text(questions.captions[2 * row + k]) for k, s in enumerate("ab")}
                 own |= {f"votes_{s}": questions.votes[row, k] for k, s in enumerate("ab")}
-                own |= {"references": [text(at) for at in questions.references.row(2 * row)]}
+                own |= {"references": [text(i) for i in questions.references.row(2 * row)]}
             case _:
                 break
-        found.append({"id": name, **own})
-    if found:
-        return {"default": found}
+        result.append({"id": name, **own})
+    if result:
+        return {"default": result}
     right = []
     for side, search, offset in ((images, questions.i2t, captions), (captions, questions.t2i, images)):
-        for at, query in enumerate(search.queries):
+        for i, query in enumerate(search.queries):
             name = f"{'i2t' if side is images else 't2i'}/{side[query].id}"
-            items = search.positives.items[search.positives.starts[at] : search.positives.starts[at + 1]]
+            items = search.positives.items[search.positives.starts[i] : search.positives.starts[i + 1]]
             right += [{"query": name, "item_id": offset[item].id, "gain": 1.0} for item in items]
     return {
         "images": [{"id": image.id, "image": pixels(image)} for image in images],
         "captions": [
-            {"id": each.id, "caption": each.text, "image_id": images[owner].id}
-            for each, owner in zip(captions, questions.owners, strict=True)
+            {"id": item.id, "caption": item.text, "image_id": images[owner].id}
+            for item, owner in zip(captions, questions.owners, strict=True)
         ],
         "positives": right,
     }
@@ -134,10 +134,10 @@ def test_our_own_format_holds_the_same_questions(published, name):
 def test_tables_are_tables_of_ones_own(published, name):
     """The Parquet alone is what the benchmark `pairs` reads."""
     which = published[name]
-    found = read_pairs(card("pairs"), which.folder / "data", None)
-    assert len(found) == len({row["id"] for row in expected(which.benchmark)["default"]})
-    assert found.questions.form == which.benchmark.questions.form
-    assert {caption.text for caption in found.captions} == {c.text for c in which.benchmark.captions}
+    result = read_pairs(card("pairs"), which.folder / "data", None)
+    assert len(result) == len({row["id"] for row in expected(which.benchmark)["default"]})
+    assert result.questions.form == which.benchmark.questions.form
+    assert {caption.text for caption in result.captions} == {c.text for c in which.benchmark.captions}
 
 
 _GENERATE = """
@@ -187,12 +187,12 @@ def generated(published):
 
 @pytest.mark.parametrize("name", FORMS)
 def test_mlcroissant_validates_and_generates_all_records(published, generated, name):
-    which, found = published[name], generated[name]
-    assert (found["issues"], found["version"]) == ([], "V_1_1")
+    which, result = published[name], generated[name]
+    assert (result["issues"], result["version"]) == ([], "V_1_1")
     for table, wanted in expected(which.benchmark).items():
-        same_rows(found["records"][table], wanted, f"{name}, {table}")
-    splits = {row["name"] for row in found["records"]["splits"]}
-    rows = found["records"]["queries" if name == "gallery" else "default"]
+        same_rows(result["records"][table], wanted, f"{name}, {table}")
+    splits = {row["name"] for row in result["records"]["splits"]}
+    rows = result["records"]["queries" if name == "gallery" else "default"]
     assert {row["split"] for row in rows} == splits
 
 
@@ -205,20 +205,20 @@ def test_the_context_is_that_of_the_format(published, generated):
 def test_makers_are_in_rows_and_annotations(published, generated):
     which = published["quads"]
     rows = {row["id"]: row for row in generated["quads"]["records"]["default"]}
-    for at, name in enumerate(which.benchmark.questions.ids):
-        assert rows[name]["negative_caption_by"] == f"person {at}"
-        assert rows[name]["negative_image_seed"] == at
+    for i, name in enumerate(which.benchmark.questions.ids):
+        assert rows[name]["negative_caption_by"] == f"person {i}"
+        assert rows[name]["negative_image_seed"] == i
     described = json.loads((which.folder / "croissant.json").read_text())
-    fields = {each["name"]: each for each in described["recordSet"][1]["field"]}
+    fields = {item["name"]: item for item in described["recordSet"][1]["field"]}
     (annotation,) = fields["negative_caption"]["annotation"]
     assert annotation["equivalentProperty"] == "prov:wasAttributedTo"
     assert annotation["subField"][0]["source"]["extract"] == {"column": "negative_caption_by"}
     assert "annotation" not in fields["caption"]
     assert described["prov:wasGeneratedBy"][0]["prov:label"] == "negate"
-    files = [each for each in described["distribution"] if each["@type"] == "cr:FileObject"]
+    files = [item for item in described["distribution"] if item["@type"] == "cr:FileObject"]
     assert len(files) > 2
-    for each in files:
-        assert hashlib.sha256((which.folder / each["contentUrl"]).read_bytes()).hexdigest() == each["sha256"]
+    for item in files:
+        assert hashlib.sha256((which.folder / item["contentUrl"]).read_bytes()).hexdigest() == item["sha256"]
 
 
 def test_an_image_keeps_its_bytes_and_its_name(published, tmp_path):

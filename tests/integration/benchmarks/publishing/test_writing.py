@@ -29,13 +29,13 @@ def contents(folder):
 def sharing(jpeg):
     """Sixty choices among captions; three in a row share an image."""
     n = 60
-    images = tuple(Image(f"p{at}", BytesSource(jpeg(at, size=(8, 8)))) for at in range(n // 3))
+    images = tuple(Image(f"p{i}", BytesSource(jpeg(i, size=(8, 8)))) for i in range(n // 3))
     return Benchmark(
         card("pairs").model_copy(update={"form": "choice", "title": "Mine"}),
         images,
-        tuple(Caption(str(at), f"caption {at}") for at in range(2 * n)),
+        tuple(Caption(str(i), f"caption {i}") for i in range(2 * n)),
         Choice(
-            tuple(f"q{at}" for at in range(n)),
+            tuple(f"q{i}" for i in range(n)),
             query=np.arange(n) // 3,
             candidates=np.arange(2 * n).reshape(n, 2),
         ),
@@ -54,16 +54,16 @@ def test_the_same_benchmark_gives_the_same_bytes(published, tmp_path):
 
 def test_checksums_are_of_all_files(published):
     for which in published.values():
-        found = contents(which.folder)
-        lines = found.pop(CHECKSUMS).decode().splitlines()
-        assert lines == [f"{hashlib.sha256(found[path]).hexdigest()}  {path}" for path in sorted(found)]
+        result = contents(which.folder)
+        lines = result.pop(CHECKSUMS).decode().splitlines()
+        assert lines == [f"{hashlib.sha256(result[path]).hexdigest()}  {path}" for path in sorted(result)]
 
 
 def test_a_split_of_its_own_says_which_file(sharing, tmp_path):
     labels = {"split": ("train",) * 30 + ("test",) * 30}
     apart = replace(sharing, questions=replace(sharing.questions, groupings=labels))
     written = publish_folder(apart, tmp_path / "new", CC_BY)
-    assert [(each.split, each.rows) for each in written.tables] == [("train", 30), ("test", 30)]
+    assert [(item.split, item.rows) for item in written.tables] == [("train", 30), ("test", 30)]
 
 
 def test_videos_are_not_published(sharing, tmp_path):
@@ -134,11 +134,11 @@ def test_the_card_says_what_is_known(sharing, tmp_path):
     described = json.loads((tmp_path / "out" / "croissant.json").read_text())
     assert described["license"] == "https://spdx.org/licenses/MIT"
     assert described["datePublished"] == "2024-02-29"
-    assert [each["name"] for each in described["creator"]] == ["Ann", "Bob"]
+    assert [item["name"] for item in described["creator"]] == ["Ann", "Bob"]
     assert described["url"] == "https://huggingface.co/datasets/ann/mine"
     (file,) = described["distribution"]
     assert file["contentUrl"] == "data/test-00000-of-00001.parquet"
-    assert [each["prov:label"] for each in described["prov:wasDerivedFrom"]] == ["COCO", "VG"]
+    assert [item["prov:label"] for item in described["prov:wasDerivedFrom"]] == ["COCO", "VG"]
     assert described["rai:annotatorDemographics"] == ["two authors", "five students, paid"]
     assert json.loads((tmp_path / "out" / "card.json").read_text())["licence"] == "MIT"
 
@@ -168,8 +168,8 @@ def test_a_form_without_tables_says_so(sharing):
     ],
 )
 def test_a_licence_is_found_in_the_words_of_a_card(words, spdx):
-    found = stated(words)
-    assert (found and found.spdx) == spdx
+    result = stated(words)
+    assert (result and result.spdx) == spdx
 
 
 def test_what_licences_forbid():
@@ -182,7 +182,7 @@ def test_what_licences_forbid():
     assert "asks for the same licence" in of("CC BY-SA 4.0", "CC-BY-4.0")[0]
     assert "forbids changed versions" in of("CC BY-ND 4.0", "CC-BY-4.0")[0]
     assert "does not let it be passed on" in of("CC BY 4.0", "CC-BY-4.0", redistributable=False)[0]
-    refused = {name for name, each in BENCHMARKS.items() if conflicts(find("CC-BY-4.0"), each)}
+    refused = {name for name, item in BENCHMARKS.items() if conflicts(find("CC-BY-4.0"), item)}
     assert {"winoground", "aro-flickr-order"} < refused
     assert not {"sugarcrepe", "bivlc", "eccv"} & refused
 

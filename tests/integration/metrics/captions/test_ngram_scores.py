@@ -145,10 +145,10 @@ def slow_rouge(candidate, references):
 
 @given(ITEMS)
 def test_rouge_equals_a_slow_twin_and_the_tool_kit(items):
-    found = rouge_l(*columns(items))
+    result = rouge_l(*columns(items))
     expected = [slow_rouge(candidate, references) for candidate, references in items]
-    assert found.tolist() == pytest.approx(expected, abs=1e-12)
-    same(found, scored(pytest.importorskip("pycocoevalcap.rouge.rouge").Rouge(), *columns(items))[1])
+    assert result.tolist() == pytest.approx(expected, abs=1e-12)
+    same(result, scored(pytest.importorskip("pycocoevalcap.rouge.rouge").Rouge(), *columns(items))[1])
 
 
 def test_rouge_of_more_tokens_than_a_machine_word_has_bits_and_of_none():
@@ -230,13 +230,13 @@ def test_images_of_several_candidates_are_one_document_each(images):
     module = pytest.importorskip("pycocoevalcap.cider.cider")
     owner = np.repeat(np.arange(len(images)), [len(own) for own, _ in images])
     documents = np.unique(owner, return_index=True)[1]
-    found = cider(*columns([(text, listed) for own, listed in images for text in own]), documents=documents)
+    result = cider(*columns([(text, listed) for own, listed in images for text in own]), documents=documents)
     references = [listed for _, listed in images]
     for k in range(max(len(own) for own, _ in images)):
         of_image = scored(module.Cider(), [own[min(k, len(own) - 1)] for own, _ in images], references)[1]
         for image, (own, _) in enumerate(images):
             if k < len(own):
-                assert found[documents[image] + k] == pytest.approx(of_image[image], abs=1e-9)
+                assert result[documents[image] + k] == pytest.approx(of_image[image], abs=1e-9)
 
 
 def test_document_frequencies_count_documents_not_captions():

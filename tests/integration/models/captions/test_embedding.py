@@ -224,18 +224,18 @@ def test_token_match_is_berts_score(spec, official):
     table = []
     for candidate, own in zip(CANDIDATES, REFERENCES, strict=True):
         _, x = official.local(candidate)
-        each = []
+        item = []
         for text in own:
             _, y = official.local(text)
             sim = (x @ y.T).numpy()
             p, r = sim.max(axis=1)[1:-1].mean(), sim.max(axis=0)[1:-1].mean()
-            each.append((p, r, 2 * p * r / (p + r)))
-        table.append(np.max(each, axis=0))
+            item.append((p, r, 2 * p * r / (p + r)))
+        table.append(np.max(item, axis=0))
     for column, part in enumerate(("precision", "recall", "f1")):
-        found = asked(load("token-match", spec, part=part), [])
-        np.testing.assert_allclose(found, np.array(table)[:, column], atol=NEAR)
-    np.testing.assert_array_equal(asked(load("token-match", spec), []), found)
-    assert abs(asked(load("token-match", spec, idf="references"), []) - found).max() > 1e-4
+        result = asked(load("token-match", spec, part=part), [])
+        np.testing.assert_allclose(result, np.array(table)[:, column], atol=NEAR)
+    np.testing.assert_array_equal(asked(load("token-match", spec), []), result)
+    assert abs(asked(load("token-match", spec, idf="references"), []) - result).max() > 1e-4
 
 
 def test_pac_s_of_videos_is_em_score_with_its_model(spec, shown):
@@ -266,8 +266,10 @@ def test_embeddings_that_are_given():
     options, prefixed = Options(backbone=name), Options(backbone=name, settings={"prefix": ""})
     metric = embedding.load("clip-s", options, lambda _: given)
     assert metric.embedder is given
-    found = metric.of_embeddings(given.captions[:4], given.images, None, None)
-    np.testing.assert_allclose(found, 2.5 * np.clip(given.compare(given.captions[:4], given.images), 0, None))
+    result = metric.of_embeddings(given.captions[:4], given.images, None, None)
+    np.testing.assert_allclose(
+        result, 2.5 * np.clip(given.compare(given.captions[:4], given.images), 0, None)
+    )
     refuses("cannot get a prefix", embedding.load, "clip-s", prefixed, lambda _: given, error=InputError)
     for name in ("em-score", "token-match"):
         words = f"metric:{name}: the model gives no embeddings of single"

@@ -75,10 +75,10 @@ def test_meteor_is_that_of_pycocoevalcap_and_reads_each_caption_as_one(few_parap
         ["a man in a red shirt rides a horse", "two horses on a street"], ["it's a red shirt in a café"],
         ["a dog runs"],
     ]  # fmt: skip
-    found = meteor(candidates, references)
+    result = meteor(candidates, references)
     # Of version 1.2.
-    np.testing.assert_allclose(found.items, [0.2962962962962963, 0.19172036574635976, 0], atol=1e-9)
-    assert found.corpus == pytest.approx(0.1841390984590391, abs=1e-9)
+    np.testing.assert_allclose(result.items, [0.2962962962962963, 0.19172036574635976, 0], atol=1e-9)
+    assert result.corpus == pytest.approx(0.1841390984590391, abs=1e-9)
     # The metric cuts words, and the whole is no mean.
     metric = load("meteor", Options())
     asked = ["A man's RED horse.", "dogs run"], [["The man (red) rides", "x"], ["a dog runs fast"]]
@@ -89,8 +89,8 @@ def test_meteor_is_that_of_pycocoevalcap_and_reads_each_caption_as_one(few_parap
     assert metric.of_corpus(*asked) == direct.corpus
     assert abs(direct.corpus - direct.items.mean()) > 1e-3
     # Empty ones get nothing.
-    found = meteor(["", "  ", "a cat", "|||"], [["a cat"], ["a cat"], [""], ["a cat"]])
-    assert found.items.tolist() == [0, 0, 0, 0]
+    result = meteor(["", "  ", "a cat", "|||"], [["a cat"], ["a cat"], [""], ["a cat"]])
+    assert result.items.tolist() == [0, 0, 0, 0]
     assert meteor([], []).items.shape == (0,)
     # The mark between captions is none within one: read as two references, "a dog" would be found.
     split, plain = meteor(["a dog"] * 2, [["two cats ||| a dog"], ["two cats a dog"]]).items

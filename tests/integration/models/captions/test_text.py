@@ -37,7 +37,7 @@ def official(name, candidates, references):
     rouge = pytest.importorskip("pycocoevalcap.rouge.rouge")
     cider = pytest.importorskip("pycocoevalcap.cider.cider")
     known = dict(enumerate(references))
-    asked = {at: [text] for at, text in enumerate(candidates)}
+    asked = {i: [text] for i, text in enumerate(candidates)}
     if name.startswith("bleu"):
         whole, items = bleu.Bleu(4).compute_score(known, asked, verbose=0)
         return whole[int(name[-1]) - 1], items[int(name[-1]) - 1]
@@ -52,19 +52,19 @@ class TestNumbers:
         candidates[0], references[1][0] = 'A man\'s "red" cat; two-legged...', "  Two\tdogs (small)  run!"
         flat = [candidates, *references]
         cut = ptb.PTBTokenizer().tokenize(
-            {at: [{"caption": " ".join(text.split())} for text in own] for at, own in enumerate(flat)}
+            {i: [{"caption": " ".join(text.split())} for text in own] for i, own in enumerate(flat)}
         )
         for name in ("bleu-4", "rouge-l", "cider"):
-            _, items = official(name, cut[0], [cut[at + 1] for at in range(len(references))])
-            found = metric(name).of_texts(candidates, references)
-            np.testing.assert_allclose(found, items, rtol=0, atol=1e-9, err_msg=name)
+            _, items = official(name, cut[0], [cut[i + 1] for i in range(len(references))])
+            result = metric(name).of_texts(candidates, references)
+            np.testing.assert_allclose(result, items, rtol=0, atol=1e-9, err_msg=name)
 
     def test_corpus_bleu_is_no_mean_and_others_are(self):
         candidates, references = captions(40, seed=3)
         for name in NAMES:
-            found = metric(name)
-            mean = found.of_texts(candidates, references).mean()
-            assert (found.of_corpus(candidates, references) == pytest.approx(mean, rel=1e-9)) == (
+            result = metric(name)
+            mean = result.of_texts(candidates, references).mean()
+            assert (result.of_corpus(candidates, references) == pytest.approx(mean, rel=1e-9)) == (
                 not name.startswith("bleu")
             )
 
@@ -101,16 +101,16 @@ class TestSettings:
     def test_document_frequencies_of_a_file(self, tmp_path, coco):
         candidates, references = captions(25, seed=7)
         file = tmp_path / "corpus.json"
-        rows = [{"image_id": at, "caption": text} for at, own in enumerate(references) for text in own]
-        as_lists = {str(at): own for at, own in enumerate(references)}
+        rows = [{"image_id": i, "caption": text} for i, own in enumerate(references) for text in own]
+        as_lists = {str(i): own for i, own in enumerate(references)}
         file.write_text(json.dumps({"annotations": rows} if coco else as_lists), encoding="utf-8")
         named = metric("cider", df=str(file))
         whole = metric("cider").of_texts(candidates, references)
         # The same corpus as the load's own; and a single candidate, of which there is no corpus.
         np.testing.assert_allclose(named.of_texts(candidates, references), whole, rtol=0, atol=1e-12)
-        for at in range(3):
-            alone = named.of_texts(candidates[at : at + 1], references[at : at + 1])
-            assert alone[0] == pytest.approx(whole[at], abs=1e-12)
+        for start in range(3):
+            alone = named.of_texts(candidates[start : start + 1], references[start : start + 1])
+            assert alone[0] == pytest.approx(whole[start], abs=1e-12)
 
     def test_the_formula_that_tables_do_not_mean(self):
         candidates, references = captions(10, seed=8)

@@ -163,7 +163,7 @@ def test_published_names_are_found_wherever_they_lie(tmp_path, shared_data):
     assert (group.verdict, group.basis) == (Verdict.SAME, Basis.DATA)
     rows = files(data=tmp_path, papers=["bivlc"])
     assert len({name for _, name, _ in rows}) == len(rows)
-    listed = {name: found for _, name, found in rows if found}
+    listed = {name: result for _, name, result in rows if result}
     assert listed == {"bivlc/ViT-B-32.csv": "downloads/results/BiVLC_ViT-B-32.csv"}
 
 

@@ -68,7 +68,7 @@ def coco_captions():
         value = {
             "images": [{"id": i, "file_name": f"COCO_val2014_{i:012d}.jpg"} for i in captions],
             "annotations": [
-                {"id": at, "image_id": image, "caption": text} for at, (image, text) in enumerate(notes)
+                {"id": i, "image_id": image, "caption": text} for i, (image, text) in enumerate(notes)
             ],
         }
         path = folder / "captions_val2014.json"

@@ -58,36 +58,36 @@ def _check(found, half):
 
 def test_ids_alone(half, read_free):
     made = half()
-    found = read_free("coco-5k", made.folder)
-    _check(found, made)
-    assert found.card.size == len(found) == 4 + 20
-    assert not found.captions_at_hand
-    assert not found.images_at_hand
-    assert found.gallery.image_parts is None
-    refuses(r"given: 4 images missing and 20 captions missing", found.available)
+    result = read_free("coco-5k", made.folder)
+    _check(result, made)
+    assert result.card.size == len(result) == 4 + 20
+    assert not result.captions_at_hand
+    assert not result.images_at_hand
+    assert result.gallery.image_parts is None
+    refuses(r"given: 4 images missing and 20 captions missing", result.available)
 
 
 def test_texts_and_photographs(half, read_free, captions_of):
     made = half()
     made.write("annotations/captions_val2014.json", captions_of(made))
     photo = made.write(f"val2014/COCO_val2014_{made.images[1]:012d}.jpg", "pixels")
-    found = read_free("coco-5k", made.folder)
-    _check(found, made)
-    assert all(caption.text == f"caption {caption.id}" for caption in found.captions)
-    assert [image.source for image in found.images] == [None, FileSource(photo), None, None]
+    result = read_free("coco-5k", made.folder)
+    _check(result, made)
+    assert all(caption.text == f"caption {caption.id}" for caption in result.captions)
+    assert [image.source for image in result.images] == [None, FileSource(photo), None, None]
 
 
 @pytest.mark.parametrize("inside", ["", "val2014", "images/val2014"])
 def test_where_photographs_may_lie(half, read_free, inside):
     made = half()
     photo = made.write(f"elsewhere/{inside}/{made.images[2]:012d}.jpg", "pixels")
-    found = read_free("coco-5k", made.folder, made.folder / "elsewhere")
-    assert [image.source for image in found.images] == [None, None, FileSource(photo), None]
+    result = read_free("coco-5k", made.folder, made.folder / "elsewhere")
+    assert [image.source for image in result.images] == [None, None, FileSource(photo), None]
     # One that is a link is read where the link lies.
     photo.rename(photo.with_name("original.jpg"))
     photo.symlink_to("original.jpg")
-    found = read_free("coco-5k", made.folder, made.folder / "elsewhere")
-    assert found.images[2].read() == b"pixels"
+    result = read_free("coco-5k", made.folder, made.folder / "elsewhere")
+    assert result.images[2].read() == b"pixels"
     (made.folder / "empty").mkdir()
     with pytest.raises(DataError, match="none of the 4 images is in this folder; it should hold files like"):
         read_free("coco-5k", made.folder, made.folder / "empty")
@@ -107,9 +107,9 @@ def test_karpathys_file(half, read_free):
     ]
     other = {"cocoid": 1, "split": "train", "sentences": []}
     for data in (made.write("dataset_coco.json", {"images": [other, *images]}), made.folder):
-        found = read_free("coco-5k", data)
-        _check(found, made)
-        assert found.captions[3].text == f"raw {found.captions[3].id}"
+        result = read_free("coco-5k", data)
+        _check(result, made)
+        assert result.captions[3].text == f"raw {result.captions[3].id}"
     (made.folder / "coco_test_ids.npy").unlink()
     _check(read_free("coco-5k", made.folder), made)
     made.write("dataset_coco.json", {"images": [{"split": "test", "cocoid": 3}]})
@@ -122,9 +122,9 @@ def test_1k_is_parts_of_a_thousand(half, read_free, monkeypatch):
     assert coco.PART == 1000
     monkeypatch.setattr(coco, "PART", 3)
     made = half(6)
-    found = read_free("coco-1k", made.folder)
-    _check(found, made)
-    questions = found.gallery
+    result = read_free("coco-1k", made.folder)
+    _check(result, made)
+    questions = result.gallery
     assert questions.image_parts.tolist() == [0] * 3 + [1] * 3
     assert questions.caption_parts.tolist() == [0] * 15 + [1] * 15
     refuses(r"do not make parts of 3; given: 4 images", read_free, "coco-1k", half(4, "small").folder)
@@ -194,8 +194,8 @@ def test_the_real_test_half(real):
 )
 def test_the_package_holds_the_same(real, name, more):
     pytest.importorskip("eccv_caption", reason="pip install '.[eccv]'")
-    found = real(name, None)
-    assert (found.digest, found.source) == (real(name).digest, f"eccv_caption, coco_test_ids.npy{more}")
+    result = real(name, None)
+    assert (result.digest, result.source) == (real(name).digest, f"eccv_caption, coco_test_ids.npy{more}")
 
 
 def test_captions_files(half, captions_of):
@@ -204,25 +204,25 @@ def test_captions_files(half, captions_of):
     shifted = captions_of(second)
     for image in shifted["images"]:
         image["id"] += 100_000
-    for each in shifted["annotations"]:
-        each["id"] += 100_000
-        each["image_id"] += 100_000
+    for item in shifted["annotations"]:
+        item["id"] += 100_000
+        item["image_id"] += 100_000
     shifted["images"].append({"id": 7, "file_name": "lonely.jpg"})
     first.write("annotations/captions_train2017.json", captions_of(first))
     first.write("annotations/captions_val2017.json", shifted)
     photo = first.write("images/val2017/lonely.jpg", "pixels")
-    found = coco.read_files(card("coco-captions"), first.folder, None)
-    assert (len(found.images), len(found.captions)) == (2 + 3 + 1, 25)
-    assert found.images[-1].source == FileSource(photo)
-    assert (np.diff(found.gallery.owners) >= 0).all()
-    right = _right(found)
+    result = coco.read_files(card("coco-captions"), first.folder, None)
+    assert (len(result.images), len(result.captions)) == (2 + 3 + 1, 25)
+    assert result.images[-1].source == FileSource(photo)
+    assert (np.diff(result.gallery.owners) >= 0).all()
+    right = _right(result)
     assert right["i2t/7"] == []
-    assert found.gallery.defined.sum() == len(found) - 1
+    assert result.gallery.defined.sum() == len(result) - 1
     for image, own in zip(first.images, first.captions, strict=True):
         assert right[f"i2t/{image}"] == [str(c) for c in sorted(own)]
         assert all(right[f"t2i/{c}"] == [str(image)] for c in own)
-    assert found.card.size == 31
-    assert found.source.endswith("annotations, captions_train2017.json, captions_val2017.json")
+    assert result.card.size == 31
+    assert result.source.endswith("annotations, captions_train2017.json, captions_val2017.json")
 
 
 def test_the_same_captions_in_two_files(half, captions_of):
@@ -231,18 +231,18 @@ def test_the_same_captions_in_two_files(half, captions_of):
         made.write(f"annotations/captions_val{year}.json", captions_of(made))
     with pytest.raises(DataError, match=r"image id occurs twice; .* over all files; name one of the files"):
         coco.read_files(card("coco-captions"), made.folder, None)
-    found = coco.read_files(card("coco-captions"), made.folder / "annotations/captions_val2014.json", None)
-    assert len(found) == 24
+    result = coco.read_files(card("coco-captions"), made.folder / "annotations/captions_val2014.json", None)
+    assert len(result) == 24
     with pytest.raises(DataError, match="no captions file in this folder"):
         coco.read_files(card("coco-captions"), half(2, "other").folder, None)
 
 
 def test_real_photographs(shared_data):
-    found = coco.read_files(card("coco-captions"), shared_data / "coco_mini", None)
-    assert (len(found.images), len(found.captions)) == (159, 795)
-    assert found.available() is found
-    assert found.images[0].decode().mode == "RGB"
-    assert np.bincount(found.gallery.owners).tolist() == [5] * 159
+    result = coco.read_files(card("coco-captions"), shared_data / "coco_mini", None)
+    assert (len(result.images), len(result.captions)) == (159, 795)
+    assert result.available() is result
+    assert result.images[0].decode().mode == "RGB"
+    assert np.bincount(result.gallery.owners).tolist() == [5] * 159
 
 
 def test_some_queries_and_no_transpose(half, read_free):
@@ -251,20 +251,20 @@ def test_some_queries_and_no_transpose(half, read_free):
     made.write("eccv_image_to_caption.json", {str(images[2]): [captions[0][1], 1, captions[2][0]]})
     back = {str(captions[3][0]): [images[3], images[0]], str(captions[0][0]): [images[0]]}
     made.write("eccv_caption_to_image.json", back)
-    found = read_free("eccv", made.folder)
-    questions = found.gallery
+    result = read_free("eccv", made.folder)
+    questions = result.gallery
     # Queries in the order of the gallery, whatever that of the files.
-    assert found.questions.ids == (f"i2t/{images[2]}", f"t2i/{captions[0][0]}", f"t2i/{captions[3][0]}")
+    assert result.questions.ids == (f"i2t/{images[2]}", f"t2i/{captions[0][0]}", f"t2i/{captions[3][0]}")
     assert (questions.i2t.queries.tolist(), questions.i2t.positives.items.tolist()) == ([2], [-1, 1, 10])
     assert (questions.i2t.positives.absent.tolist(), questions.t2i.queries.tolist()) == ([1], [0, 15])
     assert questions.t2i.positives.items.tolist() == [0, 0, 3]
-    assert (len(found.images), len(found.captions)) == (4, 20)
+    assert (len(result.images), len(result.captions)) == (4, 20)
 
 
 def test_the_real_files(real):
     """ECCV Table 3, every count of it that COCO, CxC and ECCV Caption have; FORMATS 4.1's two strangers."""
-    found = real("eccv")
-    questions = found.gallery
+    result = real("eccv")
+    questions = result.gallery
     galleries = [real("coco-5k").gallery, real("cxc").gallery, questions]
 
     def count(search, queries):
@@ -275,7 +275,7 @@ def test_the_real_files(real):
     assert [count(g.t2i, questions.t2i.queries) for g in galleries] == [1_332, 1_895, 11_279]
     assert [count(g.i2t, questions.i2t.queries) for g in galleries] == [6_305, 8_906, 22_550]
     lacking = questions.i2t.queries[questions.i2t.positives.absent > 0]
-    assert {found.images[i].id for i in lacking.tolist()} == {"575916", "421999"}
+    assert {result.images[i].id for i in lacking.tolist()} == {"575916", "421999"}
     # What the card says of the data: nine image queries lack an own caption, one a positive of CxC.
     right = _sets(questions.i2t)
     for gallery, lacking_queries in zip(galleries, (9, 1), strict=False):
@@ -320,9 +320,9 @@ def _matches(search, threshold):
 
 def test_equal_codes(objects, read_free):
     """By hand: images 0 and 1 match each other; 3 itself; 2 is no query and matches nobody."""
-    found = read_free("pmrp", objects.folder)
-    questions = found.gallery
-    assert (len(found.images), len(found.captions)) == (4, 20)
+    result = read_free("pmrp", objects.folder)
+    questions = result.gallery
+    assert (len(result.images), len(result.captions)) == (4, 20)
     assert questions.i2t.queries.tolist() == [0, 1, 3]
     assert questions.t2i.queries.tolist() == [*range(10), *range(15, 20)]
     assert _matches(questions.i2t, 0) == [list(range(10)), list(range(10)), list(range(15, 20))]
@@ -330,8 +330,8 @@ def test_equal_codes(objects, read_free):
     for search in (questions.i2t, questions.t2i):
         assert (search.positives.thresholds, search.positives.cap) == ((0,), 50)
         assert search.positives.item_codes.shape[1] == 3  # categories 1, 17 and 90 occur
-    assert found.source.startswith("COCO's test half: ")
-    assert found.source.endswith("instances_val2014.json")
+    assert result.source.startswith("COCO's test half: ")
+    assert result.source.endswith("instances_val2014.json")
     # The rows of a smaller search are its queries'.
     assert _matches(questions.select(np.array([2, 3])).i2t, 0) == [list(range(15, 20))]
 
@@ -340,23 +340,23 @@ def test_instances_alone_are_enough(objects, read_free):
     """Without captions there are no texts; what is right is the same."""
     whole = read_free("pmrp", objects.folder)
     (objects.folder / "annotations" / "captions_val2014.json").unlink()
-    found = read_free("pmrp", objects.folder)
-    assert not found.captions_at_hand
-    assert _matches(found.gallery.t2i, 0) == _matches(whole.gallery.t2i, 0)
+    result = read_free("pmrp", objects.folder)
+    assert not result.captions_at_hand
+    assert _matches(result.gallery.t2i, 0) == _matches(whole.gallery.t2i, 0)
 
 
 def test_the_original_protocol(objects, read_free):
     """Image 2 is out: positions move up. 0 and 1 differ from 3 in one class, so threshold 1 has all three."""
-    found = read_free("pmrp-original", objects.folder)
-    questions = found.gallery
-    assert [image.id for image in found.images] == [str(objects.images[i]) for i in (0, 1, 3)]
-    assert [c.id for c in found.captions] == [str(c) for i in (0, 1, 3) for c in objects.captions[i]]
+    result = read_free("pmrp-original", objects.folder)
+    questions = result.gallery
+    assert [image.id for image in result.images] == [str(objects.images[i]) for i in (0, 1, 3)]
+    assert [c.id for c in result.captions] == [str(c) for i in (0, 1, 3) for c in objects.captions[i]]
     assert questions.owners.tolist() == [i for i in range(3) for _ in range(5)]
     assert (questions.i2t.positives.thresholds, questions.i2t.positives.cap) == ((0, 1, 2), None)
     assert _matches(questions.i2t, 0) == [list(range(10)), list(range(10)), list(range(10, 15))]
     assert _matches(questions.i2t, 1) == [list(range(15))] * 3
     assert _matches(questions.t2i, 0) == [[0, 1]] * 10 + [[2]] * 5
-    assert len(found) == 18
+    assert len(result) == 18
 
 
 def test_parts_are_cut_before_images_are_left_out(half, read_free, captions_of, monkeypatch):
@@ -389,8 +389,8 @@ def test_broken_instances(objects, free, read_free):
     refuses(r"instances_val2014\.json, annotations: the table has no rows", read_free, "pmrp", objects.folder)
     others = {"images": [*value["images"], {"id": 9}], "annotations": [{"image_id": 9, "category_id": 1}]}
     objects.write("annotations/instances_val2014.json", others)
-    for each in (read, coco.read_pmrp_original):
-        refuses("no image has", each, free("pmrp"), objects.folder, None)
+    for item in (read, coco.read_pmrp_original):
+        refuses("no image has", item, free("pmrp"), objects.folder, None)
     path.unlink()
     refuses("no instances here, which say what objects an image shows", read_free, "pmrp", objects.folder)
 
@@ -402,9 +402,9 @@ def _codes_by_hand(shared_data):
         value = json.loads(path.read_text())
         for image in value["images"]:
             shown.setdefault(str(image["id"]), set())
-        for each in value["annotations"]:
-            shown[str(each["image_id"])].add(each["category_id"])
-    return {name: frozenset(found) for name, found in shown.items()}
+        for item in value["annotations"]:
+            shown[str(item["image_id"])].add(item["category_id"])
+    return {name: frozenset(result) for name, result in shown.items()}
 
 
 def test_real_instances(shared_data):
@@ -456,10 +456,10 @@ def _check_ratings(found):
 
 
 def test_files_of_positives(rated, read_free):
-    found = read_free("cxc", rated.folder)
-    _check_ratings(found)
-    assert found.source.endswith("cxc_image_to_caption.json, cxc_caption_to_image.json")
-    assert len(found) == 24  # all are queries, one of them without a right answer
+    result = read_free("cxc", rated.folder)
+    _check_ratings(result)
+    assert result.source.endswith("cxc_image_to_caption.json, cxc_caption_to_image.json")
+    assert len(result) == 24  # all are queries, one of them without a right answer
 
 
 def test_table_alone(rated, read_free, monkeypatch):
@@ -509,12 +509,12 @@ def test_positives_outside_the_gallery(rated, read_free):
 
 def test_the_real_pairs(real):
     """35,585 pairs over 24,972 captions."""
-    found = real("cxc")
-    questions = found.gallery
+    result = real("cxc")
+    questions = result.gallery
     assert len(questions.i2t.positives.items) == len(questions.t2i.positives.items) == 35_585
     assert int(questions.t2i.defined.sum()) == 24_972
-    at = [caption.id for caption in found.captions].index("620511")
-    assert questions.t2i.positives.take(np.array([at])).items.tolist() != [questions.owners[at]]
+    i = [caption.id for caption in result.captions].index("620511")
+    assert questions.t2i.positives.take(np.array([i])).items.tolist() != [questions.owners[i]]
 
 
 def test_ratings_of_the_validation_half(shared_data):
@@ -525,12 +525,12 @@ def test_ratings_of_the_validation_half(shared_data):
         rows = list(csv.DictReader(file))
     assert len(benchmark) == len(rows) == 44_722
     assert asked.ratings[:, 0].tolist() == [float(row["agg_score"]) for row in rows]
-    for at in range(0, len(rows), 997):
-        caption = benchmark.captions[asked.captions[at]].id
-        image = benchmark.images[asked.images[at]].id
-        assert rows[at]["caption"] == f"COCO_val2014:sentid:{caption}"
-        assert rows[at]["image"] == f"COCO_val2014_{int(image):012d}.jpg"
-        assert asked.ids[at] == f"{caption}-{image}"
+    for i in range(0, len(rows), 997):
+        caption = benchmark.captions[asked.captions[i]].id
+        image = benchmark.images[asked.images[i]].id
+        assert rows[i]["caption"] == f"COCO_val2014:sentid:{caption}"
+        assert rows[i]["image"] == f"COCO_val2014_{int(image):012d}.jpg"
+        assert asked.ids[i] == f"{caption}-{image}"
     assert asked.groupings["sampling"].count("c2i_original") == 25_000
     assert asked.references is None
     assert not benchmark.captions_at_hand
@@ -553,8 +553,8 @@ def test_texts_of_coco(sits, read_free, karpathy):
     benchmark = read_free("cxc-sits", sits)
     asked = benchmark.judged
     assert asked.ids == ("3-7", "0-42", "3-42")
-    assert [benchmark.captions[at].text for at in asked.captions] == ["a bus", "a cat", "a bus"]
-    assert [benchmark.images[at].id for at in asked.images] == ["7", "42", "42"]
+    assert [benchmark.captions[i].text for i in asked.captions] == ["a bus", "a cat", "a bus"]
+    assert [benchmark.images[i].id for i in asked.images] == ["7", "42", "42"]
     assert asked.ratings.tolist() == [[0.5], [4.75], [5.0]]
     assert benchmark.captions_at_hand
     # Karpathy's file has the same captions, in every split.

@@ -18,10 +18,10 @@ from refusals import refuses
 
 def _structure(rows):
     """A 1 x n structure, as `struct` makes it in MATLAB."""
-    found = np.zeros((1, len(rows)), dtype=[(f"f{at}", object) for at in range(len(rows[0]))])
-    for at, row in enumerate(rows):
-        found[0, at] = row
-    return found
+    result = np.zeros((1, len(rows)), dtype=[(f"f{i}", object) for i in range(len(rows[0]))])
+    for i, row in enumerate(rows):
+        result[0, i] = row
+    return result
 
 
 def _cell(text):
@@ -33,14 +33,14 @@ def _cell(text):
 def _write(folder, votes, categories, name="pascal", same=()):
     """Pairs of whose 48 judgements so many are for the first caption; an image has two pairs."""
     folder.mkdir(parents=True, exist_ok=True)
-    texts = [(f" first  {at} ", f"first {at}" if at in same else f"second {at}") for at in range(len(votes))]
-    pairs = _structure([(f"img_{at // 2}.jpg", *texts[at]) for at in range(len(votes))])
+    texts = [(f" first  {i} ", f"first {i}" if i in same else f"second {i}") for i in range(len(votes))]
+    pairs = _structure([(f"img_{i // 2}.jpg", *texts[i]) for i in range(len(votes))])
     rows = []
-    for at, first in enumerate(votes):
-        for each in range(48):
+    for i, first in enumerate(votes):
+        for item in range(48):
             # References belong to the image; the winners of the first caption are spread.
-            winner = 1 if (each * 7) % 48 < first else -1
-            rows.append((_cell(f"reference {at // 2}.{each} "), *map(_cell, texts[at]), float(winner)))
+            winner = 1 if (item * 7) % 48 < first else -1
+            rows.append((_cell(f"reference {i // 2}.{item} "), *map(_cell, texts[i]), float(winner)))
     facts = {"new_input": pairs, "category": np.array([categories], dtype=np.uint8)}
     savemat(folder / f"pair_{name}.mat", facts)
     savemat(folder / f"consensus_{name}.mat", {"triplets": _structure(rows)}, do_compression=True)
@@ -56,8 +56,8 @@ def test_votes_labels_and_references(tmp_path, read_free, jpeg):
     assert asked.label.tolist() == [0, 1, 1, 0]
     assert asked.groupings == {"category": ("HC", "HI", "HM", "MM")}
     assert judged_rows(benchmark) == [
-        (str(at), f"img_{at // 2}.jpg", f"{side} {at}", [f"reference {at // 2}.{k}" for k in range(48)])
-        for at in range(4)
+        (str(i), f"img_{i // 2}.jpg", f"{side} {i}", [f"reference {i // 2}.{k}" for k in range(48)])
+        for i in range(4)
         for side in ("first", "second")
     ]
     assert [image.source is not None for image in benchmark.images] == [False, True]
@@ -81,7 +81,7 @@ def test_equal_votes_are_drawn_once_for_all(tmp_path, read_free):
 def test_the_counts_of_the_card(tmp_path):
     """A hundredth of the release, 40 pairs and 1,920 judgements, against a hundredth of the counts."""
     votes = np.random.default_rng(0).integers(0, 49, 40).tolist()
-    _write(tmp_path, votes, [at // 10 + 1 for at in range(40)])
+    _write(tmp_path, votes, [i // 10 + 1 for i in range(40)])
     counts = {name: number // 100 for name, number in card("pascal-50s").counts.items()}
     benchmark = read(card("pascal-50s").model_copy(update={"size": 40, "counts": counts}), tmp_path, None)
     assert benchmark.judged.votes[:, 0].tolist() == votes
@@ -146,7 +146,7 @@ def _file(**changes):
     keys = ("id", "image_id", "caption", "foil", "foil_word", "foil_id")
     images = [{"id": i, "file_name": f"COCO_val2014_{i:012d}.jpg"} for i in (7, 42)]
     target = {2: "dog", 3: "dog", 5: "man", 6: "car"}
-    marks = [{"target_word": target.get(at, "")} for at in range(1, len(rows) + 1)]
+    marks = [{"target_word": target.get(i, "")} for i in range(1, len(rows) + 1)]
     notes = [dict(zip(keys, row, strict=True)) | mark for row, mark in zip(rows, marks, strict=True)]
     return {"images": images, "annotations": notes, **changes}
 
@@ -199,14 +199,14 @@ def test_all_pairs(folder, read_free, jpeg):
 
 def test_one_pair_of_each_image(folder, read_free):
     benchmark = read_free("foil-clipscore", folder)
-    found = _shown(benchmark)
-    assert len(found) == 2
-    assert {facts[0] for facts in found.values()} == {"7", "42"}
-    assert all(ALL[name] == facts for name, facts in found.items())
+    result = _shown(benchmark)
+    assert len(result) == 2
+    assert {facts[0] for facts in result.values()} == {"7", "42"}
+    assert all(ALL[name] == facts for name, facts in result.items())
     assert read_free("foil-clipscore", folder).digest == benchmark.digest
     assert "(one pair of each image, drawn with seed 0; " in benchmark.source
     one = _shown(read_free("foil-clipscore-1ref", folder))
-    assert one == {name: (*facts, refs[:1]) for name, (*facts, refs) in found.items()}
+    assert one == {name: (*facts, refs[:1]) for name, (*facts, refs) in result.items()}
 
 
 def test_pairs_are_drawn_evenly(tmp_path, read_free):
@@ -219,10 +219,10 @@ def test_pairs_are_drawn_evenly(tmp_path, read_free):
         notes += [{**facts, "caption": f"{image} is {k}", "foil_id": k} for k in range(3)]
     images = [{"id": i, "file_name": f"COCO_val2014_{i:012d}.jpg"} for i in range(600)]
     (tmp_path / "foilv1.0_test_2017.json").write_text(json.dumps({"images": images, "annotations": notes}))
-    found = read_free("foil-clipscore", tmp_path)
-    assert "without references: COCO's captions are not in the folder" in found.source
-    assert found.judged.references is None
-    places = [name.split("/")[1] for name in found.judged.ids]
+    result = read_free("foil-clipscore", tmp_path)
+    assert "without references: COCO's captions are not in the folder" in result.source
+    assert result.judged.references is None
+    places = [name.split("/")[1] for name in result.judged.ids]
     assert len(places) == 600
     assert all(150 < places.count(str(k)) < 250 for k in range(3))
 
@@ -289,8 +289,8 @@ SITE = "http://example.org/images/"
 def _table(name, rows, junk=2):
     """27 columns about the worker, the address, the texts, the ratings; `;` between, quotes around."""
     k = 3 if name == "8k" else 4
-    header = [f"Worker{at}" for at in range(27)] + ["Input.image_url"]
-    header += [f"Input.text{at + 1}" for at in range(k)] + [f"Answer.Q{at + 1}Answer" for at in range(k)]
+    header = [f"Worker{i}" for i in range(27)] + ["Input.image_url"]
+    header += [f"Input.text{i + 1}" for i in range(k)] + [f"Answer.Q{i + 1}Answer" for i in range(k)]
     lines = [header, *([*["x"] * 27, SITE + image, *texts, *map(str, given)] for image, texts, given in rows)]
     lines += [["", "total", *[""] * (26 + 2 * k)]] * junk
     return "".join(";".join(f'"{cell}"' for cell in line) + "\n" for line in lines)
@@ -472,9 +472,9 @@ def test_the_experts_of_flickr8k(released):
     left = [row for row in rows if captions[row[1]] not in own[row[0]]]
     assert len(rows) - len(left) == 158
     assert asked.ids == tuple(f"{row[0]}/{row[1]}" for row in left)
-    assert np.array_equal(asked.ratings, np.array([[float(each) for each in row[2:]] for row in left]))
+    assert np.array_equal(asked.ratings, np.array([[float(item) for item in row[2:]] for row in left]))
     expected = [(" ".join(captions[row[1]].split()), row[0], own[row[0]]) for row in left]
-    assert _texts(benchmark) == [(a, b, [" ".join(each.split()) for each in refs]) for a, b, refs in expected]
+    assert _texts(benchmark) == [(a, b, [" ".join(item.split()) for item in refs]) for a, b, refs in expected]
     assert len(benchmark.images) == len({row[0] for row in left})
     assert not benchmark.images_at_hand
     assert len(np.unique(benchmark.clusters)) == len(benchmark.images)
@@ -492,14 +492,14 @@ def test_the_released_json_asks_the_same(released, read_free, tmp_path):
         empty = {"human_judgement": [], "image_id": stem, "image_path": path, "ground_truth": own}
         judged = index.setdefault(stem, empty)["human_judgement"]
         facts = {"image_id": stem, "image_path": path, "caption": captions[caption]}
-        judged += [{**facts, "rating": float(each)} for each in ratings]
+        judged += [{**facts, "rating": float(item)} for item in ratings]
     (tmp_path / "flickr8k.json").write_text(json.dumps(index))
-    found = read_free("flickr8k-expert", tmp_path / "flickr8k.json")
-    assert read_free("flickr8k-expert", tmp_path).digest == found.digest
+    result = read_free("flickr8k-expert", tmp_path / "flickr8k.json")
+    assert read_free("flickr8k-expert", tmp_path).digest == result.digest
     # The file has the candidates of an image together, so compare without their order.
-    wanted, rated = (zip(_texts(one), one.judged.ratings.tolist(), strict=True) for one in (text, found))
+    wanted, rated = (zip(_texts(one), one.judged.ratings.tolist(), strict=True) for one in (text, result))
     assert sorted(row for row in wanted if row[0][1] in chosen) == sorted(rated)
-    assert len(found) > 500
+    assert len(result) > 500
 
 
 def test_experts_skip_and_count(flickr8k, read_free):
@@ -549,9 +549,9 @@ def test_the_crowd_keeps_the_candidate_and_drops_the_reference(flickr8k, read_fr
         for name, (references, rated) in written.items()
     }
     (flickr8k / "crowdflower_flickr8k.json").write_text(json.dumps(released))
-    found = read_free("flickr8k-cf", flickr8k / "crowdflower_flickr8k.json")
-    assert sorted(_texts(found), key=str) == sorted(_texts(benchmark), key=str)
-    assert found.source == str(flickr8k / "crowdflower_flickr8k.json")  # nothing was left out here
+    result = read_free("flickr8k-cf", flickr8k / "crowdflower_flickr8k.json")
+    assert sorted(_texts(result), key=str) == sorted(_texts(benchmark), key=str)
+    assert result.source == str(flickr8k / "crowdflower_flickr8k.json")  # nothing was left out here
 
 
 @pytest.mark.parametrize(
@@ -621,9 +621,9 @@ def test_the_test_split(tmp_path, read_free, name, write):
     photo = tmp_path / "flickr30k-images" / "3.jpg"
     photo.write_bytes(b"pixels")
     for data in (path, tmp_path):
-        found = read_free("flickr30k", data)
-        _check(found, ["1", "2", "3", "4"])
-        assert [image.source for image in found.images] == [None, FileSource(photo)]
+        result = read_free("flickr30k", data)
+        _check(result, ["1", "2", "3", "4"])
+        assert [image.source for image in result.images] == [None, FileSource(photo)]
     with pytest.raises(DataError, match=r"not the number of images Flickr30k has; given: 2; allowed: 1,000"):
         read(card("flickr30k"), path, None)
 
@@ -633,19 +633,19 @@ def test_a_token_file_is_read_whole(tmp_path):
     path = tmp_path / "results.token"
     path.write_text("\r\n".join(lines) + "\n", encoding="utf-8", newline="")
     for data in (path, tmp_path):
-        found = read(card("flickr30k"), data, None)
-        _check(found, ["2.jpg#0", "2.jpg#1", "3.jpg#0", "3.jpg#1"])
-        assert (found.card.title, found.card.size) == ("Captions of results.token", 6)
+        result = read(card("flickr30k"), data, None)
+        _check(result, ["2.jpg#0", "2.jpg#1", "3.jpg#0", "3.jpg#1"])
+        assert (result.card.title, result.card.size) == ("Captions of results.token", 6)
 
 
 def test_the_real_token_file(shared_data):
     """Flickr8k's, of the same layout: 40,460 lines, five to an image."""
     path = shared_data / "flickr8k" / "Flickr8k.token.txt"
     lines = path.read_text().splitlines()
-    found = read(card("flickr30k"), path, None)
-    assert len(found.captions) == len(lines) == 40_460
-    assert len(found.images) == len({line.split("#")[0] for line in lines})
-    assert [f"{c.id}\t{c.text}" for c in found.captions] == lines
+    result = read(card("flickr30k"), path, None)
+    assert len(result.captions) == len(lines) == 40_460
+    assert len(result.images) == len({line.split("#")[0] for line in lines})
+    assert [f"{c.id}\t{c.text}" for c in result.captions] == lines
 
 
 def test_no_files(tmp_path):

@@ -57,7 +57,7 @@ def test_right_pairs_are_right(released, found):
     assert list(found.questions.ids) == released.ids
     scores = Scores(_scores(found, released.right))
     result = evaluate(found, scores, scorer="truth", draws=100, interval="wilson")
-    assert {each.value for each in result.measures.values()} == {1.0}
+    assert {item.value for item in result.measures.values()} == {1.0}
     assert set(found.card.measures) <= set(result.measures)
     assert set(found.card.macro_groupings) <= set(found.questions.groupings)
     groups = {group: int(mask.sum()) for group, mask in found.questions.groups().items()}
@@ -251,8 +251,8 @@ def test_valse_as_released(shared_data):
     for k, name in enumerate(("valse", "valse-unanimous")):
         # Five of eleven files are there: each is held against its count where it is read by itself.
         alone = [benchmark(name, data=shared_data / "valse" / f"{file}.json") for file in VALID]
-        assert [len(each) for each in alone] == [counts[k] for counts in VALID.values()]
-        ids = [each for found in alone for each in found.questions.ids]
+        assert [len(item) for item in alone] == [counts[k] for counts in VALID.values()]
+        ids = [item for result in alone for item in result.questions.ids]
         assert len(set(ids)) == len(ids) == sum(counts[k] for counts in VALID.values())
     keys = [name.partition("/")[2] for name in ids]
     assert len(set(keys)) < len(keys)
@@ -266,8 +266,8 @@ def _official(found, scores, opposites):
     for name, row in zip(found.questions.ids, scores, strict=True):
         parts = name.split("_")
         right.setdefault((parts[0], parts[-1]), {})[parts[1]] = int(np.argmax(row)) == 0
-    pairs = sum(all(each.get(side) for side in pair) for each in right.values() for pair in opposites)
-    sets = sum(sum(each.values()) == 4 for each in right.values())
+    pairs = sum(all(item.get(side) for side in pair) for item in right.values() for pair in opposites)
+    sets = sum(sum(item.values()) == 4 for item in right.values())
     return pairs / (len(scores) / 2), sets / (len(scores) / 4)
 
 
@@ -277,23 +277,23 @@ def test_pairs_and_sets(name, left_out, tmp_path):
     LAYOUTS[name](Released(tmp_path))
     path = next(tmp_path.glob("*.json"))
     path.write_text(json.dumps(json.loads(path.read_text())[left_out:]))
-    found = benchmark(name, data=tmp_path, counts=False)
+    actual = benchmark(name, data=tmp_path, counts=False)
     opposites = (("left", "right"), ("on", "under") if name == "whatsup-a" else ("in-front", "behind"))
     rng = np.random.default_rng(5)
     for _ in range(5):
-        scores = rng.normal(size=found.paired.shape) + np.array([1.5, 0, 0, 0])
-        values = per_item(found, Scores(scores))
-        official = _official(found, scores, opposites)
+        scores = rng.normal(size=actual.paired.shape) + np.array([1.5, 0, 0, 0])
+        values = per_item(actual, Scores(scores))
+        official = _official(actual, scores, opposites)
         assert (values["pairs"].mean(), values["sets"].mean()) == pytest.approx(official)
         right = Outcomes({"accuracy": values["accuracy"] == 1})
-        for each in ("pairs", "sets"):
-            np.testing.assert_array_equal(per_item(found, right)[each], values[each])
+        for item in ("pairs", "sets"):
+            np.testing.assert_array_equal(per_item(actual, right)[item], values[item])
     complete = 1 if left_out else 2
-    assert chance(found)["sets"] == pytest.approx(complete * 4 / len(found) / 4**4)
-    result = evaluate(found, Scores(scores), scorer="random", draws=200)
+    assert chance(actual)["sets"] == pytest.approx(complete * 4 / len(actual) / 4**4)
+    result = evaluate(actual, Scores(scores), scorer="random", draws=200)
     assert result.measures["pairs"].low <= result.measures["pairs"].value <= result.measures["pairs"].high
     # The official code takes the first of equal scores, the right one.
-    equal = per_item(found, Scores(np.zeros(found.paired.shape)), ties=Ties.OPTIMISTIC)
+    equal = per_item(actual, Scores(np.zeros(actual.paired.shape)), ties=Ties.OPTIMISTIC)
     assert equal["accuracy"].mean() == 1.0
 
 
@@ -309,9 +309,9 @@ def test_vl_checklist_takes_the_first_rows(tmp_path):
 def test_svo_probes_of_images_at_hand(tmp_path):
     LAYOUTS["svo-probes"](Released(tmp_path))
     (tmp_path / "11.jpg").unlink()
-    found = benchmark("svo-probes", data=tmp_path)
-    assert found.questions.ids == ("0", "1", "2", "3")
-    assert (found.available().questions.ids, found.choices.asks) == (("0", "2", "3"), "caption")
+    result = benchmark("svo-probes", data=tmp_path)
+    assert result.questions.ids == ("0", "1", "2", "3")
+    assert (result.available().questions.ids, result.choices.asks) == (("0", "2", "3"), "caption")
 
 
 def _of_official_code(found, scores):
@@ -323,21 +323,21 @@ def _of_official_code(found, scores):
         # In the file the label of row 2 stands third, with the others in their order.
         in_file = own[1 : int(at) + 1] + own[:1] + own[int(at) + 1 :]
         right.setdefault(subset, []).append(int(np.argmax(in_file)) == int(at))
-    return float(np.mean([np.mean(each) for each in right.values()]))
+    return float(np.mean([np.mean(item) for item in right.values()]))
 
 
 @pytest.mark.parametrize("name", ["spec-i2t", "spec-t2i"])
 def test_spec_is_one_number(name, tmp_path):
     LAYOUTS[name](Released(tmp_path))
-    found = benchmark(name, data=tmp_path)
-    assert found.choices.counts.tolist() == [4, 4, 4, 3, 3, 3]
-    assert found.images_at_hand
+    actual = benchmark(name, data=tmp_path)
+    assert actual.choices.counts.tolist() == [4, 4, 4, 3, 3, 3]
+    assert actual.images_at_hand
     rng = np.random.default_rng(3)
     for _ in range(5):
-        scores = found.choices.collect(rng.normal(size=21))
-        result = evaluate(found, Scores(scores), scorer="random", draws=20)
-        assert result["accuracy_macro"].value == pytest.approx(_of_official_code(found, scores))
-        assert {name: each["accuracy"].chance for name, each in result.groups.items()} == pytest.approx(
+        scores = actual.choices.collect(rng.normal(size=21))
+        result = evaluate(actual, Scores(scores), scorer="random", draws=20)
+        assert result["accuracy_macro"].value == pytest.approx(_of_official_code(actual, scores))
+        assert {name: item["accuracy"].chance for name, item in result.groups.items()} == pytest.approx(
             {"relative_size": 1 / 4, "existence": 1 / 3}
         )
     assert result["accuracy_macro"].chance == pytest.approx((1 / 4 + 1 / 3) / 2)
@@ -346,22 +346,22 @@ def test_spec_is_one_number(name, tmp_path):
 def test_vl_checklist_averages_within_larger_groups(tmp_path):
     """Files within sources within kinds within aspects, against the released code's loops."""
     LAYOUTS["vl-checklist"](Released(tmp_path))
-    found = benchmark("vl-checklist", data=tmp_path)
-    values = np.random.default_rng(1).integers(0, 2, len(found)).astype(float)
+    actual = benchmark("vl-checklist", data=tmp_path)
+    values = np.random.default_rng(1).integers(0, 2, len(actual)).astype(float)
     tree = {}
-    of = found.questions.groupings
-    for at, value in enumerate(values.tolist()):
-        kinds = tree.setdefault(of["aspect"][at], {})
-        sources = kinds.setdefault(of["kind"][at], {})
-        source = of["subset"][at].split("/")[2 if of["aspect"][at] == "Object" else 1].split("_")[0]
-        sources.setdefault(source, {}).setdefault(of["subset"][at], []).append(value)
+    of = actual.questions.groupings
+    for i, value in enumerate(values.tolist()):
+        kinds = tree.setdefault(of["aspect"][i], {})
+        sources = kinds.setdefault(of["kind"][i], {})
+        source = of["subset"][i].split("/")[2 if of["aspect"][i] == "Object" else 1].split("_")[0]
+        sources.setdefault(source, {}).setdefault(of["subset"][i], []).append(value)
 
     def mean(tree):
-        return float(np.mean([mean(each) for each in tree.values()] if isinstance(tree, dict) else tree))
+        return float(np.mean([mean(item) for item in tree.values()] if isinstance(tree, dict) else tree))
 
     assert len(tree["Object"]["Object/Location/mid"]["swig"]) == 2
     scores = Scores(np.stack([values, np.full(len(values), 0.5)], axis=1))
-    result = evaluate(found, scores, scorer="scorer", draws=200)
+    result = evaluate(actual, scores, scorer="scorer", draws=200)
     assert result["accuracy_macro"].value == pytest.approx(mean(tree))
     assert result["accuracy_macro"].value != pytest.approx(values.mean())
     for aspect, kinds in tree.items():
@@ -370,24 +370,24 @@ def test_vl_checklist_averages_within_larger_groups(tmp_path):
             assert result.groups[kind]["accuracy_macro"].value == pytest.approx(mean(sources))
     estimate = result["accuracy_macro"]
     assert estimate.low < estimate.value < estimate.high
-    assert estimate.n == len(found)
+    assert estimate.n == len(actual)
 
 
 def test_systematicity_has_a_question_for_each_type_of_negative(tmp_path):
     LAYOUTS["crepe-systematicity-yfcc"](Released(tmp_path))
-    found = benchmark("crepe-systematicity-yfcc", data=tmp_path)
-    assert "seen_compounds_comp/0" not in found.questions.ids
-    counts = dict(zip(found.questions.ids, found.choices.counts.tolist(), strict=True))
+    result = benchmark("crepe-systematicity-yfcc", data=tmp_path)
+    assert "seen_compounds_comp/0" not in result.questions.ids
+    counts = dict(zip(result.questions.ids, result.choices.counts.tolist(), strict=True))
     assert (counts["seen_compounds_atom/0"], counts["unseen_compounds_atom/2"]) == (2, 7)
-    assert set(found.questions.groupings["compounds"]) == {"seen compounds", "unseen compounds"}
-    last = found.choices.candidates[-1]
+    assert set(result.questions.groupings["compounds"]) == {"seen compounds", "unseen compounds"}
+    last = result.choices.candidates[-1]
     texts = ["right 12", *(f"wrong comp 12 {k}" for k in range(5))]
-    assert [found.captions[at].text for at in last[last >= 0]] == texts
+    assert [result.captions[i].text for i in last[last >= 0]] == texts
     # One image for both questions of a caption.
-    assert len(found.images) == 6
+    assert len(result.images) == 6
     own = benchmark("crepe-systematicity-yfcc", data=next(tmp_path.rglob("*_unseen_*_in_yfcc.csv")))
     assert set(own.questions.groupings["compounds"]) == {"unseen compounds"}
-    assert chance(found)["accuracy"] == pytest.approx(np.mean([1 / each for each in counts.values()]))
+    assert chance(result)["accuracy"] == pytest.approx(np.mean([1 / item for item in counts.values()]))
     with pytest.raises(DataError, match=r"no file of CREPE, systematicity \(CC12M\) here"):
         benchmark("crepe-systematicity-cc12m", data=next(tmp_path.rglob("*_unseen_*_in_yfcc.csv")))
 
@@ -437,31 +437,31 @@ def test_hub_layout(name, captions, images, tmp_path, jpeg, hub_parquet):
     # Both questions are about one photograph, which the rows do not say.
     columns |= {images[0]: [jpeg(1), jpeg(1)], images[1]: [jpeg(2), jpeg(3)]}
     hub_parquet(tmp_path / "data" / "test-00000-of-00001.parquet", columns)
-    found = benchmark(name, data=tmp_path, counts=False)
-    assert found.questions.ids == ("7", "8")
-    assert [found.images[i].read() for i in found.paired.slots()[1][1]] == [jpeg(1), jpeg(3)]
-    assert len(np.unique(found.clusters)) == 1
+    result = benchmark(name, data=tmp_path, counts=False)
+    assert result.questions.ids == ("7", "8")
+    assert [result.images[i].read() for i in result.paired.slots()[1][1]] == [jpeg(1), jpeg(3)]
+    assert len(np.unique(result.clusters)) == 1
 
 
 def test_cola_as_released(shared_data):
-    found = benchmark("cola", data=shared_data / "cola")
-    assert (len(found), found.images[0].id) == (210, "2390970.jpg")
-    assert found.captions[0].text == "standing tall long giraffe to the right of brown giraffe"
-    assert not found.images_at_hand
+    result = benchmark("cola", data=shared_data / "cola")
+    assert (len(result), result.images[0].id) == (210, "2390970.jpg")
+    assert result.captions[0].text == "standing tall long giraffe to the right of brown giraffe"
+    assert not result.images_at_hand
 
 
 def test_files_are_found_by_the_end_of_their_paths(tmp_path):
     made = Released(tmp_path / "release")
     LAYOUTS["mmvp-vlm"](made)
     (tmp_path / "release" / "MLLM_VLM Images").rename(tmp_path / "pictures")
-    found = benchmark("mmvp-vlm", data=made.folder, images=tmp_path / "pictures", counts=False)
-    assert found.images_at_hand
+    result = benchmark("mmvp-vlm", data=made.folder, images=tmp_path / "pictures", counts=False)
+    assert result.images_at_hand
     # In a folder without those of types they have their numbers alone.
     flat = tmp_path / "flat"
     flat.mkdir()
     (flat / "3.jpg").write_bytes((tmp_path / "pictures" / "Texts" / "3.jpg").read_bytes())
-    found = benchmark("mmvp-vlm", data=made.folder, images=flat, counts=False)
-    assert [image.id for image in found.images if image.source] == ["MLLM_VLM Images/Texts/3.jpg"]
+    result = benchmark("mmvp-vlm", data=made.folder, images=flat, counts=False)
+    assert [image.id for image in result.images if image.source] == ["MLLM_VLM Images/Texts/3.jpg"]
 
 
 class TestEqBen:
@@ -476,9 +476,9 @@ class TestEqBen:
 
         path = tmp_path / "ann_ag.json"
         path.write_text(json.dumps({"v": {"person": [row(0)], "door": [row(1), row(2)]}}))
-        found = read(free, path, None)
-        assert [caption.text for caption in found.captions[:3]] == ["first 0 0", "first 0 1", "first 1 0"]
-        assert set(found.questions.groups()) == {"eqbenag", "Action Genome"}
+        result = read(free, path, None)
+        assert [caption.text for caption in result.captions[:3]] == ["first 0 0", "first 0 1", "first 1 0"]
+        assert set(result.questions.groups()) == {"eqbenag", "Action Genome"}
         # A source by itself is held against its own count.
         refuses(r"in group 'eqbenag'; given: 3; allowed: 195,872", read, card("eqben"), path, None)
 
@@ -488,10 +488,10 @@ class TestEqBen:
         folder = made.folder / "eqbenag" / "a"
         light = folder / "f1.jpg"
         (folder / "f1.png").rename(light)
-        found = read(free, made.folder, None)
-        frame = next(image for image in found.images if image.id == "eqbenyoucook2/b/1.npy")
+        result = read(free, made.folder, None)
+        frame = next(image for image in result.images if image.id == "eqbenyoucook2/b/1.npy")
         stored = np.load(made.folder / frame.id)
         np.testing.assert_array_equal(np.asarray(frame.decode()), stored[:, :, [2, 1, 0]])
-        assert str(found.images[0].source) == str(light)
+        assert str(result.images[0].source) == str(light)
         np.save(made.folder / frame.id, stored.astype(float))
         refuses(r"1\.npy: not a frame; given: float64 \(16, 24, 3\); allowed", frame.decode)

@@ -82,9 +82,9 @@ def test_near_duplicates_of_docci_are_drawn_together_also_after_a_save(tmp_path)
     made = specs.read(small("docci", 4), docci(tmp_path / "docci"), None)
     together = [[0, 0, 1, 2]] * 2
     save(made, tmp_path / "saved", progress=lambda *_: None)
-    for each in (made, load(tmp_path / "saved")):
-        found = each.sharing.images[:, 0].reshape(2, 4)
-        assert [np.unique(row, return_inverse=True)[1].tolist() for row in found] == together
+    for item in (made, load(tmp_path / "saved")):
+        result = item.sharing.images[:, 0].reshape(2, 4)
+        assert [np.unique(row, return_inverse=True)[1].tolist() for row in result] == together
 
 
 def test_side_by_side_judgements_are_preferences(tmp_path):

@@ -33,13 +33,13 @@ LABELS = ["square white plate", "round red ball", "small brown dog", "tall green
 def hard_rows(n=30, *, seed=0):
     """Rows of the layout. The last class is nowhere on a hard image; an image that shows a class is hard."""
     rng = np.random.default_rng(seed)
-    found = []
-    for at in range(n):
+    result = []
+    for i in range(n):
         present = (rng.random(4) < 0.3).astype(int)
         hard = np.maximum(present, rng.random(4) < 0.4).astype(int)
         hard[3] = 0 if present[3] else hard[3]
-        found.append([f"vg/{at % 28}.jpg", {"1": "white"}, present.tolist(), hard.tolist()])
-    return found
+        result.append([f"vg/{i % 28}.jpg", {"1": "white"}, present.tolist(), hard.tolist()])
+    return result
 
 
 def written(path, whole):
@@ -52,16 +52,16 @@ def precision_of(rows, scores):
     """The mean over classes of the average precision over its hard images, threshold by threshold."""
     of_class = []
     for label in range(len(LABELS)):
-        chosen = [at for at, row in enumerate(rows) if row[3][label]]
-        right = np.array([rows[at][2][label] for at in chosen])
+        chosen = [i for i, row in enumerate(rows) if row[3][label]]
+        right = np.array([rows[i][2][label] for i in chosen])
         if not right.sum():
             continue
         line, value, before = scores[chosen, label], 0.0, 0
         for threshold in sorted(set(line.tolist()), reverse=True):
             taken = line >= threshold
-            found = right[taken].sum()
-            value += (found - before) / right.sum() * found / taken.sum()
-            before = found
+            result = right[taken].sum()
+            value += (result - before) / right.sum() * result / taken.sum()
+            before = result
         of_class.append(value)
     return float(np.mean(of_class))
 
@@ -69,10 +69,10 @@ def precision_of(rows, scores):
 def of_items(benchmark, rows, scores):
     """The scores of a matrix of rows and classes, for the items of the benchmark: image with every class."""
     at = [(row, label) for label in range(3) for row in range(len(rows)) if rows[row][3][label]]
-    found = np.full((len(benchmark.images), len(benchmark.captions)), 9.0)
+    result = np.full((len(benchmark.images), len(benchmark.captions)), 9.0)
     for item, (row, label) in enumerate(at):
-        found[item, label] = scores[row, label]
-    return found
+        result[item, label] = scores[row, label]
+    return result
 
 
 def test_the_measure_is_the_mean_average_precision_over_hard_images(tmp_path):
@@ -110,8 +110,8 @@ def _precision(right):
 def test_images_are_embedded_once_and_other_layouts_are_read(tmp_path):
     made = hard_rows(12)
     (tmp_path / "vg").mkdir()
-    for at, row in enumerate(made):
-        PIL.Image.new("RGB", (8, 8), (at * 20, 9, 9)).save(tmp_path / row[0])
+    for i, row in enumerate(made):
+        PIL.Image.new("RGB", (8, 8), (i * 20, 9, 9)).save(tmp_path / row[0])
     whole = {"labels": LABELS, "data": [[row[0], *row[2:]] for row in made]}
     named = cola.read_single(card("cola-single-gqa"), written(tmp_path, whole), tmp_path)
     assert named.digest == cola.read_single(
@@ -119,8 +119,8 @@ def test_images_are_embedded_once_and_other_layouts_are_read(tmp_path):
         tmp_path,
     ).digest  # fmt: skip
     assert len(named.images) > 12
-    found = run(named, load_blind("random"), session=Session(None))
-    result = evaluate(named, found, scorer="random", draws=50)
+    actual = run(named, load_blind("random"), session=Session(None))
+    result = evaluate(named, actual, scorer="random", draws=50)
     assert [name for name in result.measures if name.startswith("i2t")] == []
     assert 0 < result["t2i_average_precision"].value < 1
 
@@ -139,17 +139,17 @@ def png(number):
 
 def rows(n):
     """Rows of the release, the official pattern of answers: question q is yes of image q."""
-    found = []
+    result = []
     for index in range(n):
         kind, (yes, no) = (("yes_no", ("Yes", "No")), ("multiple_choice", ("A", "B")))[index % 2]
         row = {"Index": index, "Question_Type": kind, "Source": "DOCCI" if index % 3 else "Flickr"}
-        for at, place in enumerate(("first", "second")):
-            row[f"Image_{at}"] = {"bytes": png(2 * index + at), "path": None}
-            row[f"Question_{at}"] = f"Is number {index} {place}?"
+        for i, place in enumerate(("first", "second")):
+            row[f"Image_{i}"] = {"bytes": png(2 * index + i), "path": None}
+            row[f"Question_{i}"] = f"Is number {index} {place}?"
             for image in (0, 1):
-                row[f"Image_{image}_Question_{at}"] = yes if image == at else no
-        found.append(row)
-    return found
+                row[f"Image_{image}_Question_{i}"] = yes if image == i else no
+        result.append(row)
+    return result
 
 
 @pytest.fixture
@@ -203,13 +203,13 @@ def test_official_measures_of_what_a_model_wrote(release):
     items = question_items(release)
     asked = turns(items, Prompts.of("answer", where="test"), order="seeded", seed=0)
     assert asked[5].parts[1] == f"Is number 1 first?{ENDS['multiple_choice']}"
-    found = [picked(item, [(turn, text)]) for item, turn, text in zip(items, asked, texts, strict=True)]
-    outcomes = Outcomes({"accuracy": np.array([each.captions[0] == 0 for each in found])})
+    actual = [picked(item, [(turn, text)]) for item, turn, text in zip(items, asked, texts, strict=True)]
+    outcomes = Outcomes({"accuracy": np.array([item.captions[0] == 0 for item in actual])})
     result = evaluate(release, outcomes, scorer="model", draws=100)
     expected = official(release, texts)
     assert 0 < expected["g_acc"] < expected["q_acc"] < expected["accuracy"] < 1
     assert {name: result[name].value for name in expected} == pytest.approx(expected)
-    assert not any(each.answered for each, text in zip(found, texts, strict=True) if text in ("", "neither"))
+    assert not any(item.answered for item, text in zip(actual, texts, strict=True) if text in ("", "neither"))
     # Groups of two and four questions are no groups of the report.
     assert set(result.groups) == {"yes_no", "multiple_choice", "DOCCI", "Flickr"}
 
@@ -380,18 +380,18 @@ def mask_of(size):
 def file(number, *, captions=6):
     """One file: an image of 640 x 512 with three masks, two of which are large enough."""
     masks = {
-        str(at): {
-            "idx": at,
+        str(i): {
+            "idx": i,
             "outer_mask": mask_of((640, 512)),
             "mask_quality": 0,
-            "label": f"thing {at}",
-            "caption": f"a thing {at} of {number}",
+            "label": f"thing {i}",
+            "caption": f"a thing {i} of {number}",
             "parent": -1,
             "requirements": [],
             "bounds": {"topLeft": {"x": a, "y": b}, "bottomRight": {"x": c, "y": d}},
             "area": 9,
         }
-        for at, (a, b, c, d) in enumerate(BOXES)
+        for i, (a, b, c, d) in enumerate(BOXES)
     }
     keys = ["base", "m-0-sc", "m-2-sc"]
     return {
@@ -446,8 +446,8 @@ def matching(of, most):
         for own, (number, key) in enumerate(batch):
             name = f"sa_{number}/{key}"
             row = [
-                (min if at == own else max)(similarity(name, text) for text in texts_of(each, most))
-                for at, each in enumerate(batch)
+                (min if i == own else max)(similarity(name, text) for text in texts_of(item, most))
+                for i, item in enumerate(batch)
             ]
             if len(batch) > 1:
                 right.append(int(np.argmax(row)) == own)
@@ -477,11 +477,13 @@ def test_every_test_is_that_of_the_authors_loops(folder):
     every, five = entries((0, 1, 2, 5)), entries((0, 1, 5))
     swaps = {(number, key): f"{key} {number} swap 0" for number, key in every}
     hardest = {(n, key): f"{key} {n} basic" if n % 2 else f"{key} {n} swap 1" for n, key in every}
-    found = read(card("sdci-scm"), folder, None)
-    assert found.source.endswith("2 of 6 files left out")
-    assert len(found) == 12
-    assert accuracy(found) == pytest.approx(matching(every, 1))
-    (group,) = {tuple(label for label in found.questions.groupings["kind"][at : at + 3]) for at in (0, 3, 6)}
+    result = read(card("sdci-scm"), folder, None)
+    assert result.source.endswith("2 of 6 files left out")
+    assert len(result) == 12
+    assert accuracy(result) == pytest.approx(matching(every, 1))
+    (group,) = {
+        tuple(label for label in result.questions.groupings["kind"][start : start + 3]) for start in (0, 3, 6)
+    }
     assert group == ("image", "region", "region")
     # Nine entries: the last alone has nothing to choose.
     few = read(card("sdci-scm-pick5"), folder, None)
@@ -500,9 +502,9 @@ def test_every_test_is_that_of_the_authors_loops(folder):
 
 
 def test_regions_are_cut_out_with_a_margin_within_the_image(folder):
-    found = read(card("sdci-neg"), folder, None)
-    assert [image.crop for image in found.images[:3]] == [None, (40, 0, 560, 510), (343, 224, 640, 512)]
-    assert {image.photo for image in found.images[:3]} == {"sa_0.jpg"}
+    result = read(card("sdci-neg"), folder, None)
+    assert [image.crop for image in result.images[:3]] == [None, (40, 0, 560, 510), (343, 224, 640, 512)]
+    assert {image.photo for image in result.images[:3]} == {"sa_0.jpg"}
     (folder / "photos").mkdir()
     PIL.Image.new("RGB", (640, 512), "red").save(folder / "photos" / "sa_0.jpg")
     there = read(card("sdci-neg"), folder, None).available()

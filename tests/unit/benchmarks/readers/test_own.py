@@ -41,14 +41,14 @@ def test_choices(folder, jpeg):
         "x,0.jpg,a cat,a dog,replace,obj",
         "y,0.jpg,a mat,a hat,swap,",
     )
-    found = own.read_pairs(PAIRS, path, None)
-    assert found.questions.ids == ("x", "y")
-    assert [image.id for image in found.images] == ["0.jpg"]  # one image, two questions, one cluster
-    assert found.images[0].read() == jpeg(0)
-    np.testing.assert_array_equal(found.clusters, [0, 0])
-    assert found.questions.groupings == {"type": ("replace", "swap"), "subset": ("replace_obj", "swap")}
-    assert (found.card.form, found.card.size, found.card.title) == ("choice", 2, "mine")
-    assert found.card.measures == ("accuracy",)
+    result = own.read_pairs(PAIRS, path, None)
+    assert result.questions.ids == ("x", "y")
+    assert [image.id for image in result.images] == ["0.jpg"]  # one image, two questions, one cluster
+    assert result.images[0].read() == jpeg(0)
+    np.testing.assert_array_equal(result.clusters, [0, 0])
+    assert result.questions.groupings == {"type": ("replace", "swap"), "subset": ("replace_obj", "swap")}
+    assert (result.card.form, result.card.size, result.card.title) == ("choice", 2, "mine")
+    assert result.card.measures == ("accuracy",)
 
 
 def test_quads(folder):
@@ -58,10 +58,10 @@ def test_quads(folder):
         "0.jpg\ta cat\t1.jpg\ta dog",
         "1.jpg\ta mat\t2.jpg\ta hat",
     )
-    found = own.read_pairs(PAIRS, path, None)
-    assert found.questions.ids == ("0", "1")
-    np.testing.assert_array_equal(found.questions.images, [[0, 1], [1, 2]])  # 1.jpg is one item
-    assert (found.card.form, found.card.measures[0]) == ("quad", "group")
+    result = own.read_pairs(PAIRS, path, None)
+    assert result.questions.ids == ("0", "1")
+    np.testing.assert_array_equal(result.questions.images, [[0, 1], [1, 2]])  # 1.jpg is one item
+    assert (result.card.form, result.card.measures[0]) == ("quad", "group")
 
 
 def test_a_replaced_parquet_file_is_read_anew(tmp_path, jpeg, hub_parquet):
@@ -80,25 +80,25 @@ def test_image_folder(folder, tmp_path_factory):
 
 def test_captions_alone_are_asked_of_scorers_that_see_no_image(folder):
     path = _csv(folder / "mine.csv", "picture,caption,negative_caption", "0.jpg,a,b", "0.jpg,a,c")
-    found = own.read_pairs(PAIRS, path, None)
-    assert len(found) == 2
-    refuses(r"images are not at hand; .*\(.*mine.csv has no column 'image'\)", check_at_hand, found)
+    result = own.read_pairs(PAIRS, path, None)
+    assert len(result) == 2
+    refuses(r"images are not at hand; .*\(.*mine.csv has no column 'image'\)", check_at_hand, result)
 
 
 def test_an_error_says_where_an_image_was_looked_for(folder):
     path = _csv(folder / "mine.csv", "image,caption,negative_caption", "0.jpg,a,b", "gone.jpg,c,d")
-    found = own.read_pairs(PAIRS, path, folder)
+    result = own.read_pairs(PAIRS, path, folder)
     where = re.escape(str(folder / "gone.jpg"))
-    refuses(rf"first: gone\.jpg \(looked for {where}\)", check_at_hand, found)
-    refuses(rf"'gone\.jpg' is not at hand; given: looked for {where}", found.images[1].read)
+    refuses(rf"first: gone\.jpg \(looked for {where}\)", check_at_hand, result)
+    refuses(rf"'gone\.jpg' is not at hand; given: looked for {where}", result.images[1].read)
 
 
 def test_names_and_separators_of_other_programs(folder):
     path = _csv(folder / "mine.csv", "Filename;Caption;Foil", "0.jpg;a cat, black;a dog", "1.jpg;b;c")
-    found = own.read_pairs(PAIRS, path, None)
-    assert [image.id for image in found.images] == ["0.jpg", "1.jpg"]
-    assert found.images[0].source is not None
-    assert [caption.text for caption in found.captions] == ["a cat, black", "a dog", "b", "c"]
+    result = own.read_pairs(PAIRS, path, None)
+    assert [image.id for image in result.images] == ["0.jpg", "1.jpg"]
+    assert result.images[0].source is not None
+    assert [caption.text for caption in result.captions] == ["a cat, black", "a dog", "b", "c"]
     path = _csv(folder / "mine.csv", "image,Image,caption,negative_caption", "0.jpg,1.jpg,a,b")
     refuses("two columns differ in capitals alone; given: image, Image", own.read_pairs, PAIRS, path, None)
 
@@ -108,10 +108,10 @@ def test_a_folder_with_a_file_per_subset(folder, tmp_path_factory):
     for name in ("swap", "add"):
         row = {"filename": "0.jpg", "caption": "a cat", "negative_caption": "a dog"}
         (data / f"{name}.json").write_text(json.dumps({"0": row}))
-    found = own.read_pairs(PAIRS, data, folder)
-    assert found.questions.ids == ("add/0", "swap/0")
-    assert found.questions.groupings["subset"] == ("add", "swap")
-    assert [image.id for image in found.images] == ["0.jpg"]
+    result = own.read_pairs(PAIRS, data, folder)
+    assert result.questions.ids == ("add/0", "swap/0")
+    assert result.questions.groupings["subset"] == ("add", "swap")
+    assert [image.id for image in result.images] == ["0.jpg"]
 
 
 def test_data_must_be_given():
@@ -131,18 +131,18 @@ def test_ratings_of_several_people(folder):
         "b.jpg,a cat,2,2,a bus,,x",
         "b.jpg,nobody rated it,,,a bus,,x",
     )
-    found = own.read_ratings(RATINGS, path, None)
-    questions = found.judged
-    assert found.card.title == "mine"
+    result = own.read_ratings(RATINGS, path, None)
+    questions = result.judged
+    assert result.card.title == "mine"
     np.testing.assert_array_equal(questions.ratings, [[4, 3], [1, np.nan], [2, 2]])
-    assert judged_rows(found) == [
+    assert judged_rows(result) == [
         ("0", "a.jpg", "a cat", ["the cat", "a cat sits"]),
         ("1", "a.jpg", "a dog", ["the cat"]),
         ("2", "b.jpg", "a cat", ["a bus"]),
     ]
-    assert all(image.source is not None for image in found.images)
+    assert all(image.source is not None for image in result.images)
     assert questions.groupings["type"] == ("x", "y", "x")
-    assert "1 rows without a rating left out" in found.source
+    assert "1 rows without a rating left out" in result.source
 
 
 def test_images_by_their_whole_path_and_references_as_lists(folder, tmp_path_factory):
@@ -151,9 +151,9 @@ def test_images_by_their_whole_path_and_references_as_lists(folder, tmp_path_fac
     path.write_text(json.dumps(rows))
     # Whole paths lie in the folder of images; beside the table they do not.
     refuses("an image outside of the folder of images", own.read_ratings, RATINGS, path, None)
-    found = own.read_ratings(RATINGS, path, folder)
-    assert found.images[0].source is not None
-    assert found.judged.references.counts.tolist() == [2]
+    result = own.read_ratings(RATINGS, path, folder)
+    assert result.images[0].source is not None
+    assert result.judged.references.counts.tolist() == [2]
 
 
 def test_votes_and_choices(folder):
@@ -183,10 +183,10 @@ c.jpg,a fish,0.0
 def test_pairs_with_grades_are_a_gallery(tmp_path):
     (tmp_path / "mine.csv").write_text(GRADED)
     (tmp_path / "b.jpg").write_bytes(b"pixels")
-    found = own.read_gallery(card("gallery"), tmp_path / "mine.csv", None)
-    questions = found.gallery
-    assert [image.id for image in found.images] == ["a.jpg", "b.jpg", "c.jpg"]
-    assert [caption.text for caption in found.captions] == ["a dog", "a cat", "an animal", "a fish"]
+    result = own.read_gallery(card("gallery"), tmp_path / "mine.csv", None)
+    questions = result.gallery
+    assert [image.id for image in result.images] == ["a.jpg", "b.jpg", "c.jpg"]
+    assert [caption.text for caption in result.captions] == ["a dog", "a cat", "an animal", "a fish"]
     assert questions.ids == ("i2t/a.jpg", "i2t/b.jpg", "i2t/c.jpg", "t2i/c0", "t2i/c1", "t2i/c2", "t2i/c3")
     i2t, t2i = questions.i2t.positives, questions.t2i.positives
     assert (i2t.starts.tolist(), i2t.items.tolist()) == ([0, 2, 4, 4], [0, 2, 0, 1])
@@ -197,17 +197,17 @@ def test_pairs_with_grades_are_a_gallery(tmp_path):
     assert questions.owners.tolist() == [-1, 1, 0, -1]
     assert questions.defined.tolist() == [True, True, False, True, True, True, False]
     # Images a and b with "an animal" and "a cat"; each of the others by itself.
-    assert found.clusters.tolist() == [0, 1, 2, 3, 1, 0, 4]
-    assert [image.source for image in found.images] == [None, FileSource(tmp_path / "b.jpg"), None]
-    assert (found.card.title, found.card.size) == ("mine", 7)
+    assert result.clusters.tolist() == [0, 1, 2, 3, 1, 0, 4]
+    assert [image.source for image in result.images] == [None, FileSource(tmp_path / "b.jpg"), None]
+    assert (result.card.title, result.card.size) == ("mine", 7)
 
 
 def test_without_relevance_all_rows_are_right(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("image,caption\na.jpg,a dog\na.jpg,a cat\nb.jpg,a dog")
-    found = own.read_gallery(card("gallery"), path, None).gallery
-    assert found.i2t.positives.items.tolist() == [0, 1, 0]
-    assert (found.i2t.positives.gains.tolist(), found.owners.tolist()) == ([1.0, 1.0, 1.0], [-1, 0])
+    result = own.read_gallery(card("gallery"), path, None).gallery
+    assert result.i2t.positives.items.tolist() == [0, 1, 0]
+    assert (result.i2t.positives.gains.tolist(), result.owners.tolist()) == ([1.0, 1.0, 1.0], [-1, 0])
 
 
 def test_ids_and_owners(tmp_path):
@@ -220,12 +220,12 @@ def test_ids_and_owners(tmp_path):
         "x/b.jpg,2,a cat,12,0.5,1\n"
         "x/a.jpg,1,a cat,12,0,1\n"
     )
-    found = own.read_gallery(card("gallery"), path, None)
-    assert [image.id for image in found.images] == ["1", "2"]
-    captions = {caption.id: caption.text for caption in found.captions}
+    result = own.read_gallery(card("gallery"), path, None)
+    assert [image.id for image in result.images] == ["1", "2"]
+    captions = {caption.id: caption.text for caption in result.captions}
     assert list(captions.items()) == [("10", "a dog"), ("11", "a dog"), ("12", "a cat")]
-    assert found.gallery.owners.tolist() == [0, -1, 0]
-    assert found.gallery.t2i.positives.items.tolist() == [0, 1, 1]
+    assert result.gallery.owners.tolist() == [0, -1, 0]
+    assert result.gallery.t2i.positives.items.tolist() == [0, 1, 1]
 
 
 def test_bytes_in_cells(tmp_path, jpeg):
@@ -233,9 +233,9 @@ def test_bytes_in_cells(tmp_path, jpeg):
     images = [jpeg(1), jpeg(2), jpeg(1)]
     columns = {"image": images, "image_id": ["one", "two", "one"], "caption": ["a", "b", "c"]}
     pq.write_table(pa.table(columns), path)
-    found = own.read_gallery(card("gallery"), path, None)
-    assert [image.read() for image in found.images] == images[:2]
-    assert found.gallery.owners.tolist() == [0, 1, 0]
+    result = own.read_gallery(card("gallery"), path, None)
+    assert [image.read() for image in result.images] == images[:2]
+    assert result.gallery.owners.tolist() == [0, 1, 0]
     pq.write_table(pa.table({"image": images, "caption": ["a", "b", "c"]}), path)
     with pytest.raises(DataError, match=r"an image without a name; .* with a column 'image_id'"):
         own.read_gallery(card("gallery"), path, None)
@@ -259,8 +259,8 @@ LAYOUT = "[signs.layout]\n"
 @pytest.fixture
 def spec(tmp_path):
     (tmp_path / "images").mkdir()
-    for at in range(2):
-        PIL.Image.new("RGB", (8, 8), (at, 0, 0)).save(tmp_path / "images" / f"{at}.png")
+    for i in range(2):
+        PIL.Image.new("RGB", (8, 8), (i, 0, 0)).save(tmp_path / "images" / f"{i}.png")
     (tmp_path / "signs.csv").write_text(SIGNS)
     path = tmp_path / "signs.toml"
     path.write_text(EXAMPLE)

@@ -126,15 +126,15 @@ def test_parquet_in_two_shards_keeps_order(tmp_path, small, hub_parquet, bivlc_c
 
 def test_released_result_table(shared_data):
     """The counts of the paper: 2,933 in all, REPLACE 2,099, SWAP 359, ADD 475."""
-    found = read(card("bivlc"), shared_data / "bivlc" / "ViT-B-32.csv", None)
-    groups = {name: int(mask.sum()) for name, mask in found.questions.groups().items()}
-    assert len(found) == 2933
+    result = read(card("bivlc"), shared_data / "bivlc" / "ViT-B-32.csv", None)
+    groups = {name: int(mask.sum()) for name, mask in result.questions.groups().items()}
+    assert len(result) == 2933
     assert (groups["replace"], groups["swap"], groups["add"]) == (2099, 359, 475)
-    assert not found.images_at_hand
-    assert found.captions_at_hand
+    assert not result.images_at_hand
+    assert result.captions_at_hand
     # Questions that share a caption share a cluster: 818 and 830 share both of theirs.
-    assert found.clusters[818] == found.clusters[830]
-    assert len(np.unique(found.clusters)) < 2933
+    assert result.clusters[818] == result.clusters[830]
+    assert len(np.unique(result.clusters)) < 2933
 
 
 PAIRS = st.sets(st.tuples(st.integers(0, 3), st.integers(0, 6)), min_size=1)
@@ -145,13 +145,13 @@ def test_pairs_in_any_order(pairs, random):
     """Gains go with their pairs; the queries of some rows keep theirs."""
     listed = list(pairs)
     random.shuffle(listed)
-    query, item = (np.array(each, dtype=np.int64) for each in zip(*listed, strict=True))
+    query, item = (np.array(item, dtype=np.int64) for item in zip(*listed, strict=True))
     gains = (query * 7 + item + 1) / 100
-    found = search(np.array([9, 8, 5, 2]), (query, item), gains, names="abcd", where="x")
-    rows = np.repeat(np.arange(4), found.positives.counts)
-    assert list(zip(rows.tolist(), found.positives.items.tolist(), strict=True)) == sorted(pairs)
-    np.testing.assert_array_equal(found.positives.gains, (rows * 7 + found.positives.items + 1) / 100)
-    last = found.take(np.array([3]))
+    result = search(np.array([9, 8, 5, 2]), (query, item), gains, names="abcd", where="x")
+    rows = np.repeat(np.arange(4), result.positives.counts)
+    assert list(zip(rows.tolist(), result.positives.items.tolist(), strict=True)) == sorted(pairs)
+    np.testing.assert_array_equal(result.positives.gains, (rows * 7 + result.positives.items + 1) / 100)
+    last = result.take(np.array([3]))
     assert last.queries.tolist() == [2]
     assert last.positives.items.tolist() == sorted(i for q, i in pairs if q == 3)
 
@@ -175,9 +175,9 @@ def test_pairs_that_make_no_search(pairs, message):
 
 @given(st.lists(st.integers(0, 50), unique=True, max_size=20), st.lists(st.integers(0, 50), max_size=20))
 def test_places_are_those_of_a_dictionary(ids, asked):
-    place = {each: at for at, each in enumerate(ids)}
-    found = IdPositions(np.array(ids, dtype=np.int64), "image", "x").of(np.array(asked, dtype=np.int64))
-    assert found.tolist() == [place.get(each, -1) for each in asked]
+    place = {item: i for i, item in enumerate(ids)}
+    result = IdPositions(np.array(ids, dtype=np.int64), "image", "x").of(np.array(asked, dtype=np.int64))
+    assert result.tolist() == [place.get(item, -1) for item in asked]
 
 
 def test_an_id_twice():

@@ -40,26 +40,26 @@ def small():
 
 
 def test_seven_files(folder, small):
-    found = read(small, folder, None)
-    assert found.questions.ids[:3] == ("add_obj/0", "add_obj/1", "add_att/0")
-    assert found.questions.ids[-4:-2] == ("swap_obj/0", "swap_obj/2")  # the key of the file, not a count
-    assert [image.id for image in found.images] == [f"{n:012}.jpg" for n in (0, 1, 2)]  # each listed once
-    assert [found.captions[i].text for i in found.questions.candidates[0]] == [" add_obj 0 ", "not 0"]
-    assert found.questions.correct == 1
-    sizes = {name: int(mask.sum()) for name, mask in found.questions.groups().items()}
+    result = read(small, folder, None)
+    assert result.questions.ids[:3] == ("add_obj/0", "add_obj/1", "add_att/0")
+    assert result.questions.ids[-4:-2] == ("swap_obj/0", "swap_obj/2")  # the key of the file, not a count
+    assert [image.id for image in result.images] == [f"{n:012}.jpg" for n in (0, 1, 2)]  # each listed once
+    assert [result.captions[i].text for i in result.questions.candidates[0]] == [" add_obj 0 ", "not 0"]
+    assert result.questions.correct == 1
+    sizes = {name: int(mask.sum()) for name, mask in result.questions.groups().items()}
     assert sizes == {**dict.fromkeys(SUBSETS, 2), "add": 4, "replace": 6, "swap": 4}
-    assert not found.images_at_hand
+    assert not result.images_at_hand
     # The items of each of the three images hang together, and no caption joins two images.
-    assert len(np.unique(found.clusters)) == 3
+    assert len(np.unique(result.clusters)) == 3
 
 
 def test_images_that_are_there(folder, small, jpeg, tmp_path):
     pictures = tmp_path / "val2017"
     pictures.mkdir()
     (pictures / f"{1:012}.jpg").write_bytes(jpeg(1))
-    found = read(small, folder, pictures)
-    assert [image.source is not None for image in found.images] == [False, True, False]
-    there = found.available()
+    result = read(small, folder, pictures)
+    assert [image.source is not None for image in result.images] == [False, True, False]
+    there = result.available()
     assert all(name.endswith("/1") for name in there.questions.ids)
     assert len(there) == 6  # every file but swap_obj has an item 1
     assert there.images[0].decode().size == (24, 16)
@@ -90,15 +90,15 @@ def test_the_papers_edition_is_accepted(folder, small):
 def test_real_files(shared_data):
     """7,511 items; 211 of them lie on the 47 photographs at hand."""
     data, pictures = shared_data / "sugarcrepe", shared_data / "coco_mini" / "images" / "val2017"
-    found = read(card("sugarcrepe"), data, pictures)
-    assert len(found) == 7511
-    assert "swap_obj/108" not in found.questions.ids
-    assert "swap_obj/245" in found.questions.ids
-    groups = found.questions.groups()
+    result = read(card("sugarcrepe"), data, pictures)
+    assert len(result) == 7511
+    assert "swap_obj/108" not in result.questions.ids
+    assert "swap_obj/245" in result.questions.ids
+    groups = result.questions.groups()
     assert groups["same words"].sum() == 572
     assert (groups["same words"] & groups["swap_obj"]).sum() == 164
     assert (groups["same words"] & groups["swap_att"]).sum() == 408
-    there = found.available()
+    there = result.available()
     assert (len(there), len(there.images)) == (211, 47)
 
 
@@ -112,11 +112,11 @@ def plus(tmp_path):
 
 def test_sugarcrepe_pp(plus):
     small = card("sugarcrepe-pp").model_copy(update={"size": 10, "counts": dict.fromkeys(PP_SUBSETS, 2)})
-    found = read(small, plus, None)
-    assert (found.questions.ids[:2], found.questions.correct) == (("replace_obj/4", "replace_obj/9"), 2)
-    first = [found.captions[i].text for i in found.questions.candidates[0]]
+    result = read(small, plus, None)
+    assert (result.questions.ids[:2], result.questions.correct) == (("replace_obj/4", "replace_obj/9"), 2)
+    first = [result.captions[i].text for i in result.questions.candidates[0]]
     assert first == [" replace_obj 4 ", "also replace_obj 4", "not 4"]
-    assert set(found.questions.groups()) == {*PP_SUBSETS, "replace", "swap"}
+    assert set(result.questions.groups()) == {*PP_SUBSETS, "replace", "swap"}
     assert read(small, plus / "swap_att.json", None).questions.ids == ("swap_att/4", "swap_att/9")
     items = json.loads((plus / "swap_att.json").read_text())
     items[1]["id"] = 4
@@ -135,22 +135,22 @@ def test_the_text_only_task_compares_captions(shared_data):
     counts = {"swap_obj": (245, 12), "swap_att": (666, 93), "replace_att": (788, 151)}
     for name, (size, by_words) in counts.items():
         file = shared_data / "sugarcrepe_pp" / f"{name}.json"
-        found = read(card("sugarcrepe-pp-tot"), file, None)
+        actual = read(card("sugarcrepe-pp-tot"), file, None)
         items = json.loads(file.read_text())
-        assert len(found) == len(items) == size
+        assert len(actual) == len(items) == size
         right = 0
         for item in items:
             c1, c2, wrong = (item[key] for key in ("caption", "caption2", "negative_caption"))
             right += alike(c1, c2) > alike(c1, wrong) and alike(c1, c2) > alike(c2, wrong)
         assert right == by_words
-        texts = [caption.text or "" for caption in found.captions]
-        pairs = zip(*(side.ravel().tolist() for side in found.questions.text_pairs()), strict=True)
+        texts = [caption.text or "" for caption in actual.captions]
+        pairs = zip(*(side.ravel().tolist() for side in actual.questions.text_pairs()), strict=True)
         scores = np.array([alike(texts[a], texts[b]) for a, b in pairs]).reshape(-1, 3)
-        result = evaluate(found, Scores(scores), scorer="words", draws=10)
+        result = evaluate(actual, Scores(scores), scorer="words", draws=10)
         assert result["accuracy"].value == right / size
         assert result["accuracy"].chance == pytest.approx(1 / 3)
         # Nothing is missing without images.
-        assert found.available() is found
+        assert actual.available() is actual
 
 
 def test_tables_that_carry_no_questions():
@@ -166,7 +166,7 @@ def test_bivlc(shared_data):
     first, *others = (from_table(card("bivlc"), table) for table in tables)
     assert len(first) == 2933
     # The tables of all models ask the same questions in the same order.
-    assert {each.digest for each in others} == {first.digest}
+    assert {item.digest for item in others} == {first.digest}
     assert first.images[0].id == "0_i0"
     assert from_table(card("sugarcrepe"), tables[0]) is None
 

@@ -20,10 +20,10 @@ from refusals import refuses
 def _pickled(folder, **changes):
     """Four captions of two videos; rater r gives caption c the rating 10 r + c."""
     values = {
-        "candidates_list": np.array([f"caption  {at} " for at in range(4)]),
-        "gts_list": np.array([[f"reference {at}.{k}" for k in range(10)] for at in range(4)]),
-        "human_scores": np.array([[10.0 * rater + at for at in range(4)] for rater in range(3)]).reshape(-1),
-        "video_ids": np.array([f"vid_{at // 2}" for at in range(4)], dtype=object),
+        "candidates_list": np.array([f"caption  {i} " for i in range(4)]),
+        "gts_list": np.array([[f"reference {i}.{k}" for k in range(10)] for i in range(4)]),
+        "human_scores": np.array([[10.0 * rater + i for i in range(4)] for rater in range(3)]).reshape(-1),
+        "video_ids": np.array([f"vid_{i // 2}" for i in range(4)], dtype=object),
         **changes,
     }
     folder.mkdir(exist_ok=True)
@@ -38,8 +38,8 @@ def test_ratings_and_references(tmp_path, read_free):
     assert asked.ratings.tolist() == [[0, 10, 20], [1, 11, 21], [2, 12, 22], [3, 13, 23]]
     assert (asked.raters, asked.decimals) == ("apart", 4)
     assert judged_rows(benchmark) == [
-        (name, name[:5], f"caption {at}", [f"reference {at}.{k}" for k in range(9)])
-        for at, name in enumerate(("vid_0", "vid_0/2", "vid_1", "vid_1/2"))
+        (name, name[:5], f"caption {i}", [f"reference {i}.{k}" for k in range(9)])
+        for i, name in enumerate(("vid_0", "vid_0/2", "vid_1", "vid_1/2"))
     ]
     assert all(isinstance(v, Video) and v.sampling == Sampling(count=10) for v in benchmark.images)
     assert not benchmark.images_at_hand
@@ -51,10 +51,10 @@ def test_lists_are_as_good_as_arrays(tmp_path, read_free):
     arrays = read_free("vatex-eval", _pickled(tmp_path / "a"))
     lists = _pickled(
         tmp_path / "b",
-        candidates_list=[f"caption  {at} " for at in range(4)],
-        gts_list=[[f"reference {at}.{k}" for k in range(10)] for at in range(4)],
-        video_ids=[f"vid_{at // 2}" for at in range(4)],
-        human_scores=[[10 * rater + at for at in range(4)] for rater in range(3)],
+        candidates_list=[f"caption  {i} " for i in range(4)],
+        gts_list=[[f"reference {i}.{k}" for k in range(10)] for i in range(4)],
+        video_ids=[f"vid_{i // 2}" for i in range(4)],
+        human_scores=[[10 * rater + i for i in range(4)] for rater in range(3)],
     )
     assert read_free("vatex-eval", lists).digest == arrays.digest
 
@@ -208,10 +208,10 @@ def test_overlaps_as_the_released_code_counts_them():
         segment, *others = (tuple(sorted(rng.uniform(0, 30) for _ in range(2))) for _ in range(draws))
         seconds = set(range(int(segment[0]), int(segment[1]) + 1))
         expected = []
-        for at, other in enumerate(others):
+        for i, other in enumerate(others):
             own = range(int(other[0]), int(other[1]) + 1)
             if len(seconds & set(own)) / len(own) > OVERLAP:
-                expected.append(at)
+                expected.append(i)
         assert overlapping(segment, others) == (expected or list(range(len(others))))
     # One that ends before it starts is no reference.
     assert overlapping((0.0, 3.0), [(9.0, 5.0), (1.0, 2.0)]) == [1]
@@ -259,11 +259,11 @@ def slowly(times, length, sampling, start, end):
     """What `chosen` says, frame by frame and moment by moment."""
     begin, stop = start or 0.0, min(length, length if end is None else end)
     if sampling.rate is not None:
-        found, k = [], 0
-        while not found or begin + k / sampling.rate < stop - 1e-6:
-            found.append(on_show(times, begin + k / sampling.rate))
+        result, k = [], 0
+        while not result or begin + k / sampling.rate < stop - 1e-6:
+            result.append(on_show(times, begin + k / sampling.rate))
             k += 1
-        return found
+        return result
     part = [i for i, time in enumerate(times) if begin - 1e-6 <= time < stop - 1e-6]
     part = part or [on_show(times, begin)]
     if sampling.count is None:

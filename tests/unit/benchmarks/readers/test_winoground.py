@@ -92,11 +92,11 @@ def test_tags_alone(tmp_path, small, columns):
         writer = csv.writer(file)
         writer.writerow([*names, "caption_0_words", "caption_1_words"])
         writer.writerows([*(columns[name][row] for name in names), 5 + row, 6] for row in range(3))
-    found = read(small, tmp_path, None)
-    _check_groups(found)
-    assert not found.captions_at_hand
-    assert not found.images_at_hand
-    assert len(np.unique(found.clusters)) == 3
+    result = read(small, tmp_path, None)
+    _check_groups(result)
+    assert not result.captions_at_hand
+    assert not result.images_at_hand
+    assert len(np.unique(result.clusters)) == 3
     np.testing.assert_array_equal(caption_words(tmp_path), [[5, 6], [6, 6], [7, 6]])
 
 
@@ -105,10 +105,10 @@ def test_real_tags(shared_data):
 
     The reader refuses files whose groups have other sizes than the card says.
     """
-    found = read(card("winoground"), shared_data / "winoground", None)
-    counts = [found.card.counts[name] for name in ("Symbolic", "any Symbolic", "Series", "any Series")]
+    result = read(card("winoground"), shared_data / "winoground", None)
+    counts = [result.card.counts[name] for name in ("Symbolic", "any Symbolic", "Series", "any Series")]
     assert counts == [28, 41, 23, 31]
-    assert len(set(found.questions.groupings["tag"])) == 70
+    assert len(set(result.questions.groupings["tag"])) == 70
     words = caption_words(shared_data / "winoground")
     assert words.shape == (400, 2)
     assert words.min() > 0
@@ -118,14 +118,14 @@ def test_second_tags(shared_data, tmp_path):
     """Diwan et al.'s file beside the items; an item may have several of their tags, 172 have none."""
     for folder, name in (("winoground", "tags.csv"), ("winoground_tags", SECOND_TAGS)):
         (tmp_path / name).write_bytes((shared_data / folder / name).read_bytes())
-    found = read(card("winoground"), tmp_path, None)
-    groups = {name: int(mask.sum()) for name, mask in found.questions.groups().items()}
+    result = read(card("winoground"), tmp_path, None)
+    groups = {name: int(mask.sum()) for name, mask in result.questions.groups().items()}
     given = json.loads((tmp_path / SECOND_TAGS).read_text())
     assert groups["No Tag"] == 172 == sum(not tags for tags in given.values())
     for tag in {tag for tags in given.values() for tag in tags}:
         assert groups[f"any {tag}"] == sum(tag in tags for tags in given.values())
         assert groups[tag] == sum(tags == [tag] for tags in given.values())
-    assert found.questions.groupings["second_tags"][3] == "Ambiguously Correct"
+    assert result.questions.groupings["second_tags"][3] == "Ambiguously Correct"
     # Without the file there are no such groups, and none is missed.
     alone = read(card("winoground"), shared_data / "winoground", None)
     assert not [name for name in alone.questions.groupings if name.startswith("second")]
@@ -149,9 +149,9 @@ def test_rows_without_tags(columns, small, tmp_path):
     names = ("id", "caption_0", "caption_1", "secondary_tag")
     rows = [{name: columns[name][row] for name in names} for row in range(3)]
     (tmp_path / "examples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found = read(small, tmp_path, None)
-    assert found.questions.groupings["visual"] == ("Symbolic", "", "")
-    assert "preds" not in found.questions.groupings
+    result = read(small, tmp_path, None)
+    assert result.questions.groupings["visual"] == ("Symbolic", "", "")
+    assert "preds" not in result.questions.groupings
     refuses("not the number of questions", read, small.model_copy(update={"size": 4}), tmp_path, None)
 
 
@@ -180,21 +180,21 @@ def relations(tmp_path, jpeg):
 
 
 def test_relation(relations):
-    found = read(_sized("aro-vg-relation", 4), relations, None)
-    assert found.questions.ids == ("0", "1", "2", "3")
-    assert [found.captions[i].text for i in found.questions.candidates[0]] == [
+    result = read(_sized("aro-vg-relation", 4), relations, None)
+    assert result.questions.ids == ("0", "1", "2", "3")
+    assert [result.captions[i].text for i in result.questions.candidates[0]] == [
         "the horse is behind the man 0",
         "the man is behind the horse 0",
     ]
-    assert [image.id for image in found.images] == ["1.jpg#0,0,10,20", "1.jpg#5,6,12,14", "2.jpg#0,0,40,30"]
+    assert [image.id for image in result.images] == ["1.jpg#0,0,10,20", "1.jpg#5,6,12,14", "2.jpg#0,0,40,30"]
     whole = PIL.Image.open(relations / "images" / "1.jpg").convert("RGB")
     # Rows 6 to 13, columns 5 to 11: a box of 7 x 8 at (5, 6).
-    np.testing.assert_array_equal(np.asarray(found.images[1].decode()), np.asarray(whole)[6:14, 5:12])
-    groups = {name: np.flatnonzero(mask).tolist() for name, mask in found.questions.groups().items()}
+    np.testing.assert_array_equal(np.asarray(result.images[1].decode()), np.asarray(whole)[6:14, 5:12])
+    groups = {name: np.flatnonzero(mask).tolist() for name, mask in result.questions.groups().items()}
     # "near" is on the authors' list of symmetric relations: it is a group, but not one of the macro average.
     assert groups == {"behind": [0, 3], "near": [1], "on": [2]}
-    assert found.questions.groupings["relation_kept"] == ("behind", "", "on", "behind")
-    assert found.card.macro == "relation_kept"
+    assert result.questions.groupings["relation_kept"] == ("behind", "", "on", "behind")
+    assert result.card.macro == "relation_kept"
 
 
 def test_attribution_keeps_groups_of_enough_items(tmp_path):
@@ -204,10 +204,10 @@ def test_attribution_keeps_groups_of_enough_items(tmp_path):
     items = [{"image_path": f"{n}.jpg", **box, **captions, "attributes": of} for n, of in enumerate(pairs)]
     path = tmp_path / "visual_genome_attribution.json"
     path.write_text(json.dumps(items))
-    found = read(_sized("aro-vg-attribution", 3, macro_least=2), path, None)
-    assert found.questions.groupings["attributes"] == ("furry_white", "old_red", "furry_white")
-    assert found.questions.groupings["attributes_kept"] == ("furry_white", "", "furry_white")
-    assert not found.images_at_hand
+    result = read(_sized("aro-vg-attribution", 3, macro_least=2), path, None)
+    assert result.questions.groupings["attributes"] == ("furry_white", "old_red", "furry_white")
+    assert result.questions.groupings["attributes_kept"] == ("furry_white", "", "furry_white")
+    assert not result.images_at_hand
     items[1]["attributes"] = ["old"]
     path.write_text(json.dumps(items))
     with pytest.raises(DataError, match=r"row 2, column 'attributes': no '1' in the cell"):
@@ -223,9 +223,9 @@ def test_hub_layout_with_a_box_in_a_cell(tmp_path, jpeg, hub_parquet):
         "relation_name": ["on", "in"],
     }
     path = hub_parquet(tmp_path / "a.parquet", columns)
-    found = read(_sized("aro-vg-relation", 2), path, None)
-    assert [image.crop for image in found.images] == [(1, 2, 11, 22), (0, 0, 40, 30)]
-    assert found.images[0].decode().size == (10, 20)
+    result = read(_sized("aro-vg-relation", 2), path, None)
+    assert [image.crop for image in result.images] == [(1, 2, 11, 22), (0, 0, 40, 30)]
+    assert result.images[0].decode().size == (10, 20)
     columns["bbox"][1]["w"] = 0
     with pytest.raises(DataError, match="row 2: empty box; given: 0 x 30 pixels"):
         read(_sized("aro-vg-relation", 2), hub_parquet(path, columns), None)
@@ -236,15 +236,17 @@ def test_order(tmp_path, jpeg, hub_parquet):
     for j, name in enumerate(("correct_caption", "hard_text_1", "hard_text_2", "hard_text_3", "hard_text_4")):
         columns[name] = [f"words {j}", "the same words"]
     hub_parquet(tmp_path / "data" / "test-0.parquet", columns)
-    found = read(_sized("aro-coco-order", 2), tmp_path, None)
-    assert found.questions.candidates.shape == (2, 5)
-    assert [found.captions[i].text for i in found.questions.candidates[0]] == [f"words {j}" for j in range(5)]
-    assert found.images[1].read() == jpeg(2)
+    result = read(_sized("aro-coco-order", 2), tmp_path, None)
+    assert result.questions.candidates.shape == (2, 5)
+    assert [result.captions[i].text for i in result.questions.candidates[0]] == [
+        f"words {j}" for j in range(5)
+    ]
+    assert result.images[1].read() == jpeg(2)
     rows = [{"image": "1.jpg", **{name: cells[0] for name, cells in columns.items() if name != "images"}}] * 2
     local = tmp_path / "order.jsonl"
     local.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found = read(_sized("aro-flickr-order", 2), local, None)
-    assert [image.id for image in found.images] == ["1.jpg"]  # two captions of one image
+    result = read(_sized("aro-flickr-order", 2), local, None)
+    assert [image.id for image in result.images] == ["1.jpg"]  # two captions of one image
     local.write_text(json.dumps({name: "x" for name in columns if name != "images"}) + "\n")
     with pytest.raises(DataError, match=r"no column 'image'; given: correct_caption, hard_text_1"):
         read(_sized("aro-flickr-order", 1), local, None)

@@ -30,8 +30,8 @@ def listed(asked, ties):
         ("t2i", gallery.t2i, asked.scores.T, gallery.caption_parts, gallery.image_parts),
     ):
         for q, query in enumerate(search.queries):
-            found = slice(search.positives.starts[q], search.positives.starts[q + 1])
-            right = dict(zip(search.positives.items[found], search.positives.gains[found], strict=True))
+            result = slice(search.positives.starts[q], search.positives.starts[q + 1])
+            right = dict(zip(search.positives.items[result], search.positives.gains[result], strict=True))
             part = 0 if of_query is None else of_query[query]
             seen = [i for i in range(scores.shape[1]) if of_item is None or of_item[i] == part]
             seen.sort(key=lambda i: (-scores[query, i], worst_first * right.get(i, 0.0)))
@@ -79,8 +79,8 @@ def test_every_value_is_that_of_the_sorted_list(galleries, setting, ties):
                 parts = {part for _, part in here} if side in (direction, "mean") else ()
                 of_parts = [np.nanmean([v for v, own in here if own == part]) for part in parts]
                 of_sides += [np.mean(of_parts)] if of_parts else []
-            found = mean(asked.benchmark, values[f"{side}_{name}"])
-            assert found == pytest.approx(np.mean(of_sides), abs=1e-12)
+            result = mean(asked.benchmark, values[f"{side}_{name}"])
+            assert result == pytest.approx(np.mean(of_sides), abs=1e-12)
     # The last caption has no right image.
     assert isnan(values["t2i_mrr"][-1])
 
@@ -115,10 +115,10 @@ def test_ties_are_counted_by_query(galleries, setting):
             wrong = {scores[query, i] for i in seen if i not in right}
             expected.append(any(scores[query, i] in wrong for i in right if i >= 0))
     assert tied(asked.benchmark, asked.rankings).tolist() == expected
-    found = {each: evaluate(asked.benchmark, asked.rankings, scorer="s", ties=each) for each in Ties}
-    result = found[Ties.STRICT]
+    actual = {item: evaluate(asked.benchmark, asked.rankings, scorer="s", ties=item) for item in Ties}
+    result = actual[Ties.STRICT]
     assert (result.ties["questions"], result.ties["rate"]) == (sum(expected), sum(expected) / 48)
-    for ties, other in found.items():
+    for ties, other in actual.items():
         for name, estimate in other.measures.items():
             assert result.ties["measures"][str(ties)][name] == estimate.value
 
@@ -133,18 +133,18 @@ def test_right_by_rule(galleries, parts):
     values = per_item(asked.benchmark, rankings)["i2t_pmrp"]
     for image in range(12):
         seen = [c for c in range(36) if not parts or gallery.caption_parts[c] == gallery.image_parts[image]]
-        found = []
+        result = []
         for threshold in (0, 1):
             right = {c for c in seen if (rule.query_codes[image] != rule.item_codes[c]).sum() <= threshold}
             r = min(3, len(right))
             order = sorted(seen, key=lambda c: (-asked.scores[image, c], c in right))
-            found.append(len(right & set(order[:r])) / r)
-        assert values[image] == pytest.approx(np.mean(found), abs=1e-12)
+            result.append(len(right & set(order[:r])) / r)
+        assert values[image] == pytest.approx(np.mean(result), abs=1e-12)
     # What a constant gets, worked out from numbers of codes, is what sorting gives.
-    found = asked.scored(np.zeros_like(asked.scores)).rankings
+    result = asked.scored(np.zeros_like(asked.scores)).rankings
     counted = constant(asked.benchmark)
     for side in ("i2t", "t2i"):
-        np.testing.assert_allclose(getattr(counted, side).shares, getattr(found, side).shares, atol=1e-12)
+        np.testing.assert_allclose(getattr(counted, side).shares, getattr(result, side).shares, atol=1e-12)
 
 
 def test_cut_rankings_support_what_they_reach(galleries):
@@ -268,9 +268,9 @@ def test_names_with_and_without_a_direction(galleries):
 def test_chance_is_what_counting_says(galleries):
     asked = galleries()
     by_chance = chance(asked.benchmark, ("recall_at_5", "r_precision"))
-    found, wanted = asked.benchmark.gallery.i2t.positives, []
+    result, wanted = asked.benchmark.gallery.i2t.positives, []
     for q in range(12):
-        present = int((found.items[found.starts[q] : found.starts[q + 1]] >= 0).sum())
+        present = int((result.items[result.starts[q] : result.starts[q + 1]] >= 0).sum())
         wanted.append((1 - comb(36 - present, 5) / comb(36, 5), present / 36))
     assert by_chance["i2t_recall_at_5"] == pytest.approx(np.mean([w[0] for w in wanted]), abs=1e-12)
     # What is outside the gallery counts in R: the first image finds 2 of 3 at 3 places of 36.

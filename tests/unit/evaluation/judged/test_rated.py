@@ -191,10 +191,10 @@ def test_a_better_metric_is_found(raters):
     scores = {"good": noise[0], "poor": 4 * noise[1], "as poor": 4 * noise[2]}
     runs = [_run(name, benchmark, quality + off) for name, off in scores.items()]
     (comparison,) = compare(runs, baseline="poor")
-    found = {(d.a, d.b, d.measure): d for d in comparison.differences}
-    assert len(found) == 3 * len(MEASURES)
+    result = {(d.a, d.b, d.measure): d for d in comparison.differences}
+    assert len(result) == 3 * len(MEASURES)
     for measure in MEASURES:
-        better, same = found["good", "poor", measure], found["as poor", "poor", measure]
+        better, same = result["good", "poor", measure], result["as poor", "poor", measure]
         expected = runs[0].result.measures[measure].value - runs[1].result.measures[measure].value
         assert better.value == pytest.approx(expected, abs=1e-12)
         assert 0 < better.low < better.value < better.high
@@ -253,8 +253,8 @@ def test_preferences_are_compared_question_by_question():
     benchmark = preferred(votes, per_image=1)
     scores = {"good": votes + 0.3 * rng.normal(size=(60, 2)), "noise": rng.normal(size=(60, 2))}
     (comparison,) = compare([_run(name, benchmark, of) for name, of in scores.items()])
-    (found,) = comparison.differences
-    assert (found.measure, found.p < 0.01, found.mcnemar is not None) == ("accuracy", True, True)
+    (result,) = comparison.differences
+    assert (result.measure, result.p < 0.01, result.mcnemar is not None) == ("accuracy", True, True)
 
 
 @pytest.mark.slow
@@ -268,7 +268,7 @@ def test_size_and_power(raters, rounded):
     """
     rng = np.random.default_rng(3)
     repetitions = 400
-    found, held, power = np.zeros((3, len(MEASURES)))
+    result, held, power = np.zeros((3, len(MEASURES)))
     for _ in range(repetitions):
         quality, ratings = _people(rng, 80, 4, 2)
         benchmark = rated(ratings, per_image=4, raters=raters)
@@ -278,12 +278,12 @@ def test_size_and_power(raters, rounded):
             return _run(f"{noise}/{rng.random()}", benchmark, np.rint(scores) if rounded else scores)
 
         (same,) = compare([metric(1.0), metric(1.0)])
-        found += [d.p < 0.05 for d in same.differences]
+        result += [d.p < 0.05 for d in same.differences]
         held += [d.low <= 0 <= d.high for d in same.differences]
         (other,) = compare([metric(0.6), metric(1.2)])
         power += [d.p < 0.05 for d in other.differences]
     error = 4 * (0.05 * 0.95 / repetitions) ** 0.5
-    assert (np.abs(found / repetitions - 0.05) < error).all(), found / repetitions
+    assert (np.abs(result / repetitions - 0.05) < error).all(), result / repetitions
     assert (np.abs(held / repetitions - 0.95) < error).all(), held / repetitions
     assert (power / repetitions > 0.8).all(), power / repetitions
 
@@ -343,9 +343,9 @@ def test_differences_know_of_captions_too():
     benchmark = judged(150, 25, 300, rng)
     runs = [evaluated(name, benchmark, scored(benchmark, rng, 25), draws=50) for name in ("a", "b")]
     tested = {kind: compare(runs, interval=kind)[0].differences for kind in ("auto", "clusters")}
-    found = {kind: {d.measure: d for d in of_kind} for kind, of_kind in tested.items()}
+    result = {kind: {d.measure: d for d in of_kind} for kind, of_kind in tested.items()}
     for measure in MEASURES:
-        wide, narrow = found["auto"][measure], found["clusters"][measure]
+        wide, narrow = result["auto"][measure], result["clusters"][measure]
         assert wide.value == narrow.value
         assert wide.high - wide.low > 1.2 * (narrow.high - narrow.low)
         assert wide.p > narrow.p

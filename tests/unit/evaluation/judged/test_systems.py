@@ -30,16 +30,16 @@ def test_values_are_scipys():
     for columns in (tuple(HUMANS.values()), ((1, 2, 2, 4, 0), (3, 3, 1, 9, 1))):
         statistics = [of(*columns).statistic for of in (kendalltau, spearmanr, pearsonr)]
         assert correlations(*columns) == pytest.approx(statistics)
-    found = system_correlations(people, people, over="systems", draws=300)
+    result = system_correlations(people, people, over="systems", draws=300)
     for measure, value in zip(MEASURES, correlations(*HUMANS.values()), strict=True):
-        one = found.get("M1", "M2", measure)
+        one = result.get("M1", "M2", measure)
         assert one.value == pytest.approx(value)
         assert one.low < one.value < one.high
         assert (one.systems, one.exact) == (12, False)
         assert one.p < 0.01
-        assert found.get("M1", "M1", measure).value == pytest.approx(1.0)
-    assert found.notes == ()
-    assert found.to_json() == system_correlations(people, people, over="systems", draws=300).to_json()
+        assert result.get("M1", "M1", measure).value == pytest.approx(1.0)
+    assert result.notes == ()
+    assert result.to_json() == system_correlations(people, people, over="systems", draws=300).to_json()
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -47,13 +47,13 @@ def test_the_test_looks_at_every_order(seed):
     rng = np.random.default_rng(seed)
     x, y = rng.integers(0, 5, 5).astype(float), rng.normal(size=5)
     x[:2] = 0.0, 7.0
-    found = system_correlations({"m": _named(x)}, {"h": _named(y)}, over="systems", draws=50)
+    result = system_correlations({"m": _named(x)}, {"h": _named(y)}, over="systems", draws=50)
     of_orders = np.array([correlations(np.array(order), y) for order in permutations(x)])
     for measure, values in zip(MEASURES, of_orders.T, strict=True):
-        one = found.get("m", "h", measure)
+        one = result.get("m", "h", measure)
         assert one.exact
         assert one.p == pytest.approx((np.abs(values) >= abs(values[0]) - 1e-9).mean())
-    assert "only 5 systems" in found.notes[0]
+    assert "only 5 systems" in result.notes[0]
 
 
 def test_drawn_orders_come_near_all_orders():
@@ -67,9 +67,9 @@ def test_drawn_orders_come_near_all_orders():
 
 
 def test_few_systems_that_agree_are_no_proof():
-    found = system_correlations({"m": _named(range(4))}, {"h": _named(range(4))}, over="systems", draws=100)
+    result = system_correlations({"m": _named(range(4))}, {"h": _named(range(4))}, over="systems", draws=100)
     for measure in MEASURES:
-        one = found.get("m", "h", measure)
+        one = result.get("m", "h", measure)
         assert (one.value, one.high) == (pytest.approx(1.0), pytest.approx(1.0))
         assert one.low < 0.3
         assert one.p > 0.05
@@ -77,10 +77,10 @@ def test_few_systems_that_agree_are_no_proof():
 
 def test_systems_that_one_lacks_are_left_out_and_named():
     humans = {"h": _named(range(5)), "other": _named(range(4))}
-    found = system_correlations({"m": _named(range(5))}, humans, over="systems", draws=20)
-    assert [found.get("m", human, "pearson").systems for human in humans] == [5, 4]
-    assert found.left_out == {"other": ("s4",)}
-    json.dumps(found.to_json(), allow_nan=False)
+    result = system_correlations({"m": _named(range(5))}, humans, over="systems", draws=20)
+    assert [result.get("m", human, "pearson").systems for human in humans] == [5, 4]
+    assert result.left_out == {"other": ("s4",)}
+    json.dumps(result.to_json(), allow_nan=False)
 
 
 def test_what_cannot_be_correlated_is_refused():
@@ -114,7 +114,7 @@ def _found(world, **how):
 def test_draws_of_images_written_out(seed):
     first, second, *judged = _world(seed)
     people = np.mean(judged, axis=0)
-    found = _found(seed, draws=60, seed=7)
+    result = _found(seed, draws=60, seed=7)
     weights = np.concatenate([*cluster_draws(IMAGES, 60, seed=7)]).astype(int)
     rows = [np.repeat(np.arange(IMAGES), w) for w in weights]
     drawn = [
@@ -125,24 +125,24 @@ def test_draws_of_images_written_out(seed):
     for metric, samples, own in zip(("one", "two"), drawn, values, strict=True):
         ends = np.quantile(samples, [0.025, 0.975], axis=0)
         for k, measure in enumerate(MEASURES):
-            one = found.get(metric, "M", measure)
+            one = result.get(metric, "M", measure)
             assert one.value == pytest.approx(own[k])
             assert one.low == pytest.approx(max(-1, min(ends[0, k], 2 * own[k] - ends[1, k], own[k])))
             assert one.high == pytest.approx(min(1, max(ends[1, k], 2 * own[k] - ends[0, k], own[k])))
     gap = np.array(values[0]) - values[1]
     ends = np.quantile(drawn[0] - drawn[1], [0.025, 0.975], axis=0)
-    for k, each in enumerate(found.differences):
-        assert (each.a, each.b, each.measure) == ("one", "two", MEASURES[k])
-        assert each.value == pytest.approx(gap[k])
-        assert each.low == pytest.approx(min(ends[0, k], gap[k]))
-        assert each.high == pytest.approx(max(ends[1, k], gap[k]))
+    for k, item in enumerate(result.differences):
+        assert (item.a, item.b, item.measure) == ("one", "two", MEASURES[k])
+        assert item.value == pytest.approx(gap[k])
+        assert item.low == pytest.approx(min(ends[0, k], gap[k]))
+        assert item.high == pytest.approx(max(ends[1, k], gap[k]))
 
 
 @pytest.mark.parametrize("over", ["images", "systems"])
 def test_swaps_written_out(over):
     first, second, *judged = _world(1)
     people = np.mean(judged, axis=0).mean(axis=1)
-    found = _found(1, draws=100, seed=3, over=over)
+    result = _found(1, draws=100, seed=3, over=over)
     if over == "systems":
         first, second = (of.mean(axis=1, keepdims=True) for of in (first, second))
     one, two = ((of - of.mean()) / of.std() for of in (first, second))
@@ -154,22 +154,22 @@ def test_swaps_written_out(over):
         apart = np.array(correlations(mixed, people)) - correlations(other, people)
         reached += np.abs(apart) >= np.abs(gap) - 1e-9
     p = (1 + reached) / 101
-    assert [each.p for each in found.differences] == pytest.approx(p)
-    assert [each.p_holm for each in found.differences] == pytest.approx(holm(p))
+    assert [item.p for item in result.differences] == pytest.approx(p)
+    assert [item.p_holm for item in result.differences] == pytest.approx(holm(p))
     r = [pearsonr(a, b).statistic for a, b in (
         (first.mean(axis=1), people), (second.mean(axis=1), people), (first.mean(axis=1), second.mean(axis=1))
     )]  # fmt: skip
-    assert found.differences[-1].williams == pytest.approx(williams(*r, 5))
-    assert np.isnan([each.williams for each in found.differences[:-1]]).all()
+    assert result.differences[-1].williams == pytest.approx(williams(*r, 5))
+    assert np.isnan([item.williams for item in result.differences[:-1]]).all()
 
 
 def test_one_person_against_the_mean_of_the_others():
     judged = _world(2)[2:]
-    found = _found(2, draws=50)
+    result = _found(2, draws=50)
     means = [of.mean(axis=1) for of in judged]
     expected = np.mean([correlations(means[i], (sum(means) - means[i]) / 2) for i in range(3)], axis=0)
     for measure, value in zip(MEASURES, expected, strict=True):
-        one = found.get(ONE_PERSON, "M", measure)
+        one = result.get(ONE_PERSON, "M", measure)
         assert one.value == pytest.approx(value)
         assert one.low <= one.value <= one.high
         assert np.isnan(one.p)
@@ -183,34 +183,34 @@ def test_one_person_against_the_mean_of_the_others():
 
 def test_people_of_whom_no_images_are_known_are_taken_as_given():
     first, second, *_ = _world(4)
-    found = system_correlations(
+    result = system_correlations(
         {"one": SystemScores.means(NAMES, first),
          "fixed": dict(zip(NAMES, second.mean(axis=1), strict=True))},
         {"M": dict(zip(NAMES, (5.0, 4.0, 3.0, 2.0, 1.0), strict=True))}, draws=40,
     )  # fmt: skip
-    assert found.get("one", "M", "pearson").low < found.get("one", "M", "pearson").high
-    assert np.isnan(found.get("fixed", "M", "pearson").low)
-    assert any("no scores of single images" in note for note in found.notes)
-    assert any(note.startswith("fixed: no interval over images") for note in found.notes)
+    assert result.get("one", "M", "pearson").low < result.get("one", "M", "pearson").high
+    assert np.isnan(result.get("fixed", "M", "pearson").low)
+    assert any("no scores of single images" in note for note in result.notes)
+    assert any(note.startswith("fixed: no interval over images") for note in result.notes)
     # What is known of systems alone cannot be swapped image by image.
-    assert np.isnan([each.p for each in found.differences]).all()
+    assert np.isnan([item.p for item in result.differences]).all()
 
 
 def test_undefined_values_are_named():
     same, other = np.ones((3, 4)), np.arange(12.0).reshape(3, 4)
     three = ("a", "b", "c")
-    found = system_correlations(
+    result = system_correlations(
         {"flat": SystemScores.means(three, same), "one": SystemScores.means(three, other),
          "two": SystemScores.means(three, other[::-1] ** 2)},
         {"M": dict(zip(three, (1.0, 2.0, 3.0), strict=True))}, draws=20,
     )  # fmt: skip
-    flat = found.get("flat", "M", "spearman")
+    flat = result.get("flat", "M", "spearman")
     assert np.isnan([flat.value, flat.low, flat.high, flat.p]).all()
-    assert json.loads(json.dumps(found.to_json(), allow_nan=False))["correlations"][0]["value"] is None
-    assert any(note.startswith("flat: all systems have the same number") for note in found.notes)
-    assert {(each.a, each.b) for each in found.differences} == {("one", "two")}
-    assert all(np.isnan(each.williams) for each in found.differences)
-    assert "Williams' test takes 4 systems or more" in found.notes
+    assert json.loads(json.dumps(result.to_json(), allow_nan=False))["correlations"][0]["value"] is None
+    assert any(note.startswith("flat: all systems have the same number") for note in result.notes)
+    assert {(item.a, item.b) for item in result.differences} == {("one", "two")}
+    assert all(np.isnan(item.williams) for item in result.differences)
+    assert "Williams' test takes 4 systems or more" in result.notes
     metrics = {"one": SystemScores.means(three, other), "two": SystemScores.means(three, other[:, :2])}
     with pytest.raises(InputError, match="different images"):
         system_correlations(metrics, {"M": dict.fromkeys(three, 1.0)})
@@ -241,15 +241,15 @@ def _simulated(repetitions, systems, images, noise):
             of[:, None] + shared + noise * rng.normal(size=(systems, images))
             for of in (people, metric, metric)
         )
-        found = system_correlations(
+        result = system_correlations(
             {"one": SystemScores.means(names, one), "two": SystemScores.means(names, two)},
             {"M": SystemScores.means(names, judged)}, draws=300, seed=seed,
         )  # fmt: skip
         for k, (measure, truth) in enumerate(zip(MEASURES, correlations(metric, people), strict=True)):
-            each = found.get("one", "M", measure)
-            counts[0, k] += each.low - 1e-9 <= truth <= each.high + 1e-9
-            counts[1, k] += found.differences[k].low <= 1e-9 and found.differences[k].high >= -1e-9
-            counts[2, k] += found.differences[k].p <= 0.05
+            item = result.get("one", "M", measure)
+            counts[0, k] += item.low - 1e-9 <= truth <= item.high + 1e-9
+            counts[1, k] += result.differences[k].low <= 1e-9 and result.differences[k].high >= -1e-9
+            counts[2, k] += result.differences[k].p <= 0.05
     return tuple(counts / repetitions)
 
 

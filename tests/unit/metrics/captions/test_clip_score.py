@@ -23,7 +23,7 @@ def rows(n, width=6, seed=0):
 
 def slow_cosine(first, second):
     dot = sum(float(a) * float(b) for a, b in zip(first, second, strict=True))
-    lengths = [sum(float(a) ** 2 for a in each) ** 0.5 for each in (first, second)]
+    lengths = [sum(float(a) ** 2 for a in item) ** 0.5 for item in (first, second)]
     return dot / (lengths[0] * lengths[1])
 
 
@@ -47,14 +47,14 @@ def test_equals_the_formula_row_by_row():
     np.testing.assert_allclose(clip_s(candidates, images, weight=1, clip=False), cosines, atol=1e-12)
     for weight in (CLIP_WEIGHT, PAC_WEIGHT):
         for negative in ("released", "paper"):
-            found = ref_clip_s(candidates, images, references, starts, weight=weight, negative=negative)
+            result = ref_clip_s(candidates, images, references, starts, weight=weight, negative=negative)
             expected = [
                 slow_reference_score(
                     candidates[i], images[i], references[a:b], weight, paper=negative == "paper"
                 )
                 for i, (a, b) in enumerate(itertools.pairwise(starts))
             ]
-            np.testing.assert_allclose(found, expected, atol=1e-12)
+            np.testing.assert_allclose(result, expected, atol=1e-12)
 
 
 def test_negative_reference_cosines_under_both_names():
@@ -71,16 +71,16 @@ def test_negative_reference_cosines_under_both_names():
 
 def test_the_harmonic_mean_is_always_a_number():
     values = [0.0, -0.0, 1e-320, 1e-9, 0.3, 1.0, 2.5, -1e-320, -0.3, -1.0, np.nextafter(-1.0, 0)]
-    first, second = (np.array(each) for each in zip(*itertools.product(values, values), strict=True))
+    first, second = (np.array(item) for item in zip(*itertools.product(values, values), strict=True))
     with np.errstate(all="raise", under="ignore"):
-        found = harmonic_mean(first, second)
-    assert np.isfinite(found).all()
-    assert (found[(first + second) == 0] == 0).all()
-    assert (found[(first == 0) | (second == 0)] == 0).all()
-    np.testing.assert_array_equal(found, harmonic_mean(second, first))
+        result = harmonic_mean(first, second)
+    assert np.isfinite(result).all()
+    assert (result[(first + second) == 0] == 0).all()
+    assert (result[(first == 0) | (second == 0)] == 0).all()
+    np.testing.assert_array_equal(result, harmonic_mean(second, first))
     above = (first > 1e-300) & (second > 1e-300)
-    assert (found[above] >= np.minimum(first, second)[above] * (1 - 1e-12)).all()
-    assert (found[above] <= np.maximum(first, second)[above] * (1 + 1e-12)).all()
+    assert (result[above] >= np.minimum(first, second)[above] * (1 - 1e-12)).all()
+    assert (result[above] <= np.maximum(first, second)[above] * (1 + 1e-12)).all()
 
 
 def test_a_candidate_with_nothing_in_common_gets_zero_and_not_a_nan():
@@ -105,19 +105,19 @@ def test_half_precision_is_that_of_the_released_code_on_a_gpu():
     candidates, images, references = rows(300, 64), rows(300, 64, seed=1), rows(600, 64, seed=2)
     starts = np.arange(0, 601, 2)
     # As clipscore.py writes it for NumPy from 1.21, on features that stayed float16.
-    left, right, others = (each.astype(np.float16) for each in (candidates, images, references))
+    left, right, others = (item.astype(np.float16) for item in (candidates, images, references))
     left, right, others = (
-        each / np.sqrt(np.sum(each**2, axis=1, keepdims=True)) for each in (left, right, others)
+        item / np.sqrt(np.sum(item**2, axis=1, keepdims=True)) for item in (left, right, others)
     )
     expected = 2.5 * np.clip(np.sum(left * right, axis=1), 0, None)
     assert expected.dtype == np.float16
-    found = clip_s(candidates, images, arithmetic="half")
-    assert found.dtype == np.float64
-    np.testing.assert_array_equal(found, expected)
+    result = clip_s(candidates, images, arithmetic="half")
+    assert result.dtype == np.float64
+    np.testing.assert_array_equal(result, expected)
     # Half precision ties where exact numbers do not, and is not far away.
     exact = clip_s(candidates, images)
-    assert len(np.unique(found)) < len(np.unique(exact))
-    assert abs(found - exact).max() < 0.01
+    assert len(np.unique(result)) < len(np.unique(exact))
+    assert abs(result - exact).max() < 0.01
     # The released code multiplies matrices here, whose order of sums is the library's affair.
     dots = [max(left[i].dot(others[a:b].T)) for i, (a, b) in enumerate(itertools.pairwise(starts))]
     best = best_cosines(candidates, references, starts, arithmetic="half")

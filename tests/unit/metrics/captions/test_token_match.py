@@ -36,20 +36,20 @@ def test_equals_loops_and_takes_the_largest_of_each_part():
     rng = np.random.default_rng(0)
     candidates = [phrase(rng, n) for n in (3, 9, 4, 5)]
     references = [[phrase(rng, int(m)) for m in rng.integers(3, 12, k)] for k in (1, 5, 2, 3)]
-    found = token_match(candidates, references)
+    result = token_match(candidates, references)
     for row, (candidate, own) in enumerate(zip(candidates, references, strict=True)):
-        each = np.array([slow(candidate, other) for other in own])
-        assert [found.precision[row], found.recall[row], found.f1[row]] == pytest.approx(each.max(axis=0))
+        item = np.array([slow(candidate, other) for other in own])
+        assert [result.precision[row], result.recall[row], result.f1[row]] == pytest.approx(item.max(axis=0))
         alone = greedy(candidate, own)
-        np.testing.assert_allclose(np.stack([alone.precision, alone.recall, alone.f1]), each.T, atol=1e-12)
+        np.testing.assert_allclose(np.stack([alone.precision, alone.recall, alone.f1]), item.T, atol=1e-12)
 
 
 def test_captions_without_words_have_nothing_in_common():
     rng = np.random.default_rng(2)
     marks, words = phrase(rng, 2), phrase(rng, 6)
     for candidate, other in ((marks, words), (words, marks), (marks, marks)):
-        found = token_match([candidate], [[other]])
-        assert [found.precision[0], found.recall[0], found.f1[0]] == [0, 0, 0]
+        result = token_match([candidate], [[other]])
+        assert [result.precision[0], result.recall[0], result.f1[0]] == [0, 0, 0]
     assert token_match([words], [[marks, words]]).f1 == pytest.approx(1)
 
 
@@ -62,21 +62,21 @@ def test_rows_without_references_are_named():
 def test_frequencies_count_each_document_once():
     rng = np.random.default_rng(4)
     documents = [rng.integers(0, 30, int(n)) for n in rng.integers(1, 20, 50)]
-    found = Frequencies.of(documents)
+    result = Frequencies.of(documents)
     for token in range(40):
         held = sum(token in set(document.tolist()) for document in documents)
-        assert found.weights(np.array([token]))[0] == pytest.approx(math.log(51 / (held + 1)))
-    assert found.unseen == pytest.approx(math.log(51))
+        assert result.weights(np.array([token]))[0] == pytest.approx(math.log(51 / (held + 1)))
+    assert result.unseen == pytest.approx(math.log(51))
     # What every document holds weighs nothing, and nothing weighs more than what none does.
-    assert found.values.min() >= 0
-    assert found.values.max() <= found.unseen
+    assert result.values.min() >= 0
+    assert result.values.max() <= result.unseen
 
 
 def test_the_mark_of_the_end_gets_the_mean_before_it_changes():
     documents = [np.array([1, 4, 9, 0, 0]), np.array([1, 4, 7, 9, 0])]
-    found = Frequencies.of(documents).with_end()
+    result = Frequencies.of(documents).with_end()
     # 0, 1, 4 and 9 stand in both captions: ln(3/3); 7 in one: ln(3/2).
-    assert found.values.tolist() == pytest.approx([0, 0, 0, math.log(1.5), math.log(1.5) / 5])
+    assert result.values.tolist() == pytest.approx([0, 0, 0, math.log(1.5), math.log(1.5) / 5])
     # Were there no padding, the mean would be over four ids.
     bare = Frequencies.of([document[document > 0] for document in documents]).with_end()
     assert bare.values[-1] == pytest.approx(math.log(1.5) / 4)
@@ -163,18 +163,18 @@ def slow_videos(load, corpus, batch):
 def slow_references(load, corpus, batch, best):
     idf, unseen = slow_idf(corpus), math.log(len(corpus) + 1)
     pairs = [(c, r) for c, own in zip(load.captions, load.references, strict=True) for r in own]
-    found = []
+    result = []
     for i, (caption, other) in enumerate(pairs):
         mates = [pairs[i]] if batch is None else pairs[i - i % batch :][:batch]
         longest = max(len(c[1]) for c, _ in mates), max(len(r[1]) for _, r in mates)
         weights = [idf.get(token, unseen) for token in other[0][: len(other[1])]]
         parts = slow_pair(caption, other[1], weights, idf, unseen, longest)
-        found.append([*parts, float(np.dot(caption[1][-1], other[1][-1]))])
+        result.append([*parts, float(np.dot(caption[1][-1], other[1][-1]))])
     rows = []
     for own in load.references:
-        group, found = found[: len(own)], found[len(own) :]
+        group, result = result[: len(own)], result[len(own) :]
         if best == "component":
-            rows.append([max(each[part] for each in group) for part in range(4)])
+            rows.append([max(item[part] for item in group) for part in range(4)])
         else:
             rows.append(max(group, key=lambda each: (each[2] + each[3]) / 2))
     return rows
@@ -190,10 +190,10 @@ def test_videos_equal_the_slow_twin(seed, padding, batch):
     load = Load(seed)
     for corpus in (load.flat, [ids for ids, _ in load.captions]):
         phrases, _ = load.phrases(corpus)
-        found = with_videos(phrases, load.videos, padding=padding, batch=batch or 64)  # type: ignore[arg-type]
+        result = with_videos(phrases, load.videos, padding=padding, batch=batch or 64)  # type: ignore[arg-type]
         expected = np.array(slow_videos(load, corpus, batch))
-        np.testing.assert_allclose(table(found), expected, atol=1e-10)
-        np.testing.assert_allclose(found.full, (expected[:, 2] + expected[:, 3]) / 2, atol=1e-10)
+        np.testing.assert_allclose(table(result), expected, atol=1e-10)
+        np.testing.assert_allclose(result.full, (expected[:, 2] + expected[:, 3]) / 2, atol=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -202,7 +202,7 @@ def test_videos_equal_the_slow_twin(seed, padding, batch):
 def test_references_equal_the_slow_twin(seed, best, padding, batch):
     load = Load(seed)
     phrases, references = load.phrases(load.flat)
-    found = with_references(
+    result = with_references(
         phrases,
         references,
         best=best,
@@ -210,7 +210,7 @@ def test_references_equal_the_slow_twin(seed, best, padding, batch):
         batch=batch or 64,  # type: ignore[arg-type]
     )
     expected = np.array(slow_references(load, load.flat, batch, best))
-    np.testing.assert_allclose(table(found), expected, atol=1e-10)
+    np.testing.assert_allclose(table(result), expected, atol=1e-10)
 
 
 def test_padding_depends_on_the_batch_and_its_absence_does_not():
@@ -231,14 +231,14 @@ def test_a_caption_of_marks_alone_and_weights_of_nothing():
     weights = Frequencies.of(documents).with_end().weights(np.array([SOS, EOS]))
     # The begin has no weight, the end the mean: the caption is its mark of the end.
     assert weights[0] == 0 < weights[1]
-    found = with_videos([TokenizedCaption(vectors, weights, vectors[-1])], [video])
-    assert found.precision[0] == pytest.approx((video @ vectors[1]).max())
+    result = with_videos([TokenizedCaption(vectors, weights, vectors[-1])], [video])
+    assert result.precision[0] == pytest.approx((video @ vectors[1]).max())
     # A corpus of one caption weighs nothing: its tokens count alike, where the released code has a NaN.
     nothing = Frequencies.of(documents[:1]).with_end().weights(np.array([SOS, 3, EOS]))
     assert nothing.tolist() == [0, 0, 0]
     three = unit(rng.normal(size=(3, 4)))
-    found = with_videos([TokenizedCaption(three, nothing, three[-1])], [video])
-    assert found.precision[0] == pytest.approx((three @ video.T).max(axis=1).mean())
+    result = with_videos([TokenizedCaption(three, nothing, three[-1])], [video])
+    assert result.precision[0] == pytest.approx((three @ video.T).max(axis=1).mean())
     # Frames that point apart have no direction in common.
     assert video_whole(np.array([[1.0, 0.0], [-1.0, 0.0]])).tolist() == [0, 0]
 

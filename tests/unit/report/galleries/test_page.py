@@ -105,14 +105,14 @@ def test_groups_of_queries_have_a_table():
 
 
 def test_a_gallery_of_one_direction_has_a_chapter_and_data():
-    found = one_way(8)
-    assert GALLERY.about(found.runs[0].benchmark) == "8 images look for 0 to 4 right captions among all 16."
-    assert "has I2T mAP@R" in GALLERY.chapter(found, "b-x", "").lead
-    assert GALLERY.directions(found, "b-x") is None
-    sections = GALLERY.sections(found, "b-x")
+    result = one_way(8)
+    assert GALLERY.about(result.runs[0].benchmark) == "8 images look for 0 to 4 right captions among all 16."
+    assert "has I2T mAP@R" in GALLERY.chapter(result, "b-x", "").lead
+    assert GALLERY.directions(result, "b-x") is None
+    sections = GALLERY.sections(result, "b-x")
     assert [section.key for section in sections] == ["curves", "multiplicity"]
     assert "captions look for" not in sections[0].drawings[0].panels[0].lower()
-    data = GALLERY.data(found, Thumbnails(), pictures=True, captions=True)
+    data = GALLERY.data(result, Thumbnails(), pictures=True, captions=True)
     # Of one image nothing is right.
     assert data["split"] == len(data["ids"]) == 7
 
@@ -178,8 +178,8 @@ def recall(scores, search, k):
     """R@K counted from the scores, a tied wrong item before a right one."""
     hits = []
     for row, query in enumerate(search.queries):
-        found = search.positives
-        own = found.items[found.starts[row] : found.starts[row + 1]]
+        result = search.positives
+        own = result.items[result.starts[row] : result.starts[row + 1]]
         if not len(own):
             continue
         wrong = np.delete(scores[query], own[own >= 0])
@@ -190,10 +190,10 @@ def recall(scores, search, k):
 def test_curves_are_recall_at_every_k(galleries):
     gallery = galleries.runs[0].benchmark.gallery
     tables = gallery_scores()
-    found = curves(galleries)
-    assert list(found) == ["i2t", "t2i"]
+    result = curves(galleries)
+    assert list(result) == ["i2t", "t2i"]
     for side, search in (("i2t", gallery.i2t), ("t2i", gallery.t2i)):
-        by_name = {curve.name: curve for curve in found[side]}
+        by_name = {curve.name: curve for curve in result[side]}
         for name, table in tables.items():
             scores = table if side == "i2t" else table.T
             curve = by_name[name]
@@ -229,9 +229,9 @@ def test_in_parts_a_curve_is_the_mean_over_parts():
 
 
 def test_lines_are_drawn_where_the_curves_are_and_named_at_their_end(galleries):
-    found = curves(galleries)
-    assert list(found) == ["i2t", "t2i"]
-    for side, of in found.items():
+    result = curves(galleries)
+    assert list(result) == ["i2t", "t2i"]
+    for side, of in result.items():
         (axes,) = recall_curves(side, of).axes
         drawn = {tuple(np.round(line.get_ydata(), 6)) for line in axes.lines}
         assert {tuple(np.round(100 * curve.values, 6)) for curve in of} == drawn
@@ -316,9 +316,9 @@ def ruled(*, rounded=False):
 
 
 def gains(search, query):
-    found = search.positives
-    rows = slice(found.starts[query], found.starts[query + 1])
-    return dict(zip(found.items[rows].tolist(), found.gains[rows].tolist(), strict=True))
+    result = search.positives
+    rows = slice(result.starts[query], result.starts[query + 1])
+    return dict(zip(result.items[rows].tolist(), result.gains[rows].tolist(), strict=True))
 
 
 @pytest.mark.parametrize("name", list(gallery_scores()))
@@ -380,7 +380,7 @@ def test_by_rule_places_are_looked_for_among_the_items_kept(rounded):
     benchmark, answers, scores = ruled(rounded=rounded)
     run = run_of(benchmark, "ruled", answers)
     right = benchmark.gallery.i2t.positives.distances(slice(None)) == 0
-    found = first_right(benchmark.gallery.i2t, answers.i2t)
+    result = first_right(benchmark.gallery.i2t, answers.i2t)
     kind = kinds(run)
     endless = 0
     for query in range(30):
@@ -389,24 +389,24 @@ def test_by_rule_places_are_looked_for_among_the_items_kept(rounded):
         marked = marks(benchmark.gallery.i2t, order[None].repeat(30, axis=0))
         assert marked[query].tolist() == right[query, order].tolist()
         if not right[query, kept].any():
-            assert found[query].tolist() == [0, 0]
+            assert result[query].tolist() == [0, 0]
             assert kind[query] == 2
             continue
         best = scores[query, kept][right[query, kept]].max()
         line, wrong = scores[query], ~right[query]
         low, high = ((wrong & (line > best)).sum() + 1, (wrong & (line >= best)).sum() + 1)
-        assert found[query, 0] == low
+        assert result[query, 0] == low
         if scores[query, kept[-1]] == best:
             endless += 1
-            assert found[query, 1] == -1
+            assert result[query, 1] == -1
             assert kind[query] == 2
         else:
-            assert found[query, 1] == high
+            assert result[query, 1] == high
             assert kind[query] == (0 if high == 1 else 1 if high <= FIRST else 2)
     assert (endless > 0) == rounded
     data = GALLERY.data(compare([run])[0], Thumbnails(), pictures=False, captions=True)
     assert data["models"][0]["missed"] is None
-    assert data["models"][0]["first"][:30] == found.tolist()
+    assert data["models"][0]["first"][:30] == result.tolist()
 
 
 def test_by_rule_nothing_is_known_where_no_item_was_kept():

@@ -36,12 +36,12 @@ def share(printed, n):
 
 def test_every_cell_names_a_recipe_or_says_why_there_is_none():
     for paper in all_papers().values():
-        for found in paper.tables:
-            for row in found.rows:
-                for column, cell in zip(found.columns, row.cells, strict=True):
+        for result in paper.tables:
+            for row in result.rows:
+                for column, cell in zip(result.columns, row.cells, strict=True):
                     if cell.printed:
-                        spec = found.spec(row, column, cell, paper.models.get(row.name))
-                        assert spec.missing or spec.recipe in RECIPES, (found.name, row.name, column.name)
+                        spec = result.spec(row, column, cell, paper.models.get(row.name))
+                        assert spec.missing or spec.recipe in RECIPES, (result.name, row.name, column.name)
                         assert spec.reason or not spec.instead
                         assert not spec.reason or " " in spec.reason or spec.reason in paper.reasons
                         for reference in (*(spec.of or ()), *(spec.against or ())):
@@ -50,10 +50,10 @@ def test_every_cell_names_a_recipe_or_says_why_there_is_none():
 
 def test_no_two_cells_share_a_name():
     for paper in all_papers().values():
-        assert len({found.name for found in paper.tables}) == len(paper.tables)
-        for found in paper.tables:
-            assert len({row.name for row in found.rows}) == len(found.rows)
-            assert len({column.name for column in found.columns}) == len(found.columns)
+        assert len({result.name for result in paper.tables}) == len(paper.tables)
+        for result in paper.tables:
+            assert len({row.name for row in result.rows}) == len(result.rows)
+            assert len({column.name for column in result.columns}) == len(result.columns)
 
 
 @pytest.mark.parametrize(
