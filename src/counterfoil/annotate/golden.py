@@ -89,11 +89,9 @@ def add_golden(
                 if items[position].apart not in apart
             ]
             if not free:
-                raise InputError(
-                    f"golden items do not go into blocks of {recipe.golden_per_block} golden ones",
-                    given=f"{len(golden):,} golden items",
-                    hint="give more golden items, of instances of their own, or lower golden_per_block",
-                )
+                what = f"golden items do not go into blocks of {recipe.golden_per_block} golden ones"
+                hint = "give more golden items, of instances of their own, or lower golden_per_block"
+                raise InputError(what, given=f"{len(golden):,} golden items", hint=hint)
             *_, group, position = min(free)
             block.append(position)
             apart.add(items[position].apart)

@@ -212,11 +212,9 @@ def _with_answers(
         page = form.page(item)
     except InputError as error:
         lacking = [name for name in form.columns if name not in table]
-        raise DataError(
-            f"an item that the form '{form.name}' cannot show: {str(error).partition(': ')[2] or error}",
-            where=table.where(row),
-            hint=f"the table has no column {', '.join(lacking)}" if lacking else None,
-        ) from None
+        advice = f"the table has no column {', '.join(lacking)}" if lacking else None
+        why = f"an item that the form '{form.name}' cannot show: {str(error).partition(': ')[2] or error}"
+        raise DataError(why, where=table.where(row), hint=advice) from None
     choices = {field.name: field for field in page.fields if field.kind in ("one", "many")}
     main = choices.get(form.main)
 
@@ -395,10 +393,8 @@ def check_items(items: Sequence[WorkItem], recipe: CampaignRecipe) -> None:
         wanted.append(("golden_share", max(1, recipe.golden_misses), "golden", "golden"))
     for key, needed, role, words in wanted:
         if count[role] < needed:
-            what, hint = (
-                f"fewer items than the design needs ({words})",
-                "give more items, or a smaller number",
-            )
+            what = f"fewer items than the design needs ({words})"
+            hint = "give more items, or a smaller number"
             given, allowed = f"{count[role]:,} that one person can judge", f"{needed:,} or more"
             raise InputError(what, where=f"key '{key}'", given=given, allowed=allowed, hint=hint)
     if recipe.design == "blocks":

@@ -15,7 +15,7 @@ is an empty cell.
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from counterfoil import store
 from counterfoil.benchmarks.tables import DataTable, booleans, floats, labels, read_table
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema, check_columns
 from counterfoil.inputs.files import parse_json
-from counterfoil.store import csv_text, write_csv, write_parquet
 
 #: The columns that every table of judgements has.
 _KEY = ["item", "person", "question"]
@@ -80,7 +80,7 @@ def check_judgement_table(table: pa.Table, *, where: object) -> pa.Table:
 def read_judgement_table(path: str | Path) -> pa.Table:
     """The judgements in a CSV, TSV, JSON, JSON Lines or Parquet file; see the module for its columns."""
     table = read_table(path)
-    as_text = csv_text if table.kind in ("csv", "tsv") else str
+    as_text = store.csv_text if table.kind in ("csv", "tsv") else str
     columns: dict[str, pa.Array] = {}
     for name in _KEY:
         columns[name] = pa.array(map(as_text, labels(table, name)), pa.string())
@@ -108,11 +108,8 @@ def read_judgement_table(path: str | Path) -> pa.Table:
     return check_judgement_table(pa.table(columns), where=path)
 
 
-def check_table_kind(path: Path) -> None:
-    """Raise `InputError` where a table of judgements cannot be written under this name."""
-    if path.suffix.lower() not in (".csv", ".parquet"):
-        given = path.suffix or "(no suffix)"
-        raise InputError("unknown kind of table", where=path, given=given, allowed=".csv, .parquet")
+#: Raises `InputError` where a table of judgements cannot be written under a name.
+check_table_kind = partial(store.check_table_kind, allowed=(".csv", ".parquet"))
 
 
 def write_judgement_table(path: str | Path, table: pa.Table) -> None:
@@ -120,11 +117,10 @@ def write_judgement_table(path: str | Path, table: pa.Table) -> None:
     path = Path(path)
     check_table_kind(path)
     table = check_judgement_table(table, where=path)
-    if path.suffix.lower() == ".parquet":
-        write_parquet(path, table)
-    else:
+    if path.suffix.lower() == ".csv":
         golden = pc.if_else(table.column("golden"), "right", "wrong")
-        write_csv(path, table.set_column(table.column_names.index("golden"), "golden", golden))
+        table = table.set_column(table.column_names.index("golden"), "golden", golden)
+    store.write_table(path, table)
 
 
 def answer_cell(value: Any) -> str:

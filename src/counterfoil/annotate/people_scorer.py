@@ -51,18 +51,13 @@ def load(argument: str, options: Options = DEFAULT) -> PrecomputedTable:
     weights = digest_value([facts["campaign"], columns, settings.model])
     table_options = replace(options, settings={}, whole_rows=whole or options.whole_rows)
     given = from_table(DataTable(columns, where), where, weights, table_options)
-    return replace(given, partial=True, described=_described(facts, settings.model))
-
-
-def _described(facts: Mapping[str, Any], model: str) -> str:
-    """Whose answers they are, and how several to one query count; `model` is that of labels, if any."""
     words = f"{facts['answers']:,} answers of {facts['people']:,} people ({facts['form']})"
     queries, tied = facts.get("queries", 0), facts.get("tied", 0)
-    if facts["answers"] <= queries or not queries:
-        return words
-    how = f"the label by {model}" if model else "the mean of its answers"
-    share = f"{100 * tied / queries:.1f} %"
-    return f"{words}; a query counts {how}, and {tied:,} of {queries:,} ({share}) are ties"
+    if 0 < queries < facts["answers"]:
+        how = f"the label by {settings.model}" if settings.model else "the mean of its answers"
+        share = f"{100 * tied / queries:.1f} %"
+        words += f"; a query counts {how}, and {tied:,} of {queries:,} ({share}) are ties"
+    return replace(given, partial=True, described=words)
 
 
 def _judged(path: Path, settings: PeopleSettings, where: str) -> tuple[dict[str, Any], dict[str, list[Any]]]:
@@ -73,11 +68,8 @@ def _judged(path: Path, settings: PeopleSettings, where: str) -> tuple[dict[str,
 
     decided, of_table = {}, path.is_file()
     if of_table and not settings.campaign:
-        what, hint = (
-            "whose questions a table answers is not known",
-            "name the campaign with --set campaign=DIR",
-        )
-        raise InputError(what, where=where, hint=hint)
+        hint = "name the campaign with --set campaign=DIR"
+        raise InputError("whose questions a table answers is not known", where=where, hint=hint)
     campaign = open_campaign(Path(settings.campaign) if of_table else path)
     if campaign.form.name not in ("choose", *WORTH):
         what, allowed = "people's answers to this form score no questions", ("choose", *WORTH)

@@ -51,9 +51,8 @@ def delete_people(db: Database, campaign: Campaign, now: float, *, early: bool =
     """
     until = campaign.recipe.keep_until
     if not early and not kept_too_long(until, now):
-        what = (
-            "answers are not to be deleted yet" if until else "no date after which answers are to be deleted"
-        )
+        what = "no date after which answers are to be deleted"
+        what = "answers are not to be deleted yet" if until else what
         where, hint = f"{campaign.folder}, key 'keep_until'", "delete them all the same with --now"
         raise InputError(what, where=where, given=until or None, hint=hint)
     set_running(db, "stopped", now)

@@ -165,13 +165,10 @@ def _reasons(signs: CarelessSigns, person: int, golden: int) -> tuple[CarelessRe
         column = SIGNS.index(sign)
         value, pool = float(signs.value[person, column]), float(np.nanmedian(signs.value[:, column]))
         digits = 1 if f"{value:.1f}" != f"{pool:.1f}" else 2
+        others = f"people here take {pool:.{digits}f} s."
         sentence = {
             "fast": f"Takes {value:.{digits}f} s per item (median); "
-            + (
-                f"people here take {pool:.{digits}f} s."
-                if value < pool
-                else "that is faster than one can look."
-            ),
+            + (others if value < pool else "that is faster than one can look."),
             "straight": f"Chooses one answer for {value:.0%} of items, or the same again and again; "
             f"people here choose their commonest for {pool:.0%}.",
             "golden": f"Got {round(value * golden)} of {golden} items of known answer right; "

@@ -233,15 +233,10 @@ def simulate(
         table = judgement_table(db, campaign, everything=True)
         with db.reading() as connection:
             states = dict(map(tuple, run(connection, "SELECT id, state FROM people")))
-        return Simulation(
-            table,
-            counts(db),
-            {item.id: right_answer(campaign.form, item) for item in campaign.items if item.role == "work"},
-            drawn,
-            dict(zip(inside, people, strict=True)),
-            states,
-            seconds,
-        )
+        work = [item for item in campaign.items if item.role == "work"]
+        truth = {item.id: right_answer(campaign.form, item) for item in work}
+        by_id = dict(zip(inside, people, strict=True))
+        return Simulation(table, counts(db), truth, drawn, by_id, states, seconds)
 
 
 def with_truth(campaign: Campaign, seed: int) -> tuple[Campaign, int]:

@@ -170,11 +170,9 @@ def facts_of(status: CampaignStatus) -> Mapping[str, str]:
     end = "all items are finished" if not status.needed else "not known: no answers in the last week"
     if status.pace is not None and status.ends is not None:
         end = f"{moment(status.ends)} at {status.pace:,.0f} answers per hour"
-    facts = {
-        "Items finished": f"{status.finished:,} of {status.items:,}",
-        "Answers": f"{status.answers:,}, {status.needed:,} still needed",
-        "Expected end": end,
-    }
+    facts = {"Items finished": f"{status.finished:,} of {status.items:,}"}
+    facts["Answers"] = f"{status.answers:,}, {status.needed:,} still needed"
+    facts["Expected end"] = end
     if status.saved is not None:
         facts["Saved by the adaptive design"] = f"{status.saved:,} answers"
     facts["People"] = ", ".join(f"{n:,} {state}" for state, n in status.people.items()) or "none yet"

@@ -321,11 +321,8 @@ class PreferRanking(WorkForm):
         for side in (FIRST, SECOND):
             images, captions = (item.cells.get(f"{side}_{kind}") or () for kind in ("images", "captions"))
             if bool(images) == bool(captions):
-                what, given = (
-                    f"the {side} ranking is of images or of captions",
-                    "both" if images else "neither",
-                )
-                raise DataError(what, where=where, given=given)
+                what = f"the {side} ranking is of images or of captions"
+                raise DataError(what, where=where, given="both" if images else "neither")
             options.append(AnswerOption(side, images=tuple(images), texts=tuple(captions)))
         if bool(options[0].images) != bool(options[1].images):
             raise DataError("both rankings are of images, or both of captions", where=where)
