@@ -119,12 +119,8 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
     def read(self, body: Any) -> ImageAnswer:
         """The first image of an answer; raises `ValueError` and the like where there is none."""
         entry = body["data"][0]
-        facts = {
-            "revised_prompt": entry.get("revised_prompt"),
-            "created": body.get("created"),
-            "model": str(body.get("model") or self.settings.model),
-            "usage": body.get("usage"),
-        }
+        facts = {"revised_prompt": entry.get("revised_prompt"), "created": body.get("created")}
+        facts |= {"model": str(body.get("model") or self.settings.model), "usage": body.get("usage")}
         inside, address = entry.get("b64_json"), entry.get("url")
         if inside or address.startswith("data:"):
             inside = inside or address.partition("base64,")[2]

@@ -271,12 +271,9 @@ class ImagePipeline:
                 drawn = pipe(**given)
         except Exception as error:
             out = "out of memory" in str(error).lower()
-            raise ModelError(
-                "the pipeline failed",
-                where=f"{settings.by}, row '{batch[0].row}'",
-                given=f"{type(error).__name__}: {error}",
-                hint="draw fewer at a time with batch, or smaller ones" if out else None,
-            ) from None
+            hint = "draw fewer at a time with batch, or smaller ones" if out else None
+            where, why = f"{settings.by}, row '{batch[0].row}'", f"{type(error).__name__}: {error}"
+            raise ModelError("the pipeline failed", where=where, given=why, hint=hint) from None
         unsafe = getattr(drawn, "nsfw_content_detected", None) or [None] * len(batch)
         on_gpu = self._device.type == "cuda"
         files = []
@@ -348,11 +345,8 @@ def _unet(library: Any, settings: ImageSettings, dtype: Any) -> Any:
 
 def _explained(error: Exception, where: str, what: str, name: str) -> ModelError:
     if NO_NETWORK.search(causes(error)) and not Path(name).is_dir():
-        return ModelError(
-            f"the {what} is not here and cannot be downloaded",
-            where=where,
-            hint="load it once with a network, or give a local folder",
-        )
+        hint = "load it once with a network, or give a local folder"
+        return ModelError(f"the {what} is not here and cannot be downloaded", where=where, hint=hint)
     return ModelError(f"the {what} cannot be loaded: {' '.join(str(error).split())[:240]}", where=where)
 
 

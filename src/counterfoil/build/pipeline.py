@@ -54,12 +54,10 @@ class BuildRecipe:
             for name in step.requires:
                 if name not in there:
                     later = next((one.name for one in self.steps if name in one.produces), None)
-                    raise InputError(
-                        f"step {label} reads '{name}', which no step before it makes",
-                        where=f"recipe {self.name}",
-                        given=", ".join(sorted(there)),
-                        hint=f"put '{later}' before it" if later else f"read rows that have '{name}'",
-                    )
+                    hint = f"put '{later}' before it" if later else f"read rows that have '{name}'"
+                    what = f"step {label} reads '{name}', which no step before it makes"
+                    where, given = f"recipe {self.name}", ", ".join(sorted(there))
+                    raise InputError(what, where=where, given=given, hint=hint)
             there.update(step.produces)
 
 
@@ -218,22 +216,19 @@ def check_images(rows: pa.Table, steps: Sequence[Step], context: StepContext) ->
             cells = [cell for cell in rows[column].to_pylist() if cell or column not in blank_dropped]
             empty = [i for i, cell in enumerate(cells) if not cell]
             if empty:
-                raise DataError(
-                    f"rows without {column}, which step {step.name} reads",
-                    where=f"column '{column}'",
-                    given=f"{len(empty):,} of {len(cells):,}, such as row '{rows['id'][empty[0]].as_py()}'",
-                    hint="fill their cells in, or leave the rows out: --set read.available=yes",
-                )
+                what = f"rows without {column}, which step {step.name} reads"
+                given = f"{len(empty):,} of {len(cells):,}, such as row '{rows['id'][empty[0]].as_py()}'"
+                hint = "fill their cells in, or leave the rows out: --set read.available=yes"
+                raise DataError(what, where=f"column '{column}'", given=given, hint=hint)
             if not getattr(step, "opens", True) and context.photos is None:
                 continue
             missing = [c for c in dict.fromkeys(cells) if context.image(c, missing=True).source is None]
             if missing:
-                raise DataError(
-                    f"images that step {step.name} opens are not at hand",
-                    where=context.photos or f"column '{column}'",
-                    given=f"{len(missing):,} of {len(set(cells)):,}, such as {missing[0]}",
-                    hint="name their folder with --images, or leave rows out: --set read.available=yes",
-                )
+                what = f"images that step {step.name} opens are not at hand"
+                given = f"{len(missing):,} of {len(set(cells)):,}, such as {missing[0]}"
+                hint = "name their folder with --images, or leave rows out: --set read.available=yes"
+                where = context.photos or f"column '{column}'"
+                raise DataError(what, where=where, given=given, hint=hint)
 
 
 def run_step(

@@ -4,7 +4,7 @@ Scores of `caption` are in column NAME, those of `negative_caption` in `negative
 difference.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -92,23 +92,15 @@ class BlindGaps:
 
     def __post_init__(self) -> None:
         if looks(self.scorer) or not {"learns", "scores_pairs"}.intersection(abilities(self.scorer)):
-            raise InputError(
-                "is no blind scorer of captions",
-                where=self.name,
-                allowed="blind:..., lm:..., text-classifier:..., plausibility:...",
-            )
+            allowed = "blind:..., lm:..., text-classifier:..., plausibility:..."
+            raise InputError("is no blind scorer of captions", where=self.name, allowed=allowed)
 
     def of(self, rows: Int[ndarray, "rows"]) -> Float[ndarray, "rows"]:
         if "learns" not in abilities(self.scorer):
             return self._fixed[rows]
-        places = rows.tolist()
-        right, wrong = learned_scores(
-            self.scorer,
-            [self.right[row] for row in places],
-            [self.wrong[row] for row in places],
-            self.clusters[rows],
-        )
-        return right - wrong
+        right, wrong = ([captions[row] for row in rows.tolist()] for captions in (self.right, self.wrong))
+        scores = learned_scores(self.scorer, right, wrong, self.clusters[rows])
+        return scores[0] - scores[1]
 
     @cached_property
     def _fixed(self) -> NDArray[np.float64]:
@@ -131,16 +123,11 @@ def accuracy_facts(before: Estimate, after: Estimate) -> dict[str, Any]:
     return {"before": asdict(before), "after": asdict(after), "chance_after": after.low <= 0.5 <= after.high}
 
 
-def score_pairs_of(rows: pa.Table) -> Mapping[str, tuple[str, str]]:
-    """The scores in a table: by name the columns of the right and of the wrong captions' numbers."""
-    names = set(rows.column_names) - {*CAPTION_ROLES, *IMAGE_ROLES, "scene"}
-    return {
-        name: (name, NEGATIVE + name)
-        for name in rows.column_names
-        if name in names
-        and NEGATIVE + name in names
-        and all(_numeric(rows.schema.field(column).type) for column in (name, NEGATIVE + name))
-    }
+def scores_in(rows: pa.Table) -> list[str]:
+    """The scores in a table: names of columns of numbers beside which those of the wrong captions stand."""
+    roles = {*CAPTION_ROLES, *IMAGE_ROLES, "scene"}
+    scores = [field.name for field in rows.schema if field.name not in roles and _numeric(field.type)]
+    return [name for name in scores if NEGATIVE + name in scores]
 
 
 def _numeric(kind: pa.DataType) -> bool:
@@ -150,15 +137,10 @@ def _numeric(kind: pa.DataType) -> bool:
 def numbers_of(rows: pa.Table, column: str, *, where: object) -> NDArray[np.float64]:
     """A column of numbers, NaN where a row has none or one that is not finite."""
     if column not in rows.column_names:
-        raise DataError(
-            f"no column '{column}'",
-            where=where,
-            given=", ".join(rows.column_names),
-            hint="put a step that makes it before, such as rate",
-        )
-    if not _numeric(rows.schema.field(column).type):
-        raise DataError(
-            f"column '{column}' holds no numbers", where=where, given=str(rows.schema.field(column).type)
-        )
+        given, hint = ", ".join(rows.column_names), "put a step that makes it before, such as rate"
+        raise DataError(f"no column '{column}'", where=where, given=given, hint=hint)
+    kind = rows.schema.field(column).type
+    if not _numeric(kind):
+        raise DataError(f"column '{column}' holds no numbers", where=where, given=str(kind))
     numbers = pc.cast(rows[column], pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
     return np.where(np.isfinite(numbers), numbers, np.nan)

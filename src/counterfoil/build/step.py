@@ -86,9 +86,8 @@ class StepContext:
     def image(self, cell: str, *, missing: bool = False) -> Image:
         """The image that a cell names, read when needed; `missing` allows one without a file."""
         file = self._find(cell)
-        return (
-            Image(cell, None) if missing and file is None else Image(cell, FileSource(self.image_file(cell)))
-        )
+        none = missing and file is None
+        return Image(cell, None if none else FileSource(self.image_file(cell)))
 
     def image_file(self, cell: str) -> Path:
         """The file that a cell names: one of the build, else of the user's folder of images."""
@@ -288,12 +287,9 @@ def check_columns(step: Step, rows: pa.Table, *, where: object) -> None:
     """Raise `DataError` where rows lack a column that the step reads, or ids are missing or not unique."""
     for name in ("id", *step.requires):
         if name not in rows.column_names:
-            raise DataError(
-                f"no column '{name}', which '{step.name}' reads",
-                where=where,
-                given=", ".join(rows.column_names),
-                hint=f"put a step that makes '{name}' before it",
-            )
+            given, hint = ", ".join(rows.column_names), f"put a step that makes '{name}' before it"
+            what = f"no column '{name}', which '{step.name}' reads"
+            raise DataError(what, where=where, given=given, hint=hint)
     check_ids(rows, where=where)
 
 

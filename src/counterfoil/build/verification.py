@@ -97,12 +97,8 @@ def answer_gains(table: DataTable) -> NDArray[np.float64]:
     gains = [gain_of(word) if word else np.nan for word in words]
     if None in gains:
         row = gains.index(None)
-        raise DataError(
-            "an answer that cannot be read",
-            where=table.where(row, "answer"),
-            given=words[row],
-            allowed="yes, no, 100% YES, Partially YES, Mostly NO, 100% NO",
-        )
+        where, allowed = table.where(row, "answer"), "yes, no, 100% YES, Partially YES, Mostly NO, 100% NO"
+        raise DataError("an answer that cannot be read", where=where, given=words[row], allowed=allowed)
     return np.array(gains, dtype=np.float64)
 
 
@@ -139,15 +135,10 @@ def read_answers(path: Path, ids: Sequence[str]) -> tuple[Answers, int]:
             raise DataError(why, where=where, given=f"{person}, {name}")
         cells[person, number[name]] = gain > 0.25
     if not cells:
-        raise DataError(
-            "no row has an answer",
-            where=table.source,
-            given=f"{len(table)} rows, such as about '{row_ids[0]}'",
-            allowed=f"ids such as '{ids[0]}'" if len(ids) else "rows to ask about",
-        )
-    people = {
-        person: position for position, person in enumerate(dict.fromkeys(person for person, _ in cells))
-    }
+        given_ids = f"{len(table)} rows, such as about '{row_ids[0]}'"
+        allowed = f"ids such as '{ids[0]}'" if len(ids) else "rows to ask about"
+        raise DataError("no row has an answer", where=table.source, given=given_ids, allowed=allowed)
+    people = {person: i for i, person in enumerate(dict.fromkeys(person for person, _ in cells))}
     votes = np.zeros((2, len(people), len(ids)), dtype=bool)
     for (person, position), answer in cells.items():
         votes[int(answer), people[person], position] = True
@@ -165,12 +156,9 @@ def read_verified(
     positions = np.array([number.get(name, -1) for name in ids_verified], dtype=np.int64)
     matched = positions >= 0
     if not matched.any():
-        raise DataError(
-            "none of the verified rows is here",
-            where=table.source,
-            given=f"{len(table)} rows, such as '{ids_verified[0]}'",
-            allowed=f"ids such as '{ids[0]}'" if len(ids) else "rows to verify",
-        )
+        given = f"{len(table)} rows, such as '{ids_verified[0]}'"
+        allowed = f"ids such as '{ids[0]}'" if len(ids) else "rows to verify"
+        raise DataError("none of the verified rows is here", where=table.source, given=given, allowed=allowed)
     return positions[matched], right[matched], None if weights is None else weights[matched]
 
 
@@ -224,12 +212,9 @@ def read_choices(
         if not chosen:
             none[name] += 1
         elif chosen not in number or of[number[chosen]] != name:
-            raise DataError(
-                "the choice is no candidate of its row",
-                where=table.where(row, "chosen"),
-                given=chosen,
-                allowed=[candidate for candidate, its in zip(ids, of, strict=True) if its == name],
-            )
+            what, where = "the choice is no candidate of its row", table.where(row, "chosen")
+            allowed = [candidate for candidate, its in zip(ids, of, strict=True) if its == name]
+            raise DataError(what, where=where, given=chosen, allowed=allowed)
         else:
             votes[number[chosen]] += 1
     if not voted:
@@ -311,12 +296,8 @@ def share(chosen: Bool[ndarray, "n"], among: Bool[ndarray, "n"], weights: Float[
 def quality(sample: Verified, threshold: float) -> Quality:
     """Precision, recall and share kept of `score >= threshold`; precision is NaN where nothing is kept."""
     mask, every = sample.scores >= threshold, np.ones(len(sample), dtype=bool)
-    return Quality(
-        float(threshold),
-        share(sample.right, mask, sample.weight),
-        share(mask, sample.right, sample.weight),
-        share(mask, every, sample.weight),
-    )
+    shares = (sample.right, mask), (mask, sample.right), (mask, every)
+    return Quality(float(threshold), *(share(chosen, among, sample.weight) for chosen, among in shares))
 
 
 def curve(sample: Verified, *, points: int = 25) -> tuple[Quality, ...]:

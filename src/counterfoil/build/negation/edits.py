@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations, product
 
 from counterfoil.build.negation.lexicon import Lexicon
-from counterfoil.build.negation.parse import NounPhrase, Parse
+from counterfoil.build.negation.parse import FINITE, NounPhrase, Parse
 from counterfoil.build.negation.word_lists import article, plural, verb_form
 
 _INDEFINITE = frozenset({"a", "an"})
@@ -79,9 +79,8 @@ def rewritten(parse: Parse, edits: Iterable[Edit]) -> str:
 #: Edits and what they change into what ("dog > cat").
 Change = tuple[Sequence[Edit], str]
 
-ADJECTIVES = frozenset({"JJ", "JJR", "JJS"})
 VERBS = frozenset({"VBG", "VBZ", "VBP", "VBD", "VB"})
-FINITE = frozenset({"VBZ", "VBP", "VBD", "MD"})
+
 #: Verbs that help others, and that describe nothing.
 AUXILIARIES = frozenset({"be", "have", "do", "get", "go", "take", "make"})
 
@@ -134,29 +133,14 @@ def attributes(parse: Parse, phrase: NounPhrase) -> Iterator[int]:
             yield i
 
 
-def verb_positions(parse: Parse, *, but: frozenset[str] = AUXILIARIES) -> Iterator[int]:
-    for i, token in enumerate(parse.tokens):
-        if token.tag in VERBS and token.lemma not in but and i not in parse.within:
-            yield i
-
-
-def object_follows(parse: Parse, i: int) -> bool:
-    return parse.phrase_at(i + 1) is not None
-
-
-def changed(parse: Parse, start: int, stop: int, options: Sequence[str], tier: int = 0) -> ChangePlace:
-    def change(new: str) -> Change:
-        return (Edit(start, stop, tuple(new.split())),), f"{parse.text(start, stop)} > {new}"
-
-    return ChangePlace(tier, options, change)
-
-
-def conjugated(parse: Parse, i: int, options: Sequence[str], tier: int = 0, length: int = 1) -> ChangePlace:
-    tag = parse.tokens[i].tag
+def changed(
+    parse: Parse, start: int, stop: int, options: Sequence[str], tier: int = 0, tag: str = ""
+) -> ChangePlace:
+    """Words in the place of others; verbs in the form of the Penn tag `tag`."""
 
     def change(new: str) -> Change:
-        shown = verb_form(new, tag)
-        return (Edit(i, i + length, tuple(shown.split())),), f"{parse.text(i, i + length)} > {shown}"
+        shown = verb_form(new, tag) if tag else new
+        return (Edit(start, stop, tuple(shown.split())),), f"{parse.text(start, stop)} > {shown}"
 
     return ChangePlace(tier, options, change)
 
@@ -382,15 +366,12 @@ def _spans(parse: Parse, phrase: NounPhrase) -> Iterator[tuple[int, int]]:
 
 def swap_words(tags: frozenset[str]) -> Rule:
     def rule(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
-        inside = {i for p in parse.phrases for i in range(p.start, p.noun)}
         positions = [
             i
             for i, token in enumerate(parse.tokens)
-            if token.tag in tags
-            and i not in inside
-            and token.lemma not in AUXILIARIES
-            and token.low[-1:].isalpha()
+            if token.tag in tags and token.lemma not in AUXILIARIES and token.low[-1:].isalpha()
         ]
+        positions = [i for i in positions if i not in parse.within]
         for one, two in combinations(positions, 2):
             a, b = parse.tokens[one], parse.tokens[two]
             if a.tag == b.tag and a.lemma != b.lemma:

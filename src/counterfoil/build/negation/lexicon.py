@@ -18,7 +18,7 @@ _PLACES = frozenset({
 })  # fmt: skip
 _PEOPLE = frozenset(["men", "children", "babies", "persons", "crowds", "roles", "athletes", "players"])
 #: What may lie or stand in most pictures.
-_EXTRAS = (
+EXTRAS = (
     "bicycle", "dog", "cat", "ladder", "bucket", "umbrella", "balloon", "chair", "backpack", "ball", "flag",
     "potted plant", "suitcase", "basket", "guitar", "candle", "hat", "cardboard box", "bottle", "small table",
 )  # fmt: skip
@@ -94,12 +94,7 @@ class Lexicon:
     """Where replacements come from; without usage, from the lists alone."""
 
     usage: Usage = field(default_factory=Usage)
-
-    extras = _EXTRAS
-
-    @property
-    def words(self) -> WordLists:
-        return words()
+    words: WordLists = field(default_factory=words, repr=False)
 
     @cached_property
     def nouns_for(self) -> Callable[[str, tuple[str, ...]], Nouns]:

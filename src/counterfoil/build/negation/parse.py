@@ -20,8 +20,8 @@ _C5 = {
 }  # fmt: skip
 _FORMS = {"B": "VBP", "D": "VBD", "G": "VBG", "I": "VB", "N": "VBN", "Z": "VBZ"}
 _NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS"})
-_ADJECTIVES = frozenset({"JJ", "JJR", "JJS"})
-_FINITE = frozenset({"VBZ", "VBP", "VBD", "MD"})
+ADJECTIVES = frozenset({"JJ", "JJR", "JJS"})
+FINITE = frozenset({"VBZ", "VBP", "VBD", "MD"})
 _DETERMINERS = frozenset({"DT", "PRP$", "WDT", "PDT"})
 #: Determiners that are often tagged as something else, or that another reading would take for pronouns.
 _ARTICLES = frozenset({"a", "an", "the"})
@@ -81,7 +81,7 @@ class Parse:
 
     @cached_property
     def finite(self) -> bool:
-        return any(token.tag in _FINITE for token in self.tokens)
+        return any(token.tag in FINITE for token in self.tokens)
 
     @cached_property
     def shouted(self) -> bool:
@@ -123,7 +123,7 @@ def _mended(tokens: list[Token]) -> Iterator[Token]:
         before = tokens[k - 1] if k else None
         if low in _ARTICLES:
             tag = "DT"
-        elif low == "little" and after in _NOUNS | _ADJECTIVES:
+        elif low == "little" and after in _NOUNS | ADJECTIVES:
             tag = "JJ"
         elif (
             tag == "NN"
@@ -135,7 +135,7 @@ def _mended(tokens: list[Token]) -> Iterator[Token]:
         ):
             # "making pizza": what someone does, not a kind of pizza.
             tag = "VBG"
-        elif low in word_lists.colours and after in _NOUNS | _ADJECTIVES | {"CC", "VBN"} and tag in _NOUNS:
+        elif low in word_lists.colours and after in _NOUNS | ADJECTIVES | {"CC", "VBN"} and tag in _NOUNS:
             tag = "JJ"
         elif tag in ("VB", "VBP", "VBZ") and before is not None and before.tag in ("DT", "PRP$", "JJ", "CD"):
             # "the sink": a word that is known as a noun, and stands where one does.
@@ -163,18 +163,16 @@ def _phrase(tokens: Sequence[Token], start: int, lists: WordLists) -> NounPhrase
         if lists.starts_name(tokens, i):
             break
         if (
-            tag in _ADJECTIVES
+            tag in ADJECTIVES
             or tag == "CD"
-            or (tag == "RB" and following in _ADJECTIVES and i > start and tokens[i].low != "next")
+            or (tag == "RB" and following in ADJECTIVES and i > start and tokens[i].low != "next")
         ):
             i += 1
-        elif tag in ("VBN", "VBG", "VBD") and following in _ADJECTIVES | _NOUNS and i > start:
-            if tag != "VBN" and tokens[i - 1].tag not in _DETERMINERS | _ADJECTIVES | {"CD"}:
+        elif tag in ("VBN", "VBG", "VBD") and following in ADJECTIVES | _NOUNS and i > start:
+            if tag != "VBN" and tokens[i - 1].tag not in _DETERMINERS | ADJECTIVES | {"CD"}:
                 break
             i += 1
-        elif (
-            tag in ("CC", ",") and i > core and tokens[i - 1].tag in _ADJECTIVES and following in _ADJECTIVES
-        ):
+        elif tag in ("CC", ",") and i > core and tokens[i - 1].tag in ADJECTIVES and following in ADJECTIVES:
             i += 1
         else:
             break
@@ -240,12 +238,9 @@ def spacy_parser(model: str) -> Parser:
     try:
         pipeline = spacy.load(model)
     except (OSError, ValueError) as error:
-        raise ModelError(
-            "no such pipeline of spaCy",
-            where=where,
-            given=" ".join(str(error).split())[:120],
-            hint="python -m spacy download en_core_web_sm, or name a folder; parser hanta needs no model",
-        ) from None
+        hint = "python -m spacy download en_core_web_sm, or name a folder; parser hanta needs no model"
+        given = " ".join(str(error).split())[:120]
+        raise ModelError("no such pipeline of spaCy", where=where, given=given, hint=hint) from None
 
     def tagged(captions: Sequence[str]) -> Iterator[list[tuple[str, str, str]]]:
         for document in pipeline.pipe(captions):

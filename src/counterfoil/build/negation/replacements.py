@@ -4,25 +4,21 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from counterfoil.build.negation.edits import (
-    ADJECTIVES,
     AUXILIARIES,
-    FINITE,
+    VERBS,
     Change,
     ChangePlace,
     Edit,
     attributes,
     changed,
-    conjugated,
     counts,
     has_article,
     inserted,
     is_fixed,
     name_of,
-    object_follows,
-    verb_positions,
 )
-from counterfoil.build.negation.lexicon import Lexicon
-from counterfoil.build.negation.parse import NounPhrase, Parse
+from counterfoil.build.negation.lexicon import EXTRAS, Lexicon
+from counterfoil.build.negation.parse import ADJECTIVES, FINITE, NounPhrase, Parse
 from counterfoil.build.negation.word_lists import article, plural
 
 
@@ -120,7 +116,7 @@ def add_obj(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
     end = len(parse.tokens)
     while end and not parse.tokens[end - 1].text[-1:].isalnum():
         end -= 1
-    extras = _fitting(parse, NounPhrase(0, 0, 0, max(1, end), end, False), lexicon.extras, lexicon)
+    extras = _fitting(parse, NounPhrase(0, 0, 0, max(1, end), end, False), EXTRAS, lexicon)
     if end and extras:
         yield inserted(end, [way.format(f"{article(new)} {new}") for new in extras for way in _NEARBY], 1)
 
@@ -226,24 +222,25 @@ def replace_rel(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
         if word == "in" and head in lexicon.words.worn:
             options = ("without",)
         yield changed(parse, start, stop, options, 0)
-    for i in verb_positions(parse, but=AUXILIARIES - {"have"}):
-        lemma = parse.tokens[i].lemma
+    for i, token in enumerate(parse.tokens):
+        lemma, following = token.lemma, parse.phrase_at(i + 1)
+        if token.tag not in VERBS or lemma in AUXILIARIES - {"have"} or i in parse.within:
+            continue
         before = [phrase for phrase in parse.phrases if phrase.end <= i][-1:]
         ends = [end for phrase in before for end in (phrase.stop, phrase.end)]
         if lemma in _POSTURES and not any(lexicon.lives(parse.tokens[end - 1].lemma) for end in ends):
             continue
         particle = parse.lows[i + 1 : i + 2] == ("up",) and lemma in ("hold", "lift", "pick")
-        if particle and object_follows(parse, i + 1):
-            yield conjugated(parse, i, lexicon.words.with_object[lemma], 0, 2)
-        elif object_follows(parse, i):
-            following = parse.phrase_at(i + 1)
+        if particle and parse.phrase_at(i + 2) is not None:
+            yield changed(parse, i, i + 2, lexicon.words.with_object[lemma], 0, token.tag)
+        elif following is not None:
             options = lexicon.words.with_object.get(lemma, ())
-            if lemma == "hold" and following and parse.tokens[following.stop - 1].lemma in lexicon.words.worn:
+            if lemma == "hold" and parse.tokens[following.stop - 1].lemma in lexicon.words.worn:
                 options = (*options, "wear")
             if options:
-                yield conjugated(parse, i, options, 0)
+                yield changed(parse, i, i + 1, options, 0, token.tag)
         elif options := lexicon.words.alone.get(lemma, ()):
-            yield conjugated(parse, i, options, 1)
+            yield changed(parse, i, i + 1, options, 1, token.tag)
     for i, token in enumerate(parse.tokens):
         options = lexicon.words.done.get(token.low, ()) if token.tag == "VBN" else ()
         if options and i not in parse.within:

@@ -76,11 +76,9 @@ class WriteCaptions(BuiltStep):
             allowed = (WORLD, f"{CAPTIONER}NAME", f"{ENDPOINT}URL#MODEL")
             raise InputError("no writer of captions", where="by", given=self.by, allowed=allowed)
         if self.beams > 1 and self.temperature:
-            raise InputError(
-                "a search for the likeliest caption draws nothing",
-                given=f"{self.beams} beams at temperature {self.temperature:g}",
-                allowed="beams = 1, or temperature = 0",
-            )
+            what = "a search for the likeliest caption draws nothing"
+            given = f"{self.beams} beams at temperature {self.temperature:g}"
+            raise InputError(what, given=given, allowed="beams = 1, or temperature = 0")
 
     @property
     def requires(self) -> Sequence[str]:

@@ -78,9 +78,8 @@ class RowFilter(BuiltStep):
         ways, names = self.ways, ("people", "simulate", *self.WAYS)
         bounded = self.threshold is not None or self.target_precision is not None
         if len(ways) > 1:
-            raise InputError(
-                "several ways at once", given=", ".join(ways), allowed=f"one of {', '.join(names)}"
-            )
+            allowed = f"one of {', '.join(names)}"
+            raise InputError("several ways at once", given=", ".join(ways), allowed=allowed)
         if bounded and not {*ways} & {*self.WAYS}:
             given = f"with {ways[0]}" if ways else "no scores"
             allowed = f"with {' or '.join(self.WAYS)}"
@@ -92,11 +91,9 @@ class RowFilter(BuiltStep):
         if self.verify and self.verified is not None:
             raise InputError("verified or verify", given="both", allowed="one of them")
         if self.target_precision is not None and not self.verify and self.verified is None:
-            what, allowed = (
-                "a precision to reach needs",
-                "a table with --verified, or in the drawn world --verify N",
-            )
-            raise InputError(f"{what} verified rows", given=self.target_precision, allowed=allowed)
+            what = "a precision to reach needs verified rows"
+            allowed = "a table with --verified, or in the drawn world --verify N"
+            raise InputError(what, given=self.target_precision, allowed=allowed)
 
     @property
     def ways(self) -> list[str]:
@@ -111,11 +108,8 @@ class RowFilter(BuiltStep):
                 context.note(f"{self.people}: {stray:,} answers are about rows that are not here")
             return from_table
         if truth is None:
-            raise DataError(
-                "simulated people need drawn rows, whose truth is known",
-                where=f"step {context.step}",
-                hint="give a table of answers with --people",
-            )
+            where, hint = f"step {context.step}", "give a table of answers with --people"
+            raise DataError("simulated people need drawn rows, whose truth is known", where=where, hint=hint)
         crowd = [Annotator(f"person {i + 1}", self.accuracy, self.bias) for i in range(self.simulate)]
         votes = annotate(truth, crowd, context.rng("people")).votes
         return Answers(tuple(person.name for person in crowd), votes, ~votes)
@@ -166,13 +160,8 @@ class RowFilter(BuiltStep):
             return scores >= self.threshold, {}
         # Without a threshold all rows stay; the curves say what one would do.
         given = -np.inf if self.threshold is None else self.threshold
-        threshold, calibration = calibrate(
-            sample,
-            context.rng("halves"),
-            threshold=given if self.target_precision is None else None,
-            precision=self.target_precision,
-            confidence=self.confidence,
-        )
+        how: Any = {"precision": self.target_precision, "confidence": self.confidence}
+        threshold, calibration = calibrate(sample, context.rng("halves"), threshold=given, **how)
         if threshold is None:
             context.note(
                 f"no threshold reaches a precision of {self.target_precision:g} with "
@@ -195,11 +184,9 @@ class RowFilter(BuiltStep):
         if not self.verify:
             return None
         if truth is None:
-            raise DataError(
-                "only drawn rows can be verified by their scenes",
-                where=f"step {context.step}",
-                hint="verify some rows by hand and name the table with --verified",
-            )
+            hint = "verify some rows by hand and name the table with --verified"
+            what = "only drawn rows can be verified by their scenes"
+            raise DataError(what, where=f"step {context.step}", hint=hint)
         drawn = np.sort(context.rng("verified").permutation(len(scores))[: self.verify])
         return Verified(scores[drawn], truth[drawn]) if len(drawn) else None
 

@@ -89,12 +89,10 @@ class Imagine(ImageSettings):
             sources = rows[self.source].to_pylist()
             lacking = [row for row, cell in zip(ids, sources, strict=True) if not cell]
             if lacking:
-                raise DataError(
-                    f"no {self.source} to edit",
-                    where=f"{where}, row '{lacking[0]}'",
-                    given=f"{len(lacking):,} of {len(rows):,} rows without one",
-                    hint="without 'source' images are drawn from captions alone",
-                )
+                given = f"{len(lacking):,} of {len(rows):,} rows without one"
+                hint = "without 'source' images are drawn from captions alone"
+                where += f", row '{lacking[0]}'"
+                raise DataError(f"no {self.source} to edit", where=where, given=given, hint=hint)
         requests = [
             ImageRequest(row, number, text or "", context.number("image", row, number), source)
             for row, text, source in zip(ids, texts, sources, strict=True)
@@ -147,12 +145,9 @@ class Imagine(ImageSettings):
         """The pictures of the world's generator, with their scenes; or why nothing is drawn."""
         drawings = list(self._scenes(requests, rows, context))
         if requests and set(drawings) == {NOT_READ}:
-            raise DataError(
-                "the world can read none of the captions",
-                where=f"step {context.step}",
-                given=requests[0].text,
-                hint="it draws captions of its own kind; for others name a pipeline or an endpoint in 'by'",
-            )
+            what, where = "the world can read none of the captions", f"step {context.step}"
+            hint = "it draws captions of its own kind; for others name a pipeline or an endpoint in 'by'"
+            raise DataError(what, where=where, given=requests[0].text, hint=hint)
         cells: dict[int, str] = {}
 
         def take(row: int, data: bytes) -> None:
@@ -191,14 +186,10 @@ class Imagine(ImageSettings):
             if meaning is None:
                 yield NOT_READ
                 continue
-            imagined = imagine_caption(
-                meaning,
-                context.rng("image", request.row, request.number),
-                unlike=None if caption is None else understood(caption),
-                original=original,
-                failure=self.failure,
-                subset=subset or "",
-            )
+            rng = context.rng("image", request.row, request.number)
+            unlike = None if caption is None else understood(caption)
+            how: Any = {"original": original, "failure": self.failure, "subset": subset or ""}
+            imagined = imagine_caption(meaning, rng, unlike=unlike, **how)
             yield NOT_DRAWN if imagined is None else imagined[0]
 
     def _facts(self, imagined: pa.Table, pipeline: ImagePipeline | None) -> Mapping[str, Any]:

@@ -83,11 +83,8 @@ class MissingPositives(BuiltStep):
             named = {caption.text or caption.id: caption.id for caption in gallery.captions}
             return table_judge(Path(self.people), named)
         if truth is None:
-            raise DataError(
-                "the pairs that models propose have no judge",
-                where=f"step {context.step}",
-                hint="give a table of judgements with people = TABLE",
-            )
+            where, hint = f"step {context.step}", "give a table of judgements with people = TABLE"
+            raise DataError("the pairs that models propose have no judge", where=where, hint=hint)
         crowd = [Annotator(f"person {i + 1}", self.accuracy) for i in range(self.simulate)]
 
         def seen(table: pa.Table) -> NDArray[np.float64]:

@@ -73,19 +73,12 @@ class Rate(BuiltStep):
             raise InputError("gives no scores of new captions", where=self.scorer, allowed=allowed)
         texts = filled(rows, self.columns, where=f"step {context.step}")
         if "learns" in can and self.columns != ("caption", "negative_caption"):
-            raise InputError(
-                "learns what tells right captions from wrong ones",
-                where=self.scorer,
-                given=", ".join(self.columns),
-                allowed="caption, negative_caption",
-            )
+            what, given = "learns what tells right captions from wrong ones", ", ".join(self.columns)
+            raise InputError(what, where=self.scorer, given=given, allowed="caption, negative_caption")
         if looks(scorer) and (self.image not in rows.column_names or rows[self.image].null_count):
-            raise DataError(
-                f"the scorer looks at images, and rows have no '{self.image}'",
-                where=self.scorer,
-                given=", ".join(rows.column_names),
-                hint="give rows with images, or choose a scorer of texts",
-            )
+            what = f"the scorer looks at images, and rows have no '{self.image}'"
+            given, hint = ", ".join(rows.column_names), "give rows with images, or choose a scorer of texts"
+            raise DataError(what, where=self.scorer, given=given, hint=hint)
         if "learns" in can:
             numbers = list(learned_scores(scorer, texts[0], texts[1], clusters_of(rows)))
         else:

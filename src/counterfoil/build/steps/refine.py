@@ -25,7 +25,7 @@ from counterfoil.build.rating import (
     blind_accuracy,
     clusters_of,
     numbers_of,
-    score_pairs_of,
+    scores_in,
 )
 from counterfoil.build.step import BuiltStep, Output, StepContext, codes_of, filled, ranks, split_rows
 from counterfoil.errors import DataError, InputError, ScoreError
@@ -178,12 +178,11 @@ class Refine(BuiltStep):
 
     def _gaps(self, rows: pa.Table) -> dict[str, NDArray[np.float64]]:
         gaps: dict[str, NDArray[np.float64]] = {}
-        scores_of = score_pairs_of(rows)
-        for score in self.scores or tuple(scores_of):
+        for score in self.scores or scores_in(rows):
             if _is_file(score):
                 read = _of_file(Path(score), rows)
             else:
-                pair = scores_of.get(score, (score, NEGATIVE + score))
+                pair = score, NEGATIVE + score
                 right, wrong = (numbers_of(rows, column, where="refine") for column in pair)
                 read = {score: right - wrong}
             double = [name for name in read if name in gaps]
@@ -233,13 +232,10 @@ class Refine(BuiltStep):
         cell, side = cells(gaps, **how)
         several = int(cell.max(initial=-1)) + 1
         sides = np.stack([np.bincount(cell[side == sign], minlength=several) for sign in (1, -1)])
-        facts = {
-            "scales": scales,
-            "cells": int((sides.sum(axis=0) > 0).sum()),
-            "rows_without_mirror": int(sides.sum(axis=0)[(sides == 0).any(axis=0)].sum()),
-            "rows_without_gaps": int((side == 0).sum()),
-        }
-        return left[mask], facts
+        both = sides.sum(axis=0)
+        facts: dict[str, Any] = {"scales": scales, "cells": int((both > 0).sum())}
+        facts["rows_without_mirror"] = int(both[(sides == 0).any(axis=0)].sum())
+        return left[mask], {**facts, "rows_without_gaps": int((side == 0).sum())}
 
     def _others(
         self, rows: pa.Table, clusters: NDArray[np.int64], context: StepContext
