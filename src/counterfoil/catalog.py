@@ -109,29 +109,21 @@ def benchmark(
     data = fetched_data(name) if data is None else Path(data)
     images = None if images is None else Path(images)
     if data is not None and is_distant(data):
-        raise DataError(
-            "the data of benchmarks are read from a disk",
-            where=data,
-            hint="mount the folder, or copy it; its images may stay behind a URL, named with --images",
-        )
+        hint = "mount the folder, or copy it; its images may stay behind a URL, named with --images"
+        raise DataError("the data of benchmarks are read from a disk", where=data, hint=hint)
     for place in (data, None if name in BENCHMARKS else Path(name)):
         if place is not None and place.is_dir() and is_run_folder(place):
-            raise DataError(
-                "a run, not a benchmark: it holds answers and no pictures",
-                where=place,
-                hint="'counterfoil compare' reads it; evaluate the benchmark that it was made from",
-            )
+            hint = "'counterfoil compare' reads it; evaluate the benchmark that it was made from"
+            what = "a run, not a benchmark: it holds answers and no pictures"
+            raise DataError(what, where=place, hint=hint)
     if data is not None and not data.exists():
         raise DataError("no such file or folder", where=data, hint="check --data")
     if name not in BENCHMARKS and (stored := _stored(Path(name))) is not None:
         return stored
     if name and name not in BENCHMARKS and Path(name).is_dir():
-        raise DataError(
-            "no benchmark in this folder",
-            where=name,
-            allowed="a folder in counterfoil's own format, with card.json and manifest.json",
-            hint="name the benchmark and give its data with --data",
-        )
+        allowed = "a folder in counterfoil's own format, with card.json and manifest.json"
+        hint = "name the benchmark and give its data with --data"
+        raise DataError("no benchmark in this folder", where=name, allowed=allowed, hint=hint)
     card = benchmark_card(name)
     if images is not None and not is_image_folder(images):
         raise DataError("no such folder", where=images, hint="check --images")
@@ -173,12 +165,9 @@ def benchmark_card(name: str) -> Card:
         return own_spec(Path(name))[0]
     if name not in BENCHMARKS and Path(name).is_file() and Path(name).suffix.lower() in EXTENSIONS:
         kind = kind_of(open_rows(Path(name), ()).columns)
-        raise DataError(
-            "a table, and no name of a benchmark",
-            where=name,
-            allowed="pairs, gallery, ratings, preferences or statements, with the table as --data",
-            hint=f"write {kind} --data {name}" if kind else f"scores are a scorer: given:{name}",
-        )
+        allowed = "pairs, gallery, ratings, preferences or statements, with the table as --data"
+        hint = f"write {kind} --data {name}" if kind else f"scores are a scorer: given:{name}"
+        raise DataError("a table, and no name of a benchmark", where=name, allowed=allowed, hint=hint)
     return BENCHMARKS.find(name)
 
 
@@ -188,11 +177,8 @@ def scorer(spec: str, options: Options = DEFAULT, *, memory: Path | None = None)
     With a folder `memory`, a local model whose identity is remembered there is loaded once it is needed.
     """
     if spec.partition(":")[0] in TEXT_MODELS:
-        raise InputError(
-            "reads captions and looks at no images",
-            where=spec,
-            allowed=f"metric:token-match --backbone {spec}",
-        )
+        allowed = f"metric:token-match --backbone {spec}"
+        raise InputError("reads captions and looks at no images", where=spec, allowed=allowed)
     return _scorer(spec, options, memory)
 
 
@@ -237,17 +223,12 @@ def _once_more(entry: ScorerEntry, spec: str, options: Options, memory: Path | N
 def _check_settings(spec: str, entry: ScorerEntry, options: Options) -> None:
     """Raise `InputError` where a scorer takes no settings, and for one that it does not take or allow."""
     if options.backbone:
-        raise InputError(
-            "--backbone is for caption metrics", where=spec, allowed=f"metric:NAME, {CONSTANT_IMAGE}"
-        )
+        allowed = f"metric:NAME, {CONSTANT_IMAGE}"
+        raise InputError("--backbone is for caption metrics", where=spec, allowed=allowed)
     if options.settings and not entry.settings:
         taking = [f"{kind.prefix}:{kind.argument}" for kind in SCORERS.values() if kind.settings]
-        raise InputError(
-            "takes no settings",
-            where=spec,
-            given=next(iter(options.settings)),
-            allowed=["metric:NAME", *taking],
-        )
+        given = next(iter(options.settings))
+        raise InputError("takes no settings", where=spec, given=given, allowed=["metric:NAME", *taking])
     if options.settings and (kind := entry.settings_class) is not None:
         from counterfoil.models.settings import settings_of
 
@@ -292,12 +273,9 @@ def _bare(spec: str) -> tuple[str, str]:
         return prefix, argument
     suffix = Path(spec).suffix.lower()
     likely = "embeddings" if suffix == ".npz" else "given" if suffix in (*EXTENSIONS, ".npy") else ""
-    raise InputError(
-        "a scorer is written KIND:WHAT",
-        given=spec or "(empty)",
-        allowed="open-clip:ARCH/TAG, hf:NAME_OR_FOLDER, given:PATH, blind:length, ...",
-        hint=f"did you mean '{likely}:{spec}'?" if likely else "'counterfoil list scorers' lists all kinds",
-    )
+    hint = f"did you mean '{likely}:{spec}'?" if likely else "'counterfoil list scorers' lists all kinds"
+    allowed = "open-clip:ARCH/TAG, hf:NAME_OR_FOLDER, given:PATH, blind:length, ..."
+    raise InputError("a scorer is written KIND:WHAT", given=spec or "(empty)", allowed=allowed, hint=hint)
 
 
 def check_metric(spec: str, backbone: str) -> None:
@@ -364,11 +342,9 @@ def caption_metrics(
 
 
 def _no_model(backbone: str) -> InputError:
-    return InputError(
-        "no model to look with: it does not embed images and captions one by one",
-        where=f"--backbone {backbone}",
-        allowed="open-clip:..., hf:..., a checkpoint of a dual encoder, or embeddings:PATH",
-    )
+    what = "no model to look with: it does not embed images and captions one by one"
+    allowed = "open-clip:..., hf:..., a checkpoint of a dual encoder, or embeddings:PATH"
+    return InputError(what, where=f"--backbone {backbone}", allowed=allowed)
 
 
 def _with_prompt(like: Any, load: Callable[[str, Options], Any], argument: str, options: Options) -> Any:
@@ -380,13 +356,6 @@ def _with_prompt(like: Any, load: Callable[[str, Options], Any], argument: str, 
     if not isinstance(model, DualEncoder):
         return load(argument, options)
     return model.with_prompt(prompt_of(options, where=model.identity.name))
-
-
-#: What to do about a model that is neither here nor to be had.
-_NO_NETWORK = (
-    "load it once with a network, or name a local folder; given:, embeddings:, ckpt:, blind:, "
-    "people: and metric: without a model need no network"
-)
 
 
 def _load(entry: ScorerEntry, argument: str, options: Options) -> Any:
@@ -420,4 +389,6 @@ def _load(entry: ScorerEntry, argument: str, options: Options) -> Any:
 
 
 def _not_to_be_had(where: str, network_error: str) -> ModelError:
-    return ModelError(f"the model {CANNOT_BE_HAD}", where=where, given=network_error, hint=_NO_NETWORK)
+    hint = "load it once with a network, or name a local folder; given:, embeddings:, ckpt:, blind:, "
+    hint += "people: and metric: without a model need no network"
+    return ModelError(f"the model {CANNOT_BE_HAD}", where=where, given=network_error, hint=hint)

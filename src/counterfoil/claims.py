@@ -119,14 +119,10 @@ def _locked(lock: Path, path: Path) -> int:
                 if os.path.samestat(os.fstat(handle), os.stat(lock)):
                     return handle
         except BlockingIOError:
-            holder = os.pread(handle, 400, 0).decode("utf-8", "replace")
+            holder = os.pread(handle, 400, 0).decode("utf-8", "replace") or None
             os.close(handle)
-            raise InputError(
-                "another command is writing there",
-                where=path,
-                given=holder or None,
-                hint="wait until it is done, or name another place",
-            ) from None
+            what, hint = "another command is writing there", "wait until it is done, or name another place"
+            raise InputError(what, where=path, given=holder, hint=hint) from None
         except OSError:
             os.close(handle)
             raise

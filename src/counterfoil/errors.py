@@ -93,9 +93,8 @@ class CounterfoilError(Exception):
         if given is not None:
             parts.append(f"given: {_cut(given, _GIVEN)}")
         if allowed is not None:
-            parts.append(
-                f"allowed: {_cut(allowed, _ALLOWED) if isinstance(allowed, str) else _names(allowed)}"
-            )
+            listed = _cut(allowed, _ALLOWED) if isinstance(allowed, str) else _names(allowed)
+            parts.append(f"allowed: {listed}")
         if hint is not None:
             parts.append(_cut(hint, _WHAT))
         super().__init__("; ".join(parts))
@@ -149,13 +148,8 @@ class UnknownNameError(InputError):
                 allowed = f"{len(known):,} names"
             if kind in _LISTS:
                 hint.append(f"'counterfoil {_LISTS[kind]}' lists all")
-        super().__init__(
-            f"unknown {kind}",
-            where=where,
-            given=name or "(empty)",
-            allowed=allowed,
-            hint=" ".join(hint) or None,
-        )
+        what, advice = f"unknown {kind}", " ".join(hint) or None
+        super().__init__(what, where=where, given=name or "(empty)", allowed=allowed, hint=advice)
 
 
 class MissingExtraError(InputError):
@@ -166,9 +160,8 @@ class MissingExtraError(InputError):
     """
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(
-            f"the Python package '{package}' is not installed", hint=f"pip install 'counterfoil[{extra}]'"
-        )
+        hint = f"pip install 'counterfoil[{extra}]'"
+        super().__init__(f"the Python package '{package}' is not installed", hint=hint)
 
 
 class StorageError(CounterfoilError):

@@ -59,11 +59,8 @@ class Outputs:
         """Declare a file; raises `InputError` where it is in the way, is read, or is another output too."""
         real = _real(path)
         if os.path.lexists(real) and not stat.S_ISREG(os.lstat(real).st_mode):
-            raise InputError(
-                "not a regular file, so nothing is written to it",
-                where=path,
-                hint="name a file, or - for standard output where the option allows it",
-            )
+            hint = "name a file, or - for standard output where the option allows it"
+            raise InputError("not a regular file, so nothing is written to it", where=path, hint=hint)
         if any(_same(real, other) for other in self._files):
             raise InputError("two results would be written to one file", given=str(path), hint="name another")
         for folder in self._folders:
@@ -72,9 +69,8 @@ class Outputs:
         self._claim(real)
         self._check_input(path, real)
         if os.path.exists(real) and not self.overwrite:
-            raise InputError(
-                "the file exists", where=path, hint=f"{_ANOTHER_FILE}, or replace it with --overwrite"
-            )
+            hint = f"{_ANOTHER_FILE}, or replace it with --overwrite"
+            raise InputError("the file exists", where=path, hint=hint)
 
     def folder(self, folder: Folder) -> None:
         """Declare a folder; raises `InputError` where files in it are in the way, or are read."""
@@ -93,11 +89,9 @@ class Outputs:
             left = (".part", ".lock")
             there = sorted(name for name in names if not (name.startswith(".") and name.endswith(left)))
         if there and not self.overwrite:
-            raise InputError(
-                f"the folder holds other files ({', '.join(there[:3])})",
-                where=path,
-                hint=f"{_ANOTHER_FOLDER}, or replace them with --overwrite",
-            )
+            what = f"the folder holds other files ({', '.join(there[:3])})"
+            hint = f"{_ANOTHER_FOLDER}, or replace them with --overwrite"
+            raise InputError(what, where=path, hint=hint)
 
     def claim(self) -> None:
         """Claim all that is declared; raises `InputError` where another process is writing there."""
@@ -234,13 +228,8 @@ def existing_paths(texts: Iterable[object]) -> list[Path]:
 
 def _there(folder: Folder) -> list[Path]:
     """What lies in the folder under one of its names."""
-    if not folder.path.is_dir():
-        return []
-    return [
-        path
-        for path in sorted(folder.path.iterdir())
-        if any(fnmatch(path.name, pattern) for pattern in folder.names)
-    ]
+    paths = sorted(folder.path.iterdir()) if folder.path.is_dir() else []
+    return [path for path in paths if any(fnmatch(path.name, pattern) for pattern in folder.names)]
 
 
 def _is_read(path: Path, source: Path, hint: str = _ANOTHER_FILE) -> InputError:

@@ -48,9 +48,8 @@ class Registry(Mapping[str, T], Generic[T]):
     def register(self, entry: T) -> T:
         """Add `entry` and return it; raises `InputError` for another type, and a name that is taken."""
         if not isinstance(entry, self._type):
-            raise InputError(
-                f"not a {self.kind}", given=type(entry).__name__, allowed=f"a {self._type.__name__}"
-            )
+            given, allowed = type(entry).__name__, f"a {self._type.__name__}"
+            raise InputError(f"not a {self.kind}", given=given, allowed=allowed)
         name: str = getattr(entry, self._name)
         if self._entries().get(name, entry) != entry:
             raise InputError(f"there is a {self.kind} of this name already", given=name)
@@ -110,10 +109,8 @@ class Registry(Mapping[str, T], Generic[T]):
     def _entries(self) -> dict[str, T]:
         if not self._loaded:
             self._loaded = True
-            ours_first = chain.from_iterable(
-                source() if callable(source) else source for source in self._sources
-            )
-            self._known = {getattr(entry, self._name): entry for entry in ours_first} | self._known
+            ours = chain(*(source() if callable(source) else source for source in self._sources))
+            self._known = {getattr(entry, self._name): entry for entry in ours} | self._known
         return self._known
 
     def _offered(self) -> dict[str, EntryPoint]:
@@ -126,22 +123,15 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def _load(self, point: EntryPoint) -> T:
         source = f"{self.kind} '{point.name}' of the package {point.dist.name if point.dist else '?'}"
+        hint = "update or remove that package"
         try:
             entry = point.load()
         except Exception as error:
-            raise InputError(
-                "cannot be imported",
-                where=source,
-                given=f"{type(error).__name__}: {error}",
-                hint="update or remove that package",
-            ) from error
+            given = f"{type(error).__name__}: {error}"
+            raise InputError("cannot be imported", where=source, given=given, hint=hint) from error
         if not isinstance(entry, self._type) or getattr(entry, self._name) != point.name:
-            raise InputError(
-                f"its entry point is no {self._type.__name__} called '{point.name}'",
-                where=source,
-                given=f"{point.value}: {entry!r}"[:200],
-                hint="update or remove that package",
-            )
+            what = f"its entry point is no {self._type.__name__} called '{point.name}'"
+            raise InputError(what, where=source, given=f"{point.value}: {entry!r}"[:200], hint=hint)
         return entry
 
 

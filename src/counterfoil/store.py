@@ -8,7 +8,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -100,11 +100,8 @@ def check_writable(path: str | Path, *, folder: bool = False) -> None:
 def _check_no_url(path: Path) -> None:
     # A folder called "s3:" would be made in the working folder.
     if URL.fullmatch(str(path)):
-        raise StorageError(
-            "results are written to a disk, not to a URL",
-            where=path,
-            hint="name a folder of this machine, and copy what is written",
-        )
+        hint = "name a folder of this machine, and copy what is written"
+        raise StorageError("results are written to a disk, not to a URL", where=path, hint=hint)
 
 
 def begin(folder: Path, what: str) -> None:
@@ -184,12 +181,11 @@ def write_csv(path: str | Path, table: pa.Table) -> None:
 _TABLES = (".csv", ".json", ".parquet")
 
 
-def check_table_kind(path: Path) -> None:
+def check_table_kind(path: Path, allowed: Sequence[str] = _TABLES) -> None:
     """Raise `InputError` where a table cannot be written under this name."""
-    if path.suffix.lower() not in _TABLES:
-        raise InputError(
-            "unknown kind of table", where=path, given=path.suffix or "(no suffix)", allowed=_TABLES
-        )
+    if path.suffix.lower() not in allowed:
+        given = path.suffix or "(no suffix)"
+        raise InputError("unknown kind of table", where=path, given=given, allowed=allowed)
 
 
 def write_table(path: Path, table: pa.Table) -> None:
@@ -207,10 +203,8 @@ def storage_error(
 ) -> StorageError:
     """The error in one line of a file or folder that cannot be written, read or removed."""
     if error.errno in _NO_ROOM:
-        what, instead = (
-            "the disk is full",
-            "free some space or choose another folder; nothing was left half-written",
-        )
+        what = "the disk is full"
+        instead = "free some space or choose another folder; nothing was left half-written"
     elif error.errno in _NO_RIGHT:
         what, instead = f"may not be {doing}", "choose a folder you may write to"
     else:
