@@ -10,20 +10,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, StrictBool, StrictInt
 
-from counterfoil.annotate import item_order
-from counterfoil.annotate.assignment import (
-    COUNT_DONE,
-    Lease,
-    find_lease,
-    finish_in_block,
-    invalidate,
-    next_items,
-    qualification_items,
-    reclaim,
-    release,
-    set_target,
-    store_answer,
-)
+from counterfoil.annotate import assignment, item_order
+from counterfoil.annotate.assignment import Lease
 from counterfoil.annotate.campaign import Campaign, items_per_person, positions_of
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import NOT_VISIBLE, Role, WorkItem, WorkPage, check_answer
@@ -124,13 +112,13 @@ def work_state(
     if now_running == "paused":
         return WorkState("paused", done=person.done, of=of, notice=NOTICES["paused"])
     if person.state == "onboarding" and now_running == "open":
-        test = qualification_items(connection, campaign, person.id, now, ahead)
+        test = assignment.qualification_items(connection, campaign, person.id, now, ahead)
         if test:
             n = min(recipe.onboarding, len(positions_of(campaign, "onboarding")))
             done = test[0].place
             return WorkState("onboarding", assignments(campaign, test, done), done, n)
         set_person(connection, person.id, state="work")
-    leased = next_items(connection, campaign, person, now, ahead) if now_running == "open" else ()
+    leased = assignment.next_items(connection, campaign, person, now, ahead) if now_running == "open" else ()
     if leased:
         of = max(of, person.done + len(leased))
         return WorkState("work", assignments(campaign, leased, person.done), person.done, of)
@@ -149,7 +137,7 @@ def record_answer(
 
     Answers that come twice or too late, or of people who left, are not accepted, with the reason as notice.
     """
-    lease = find_lease(connection, person.id, sent.lease)
+    lease = assignment.find_lease(connection, person.id, sent.lease)
     if lease is None:
         if person.state != "withdrawn":
             raise InputError("this item is not yours to answer", hint="load the page once more")
@@ -179,12 +167,12 @@ def record_answer(
         if lease.state == "answered":
             person = _replace_answer(connection, campaign, person, lease, row)
         else:
-            store_answer(connection, campaign, lease, row)
+            assignment.store_answer(connection, campaign, lease, row)
             if lease.role != "onboarding":
                 wrong = person.wrong + (lease.role == "golden" and right is False)
                 person = replace(person, done=person.done + 1, wrong=wrong)
             if lease.block is not None:
-                finish_in_block(connection, campaign, lease, now)
+                assignment.finish_in_block(connection, campaign, lease, now)
     except sa.exc.IntegrityError:
         raise InputError(_OTHER_ANSWER, given=sent.key) from None
     notice = ""
@@ -211,7 +199,7 @@ def end_work(connection: Connection, person: Person, now: float) -> Person:
     """Let a person end with what they did; others get what was before them, a begun block whole."""
     at_work = "AND state IN ('onboarding', 'work')"
     if set_person(connection, person.id, at_work, state="ended", finished=now):
-        release(connection, "person = :person", person=person.id)
+        assignment.release(connection, "person = :person", person=person.id)
         begun = "UPDATE blocks SET expires = :now WHERE person = :person AND NOT done"
         run(connection, begun, person=person.id, now=now)
         log_event(connection, now, "ended", person.id)
@@ -221,7 +209,7 @@ def end_work(connection: Connection, person: Person, now: float) -> Person:
 def withdraw(connection: Connection, campaign: Campaign, person: Person, now: float) -> Person:
     """Delete a person's answers and all that was shown to them; others get the items. It cannot be undone."""
     if person.state != "withdrawn":
-        invalidate(connection, campaign, person.id)
+        assignment.invalidate(connection, campaign, person.id)
         run(connection, "DELETE FROM answers WHERE person = :person", person=person.id)
         run(connection, "DELETE FROM leases WHERE person = :person", person=person.id)
         counted: dict[str, Any] = dict.fromkeys(("right", "wrong", "pages", "done"), 0)
@@ -280,7 +268,7 @@ def _repeated_or_late(
         is_last = last is not None and (last.lease, last.key) == (lease.id, sent.replaces)
         if not is_last or lease.role == "onboarding" or now > lease.expires:
             return False, False, "That answer cannot be changed any more."
-    elif lease.block is not None or not reclaim(connection, lease):
+    elif lease.block is not None or not assignment.reclaim(connection, lease):
         return False, False, "This came too late: others have done it in the meantime."
     return None
 
@@ -296,16 +284,16 @@ def _replace_answer(
     if lease.role == "golden":
         # SQLite has numbers in place of truths.
         right, wrong = (int(row["right"] == outcome) - int(before == outcome) for outcome in (True, False))
-        run(connection, COUNT_DONE, person=person.id, n=0, right=right, wrong=wrong)
+        run(connection, assignment.COUNT_DONE, person=person.id, n=0, right=right, wrong=wrong)
         return replace(person, wrong=person.wrong + wrong)
     if campaign.recipe.design == "adaptive":
-        set_target(connection, campaign, lease.item)
+        assignment.set_target(connection, campaign, lease.item)
     return person
 
 
 def _disqualified(connection: Connection, campaign: Campaign, person: Person, now: float, why: str) -> Person:
     """The person, whose answers no longer count and who gets no more items."""
-    invalidate(connection, campaign, person.id)
+    assignment.invalidate(connection, campaign, person.id)
     set_person(connection, person.id, state="disqualified")
     log_event(connection, now, "disqualified", person.id, why)
     return replace(person, state="disqualified")

@@ -252,9 +252,8 @@ def read_items(path: Path, form: WorkForm) -> tuple[WorkItem, ...]:
         if not isinstance(golden, dict):
             raise DataError("no golden answers", where=where, given=row["golden"], hint=_AGAIN)
         columns = {name: row[name] for name in form.columns}
-        items.append(
-            WorkItem(row["id"], columns, row["role"], golden, row["instance"], row["kind"], row["truth"])
-        )
+        unseen = (row[name] for name in ("instance", "kind", "truth"))
+        items.append(WorkItem(row["id"], columns, row["role"], golden, *unseen))
     return tuple(items)
 
 

@@ -318,9 +318,8 @@ def refusals(url: str) -> Iterator[None]:
 
 def lock_served(engine: sa.Engine, url: str, campaign: Campaign) -> Any:
     """A lock that no other process gets until what is returned is closed, or this process ends."""
-    taken = InputError(
-        "this campaign is being served", where=str(campaign.folder), hint="stop the other server first"
-    )
+    hint = "stop the other server first"
+    taken = InputError("this campaign is being served", where=str(campaign.folder), hint=hint)
     if engine.dialect.name != "sqlite":
         with refusals(url):
             # A connection of its own, out of the pool: the lock is the connection's.

@@ -159,7 +159,6 @@ def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pa.Tabl
 
 
 def _own_tables(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
-    """The tables of the campaign's form of work alone."""
     form, source = judged.campaign.form.name, judged.source()
     if form == "match":
         return _judged_pool(judged, partly)
@@ -325,9 +324,8 @@ def data_sheet(campaign: Campaign, table: pa.Table) -> tuple[str, ...]:
         lines.append(f"Answered on {first}." if first == last else f"Answered from {first} to {last}.")
     right, golden = (int(counts.sum()) for counts in done.golden_of)
     if golden:
-        lines.append(
-            f"Of {golden:,} answers to items of known answer {100 * right / golden:.1f} % were right."
-        )
+        share = 100 * right / golden
+        lines.append(f"Of {golden:,} answers to items of known answer {share:.1f} % were right.")
     for name, file, of in (
         ("Instructions", INSTRUCTIONS, campaign.instructions_in),
         ("Consent", CONSENT, campaign.consent_in),

@@ -92,9 +92,7 @@ def _dealt(
     """Deal answers to blocks in turn; no block gets an instance twice, and kinds go round."""
     from scipy.optimize import linear_sum_assignment
 
-    kinds = {
-        kind: position for position, kind in enumerate(sorted({items[position].kind for position in work}))
-    }
+    kinds = {kind: i for i, kind in enumerate(sorted({items[position].kind for position in work}))}
     counts = np.zeros((n_blocks, len(kinds)))
     dealt: list[list[int]] = [[] for _ in range(n_blocks)]
     shuffled = [groups[position] for position in rng.permutation(len(groups))]

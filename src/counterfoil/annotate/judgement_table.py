@@ -162,9 +162,8 @@ class Submissions:
         """From a table of judgements; a wrong golden answer to any question makes the item wrong."""
         items, item = encoded(table.column("item"))
         people, person = encoded(table.column("person"))
-        _, first, group = np.unique(
-            item * max(1, len(people)) + person, return_index=True, return_inverse=True
-        )
+        pairs = item * max(1, len(people)) + person
+        _, first, group = np.unique(pairs, return_index=True, return_inverse=True)
         group = group.reshape(-1)
         golden = pc.fill_null(pc.cast(table.column("golden"), pa.int8()), 2).to_numpy()
         right = np.full(len(first), 2, dtype=np.int8)

@@ -150,9 +150,8 @@ def _replaced(signs: CarelessSigns, names: Sequence[str], by: CarelessSigns | No
     """The signs with some of them as in another analysis, or without, adjusted anew together."""
     indices = [SIGNS.index(name) for name in names]
     p, value = signs.p.copy(), signs.value.copy()
-    p[:, indices], value[:, indices] = (
-        (np.nan, np.nan) if by is None else (by.p[:, indices], by.value[:, indices])
-    )
+    p[:, indices] = np.nan if by is None else by.p[:, indices]
+    value[:, indices] = np.nan if by is None else by.value[:, indices]
     adjusted, tested = np.full(p.shape, np.nan), ~np.isnan(p)
     if tested.any():
         adjusted[tested] = holm(p[tested])

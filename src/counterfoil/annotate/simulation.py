@@ -143,7 +143,6 @@ def _fill(
 
 
 def _option(person: SimulatedPerson, truth: str, field: FormField, rng: np.random.Generator) -> int:
-    """The place of the option that a person takes."""
     habit, n = rng.random(), len(field.options)
     if habit < person.first:
         return 0
@@ -266,7 +265,6 @@ def scratch_database(campaign: Campaign, keep: Path | None = None) -> Iterator[D
             yield db
         if keep is None:
             return
-        # The title says what it is.
         begin(keep, SIMULATED)
         named = [campaign.folder / name for name in (ITEMS, SOURCE, *TEXTS, IMAGES, FIGURES)]
         files = [file for name in named for file in (name, *sorted(name.rglob("*"))) if file.is_file()]

@@ -130,13 +130,9 @@ class MatchGrade(WorkForm):
         if self.rationale:
             partly, mostly = "Partly yes, but …", "Mostly no, because …"
         labels = {FULLY: "100 % yes", PARTLY: partly, MOSTLY_NOT: mostly, NOT: "100 % no"}
-        match = FormField(
-            "match",
-            "Does the description match the image?",
-            options=labelled(labels),
-            level="ordinal",
-            coarser={"yes or no": dict.fromkeys(POSITIVE, "yes") | dict.fromkeys(NEGATIVE, "no")},
-        )
+        prompt, options = "Does the description match the image?", labelled(labels)
+        coarser = {"yes or no": dict.fromkeys(POSITIVE, "yes") | dict.fromkeys(NEGATIVE, "no")}
+        match = FormField("match", prompt, options=options, level="ordinal", coarser=coarser)
         return WorkPage(image_and_caption(item), (match, *(_WHY if self.rationale else ())))
 
 
@@ -378,21 +374,12 @@ class AuthorQuad(WorkForm):
             if images:
                 fields.append(FormField(f"{which}_image", f"The {which} image", **picked))
             fields.append(FormField(f"{which}_caption", f"The {which} caption", "text", longest=_LONGEST))
+        verbs, numbers = "How many main verbs does a caption have?", {"1": "One", "2": "Two or more"}
+        more = "Does it take more than seeing? Choose all that apply, or none."
         fields += [
             FormField("swap", "What is exchanged?", options=tagged(self.swaps)),
-            FormField(
-                "predicates",
-                "How many main verbs does a caption have?",
-                options=labelled({"1": "One", "2": "Two or more"}),
-                level="ordinal",
-            ),
-            FormField(
-                "visual",
-                "Does it take more than seeing? Choose all that apply, or none.",
-                "many",
-                tagged(self.visual),
-                required=False,
-            ),
+            FormField("predicates", verbs, options=labelled(numbers), level="ordinal"),
+            FormField("visual", more, "many", tagged(self.visual), required=False),
         ]
         shown = (Shown("text", topic, "Topic"),) if topic else ()
         return WorkPage(shown, tuple(fields))

@@ -189,7 +189,6 @@ def _value(table: DataTable, row: int, answers: Mapping[str, Any], name: str, *,
 
 
 def _parts(cell: object) -> list[str]:
-    """The parts of a cell between separators."""
     return [part.strip() for part in str(cell or "").split(SEPARATOR) if part.strip()]
 
 

@@ -96,7 +96,6 @@ class ProlificClient:
                 return
 
     def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """What Prolific answers."""
         last = ""
         for tries in range(self._retries + 1):
             after = 0.0

@@ -62,9 +62,8 @@ def make_app(
     """
     if public_url is not None:
         public_url = check_public_url(public_url)
-    app = FastAPI(
-        title=f"counterfoil: {campaign.recipe.title}", version=__version__, docs_url=None, redoc_url=None
-    )
+    title = f"counterfoil: {campaign.recipe.title}"
+    app = FastAPI(title=title, version=__version__, docs_url=None, redoc_url=None)
     commits = GroupCommit(database)
     pages = work_pages.WorkPages(campaign, commits, clock)
     # What is damaged is found out now, and a way in that is no platform's.

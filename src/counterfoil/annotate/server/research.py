@@ -41,59 +41,6 @@ CSRF_HEADER = "X-Counterfoil-Form"
 SESSION = 12 * 3600.0
 
 
-@dataclass(frozen=True)
-class ResearcherAccess:
-    """Who may see and decide: holders of the campaign's token, or of a cookie that was signed with it."""
-
-    campaign: Campaign
-    clock: Callable[[], float]
-
-    @property
-    def _token(self) -> bytes:
-        return self.campaign.secrets["token"].encode()
-
-    def is_token(self, given: str) -> bool:
-        """Whether this is the campaign's token; takes equally long for any other."""
-        return hmac.compare_digest(given.strip().encode(), self._token)
-
-    def set_cookie(self, request: Request, response: Response) -> None:
-        """Give the browser a cookie that it sends to this site alone."""
-        ends = str(math.ceil(self.clock() + SESSION))
-        safe: Any = {"httponly": True, "samesite": "strict", "secure": request.url.scheme == "https"}
-        signed = f"{ends}.{self._signed('session', ends)}"
-        response.set_cookie(COOKIE, signed, max_age=int(SESSION), path="/", **safe)
-
-    def csrf(self, request: Request) -> str:
-        """What the header of a post must hold in this session."""
-        return self._signed("form", request.cookies.get(COOKIE, ""))
-
-    def may_read(self, request: Request) -> bool:
-        """Whether the request comes with the token, or with a cookie that has not ended."""
-        ends, _, signature = request.cookies.get(COOKIE, "").partition(".")
-        signed = hmac.compare_digest(signature.encode(), self._signed("session", ends).encode())
-        in_time = ends.isascii() and ends.isdigit() and self.clock() < int(ends)
-        return self._bears_token(request) or (signed and in_time)
-
-    def reading(self, request: Request) -> None:
-        """Raise a 401 for a request that may not read."""
-        if not self.may_read(request):
-            raise HTTPException(401, "the researcher's token is needed", {"WWW-Authenticate": "Bearer"})
-
-    def deciding(self, request: Request) -> None:
-        """Raise a 401 as `reading`, and a 403 for a post with a cookie that no page of ours sent."""
-        self.reading(request)
-        given, expected = request.headers.get(CSRF_HEADER, "").encode(), self.csrf(request).encode()
-        if not self._bears_token(request) and not hmac.compare_digest(given, expected):
-            raise HTTPException(403, f"the header {CSRF_HEADER} is missing or of another session")
-
-    def _bears_token(self, request: Request) -> bool:
-        kind, _, token = request.headers.get("authorization", "").partition(" ")
-        return kind.lower() == "bearer" and self.is_token(token)
-
-    def _signed(self, use: str, text: str) -> str:
-        return hmac.new(self._token, f"{use}\n{text}".encode(), hashlib.sha256).hexdigest()
-
-
 #: Seconds between two overviews, at least, and how many times as long as one took.
 _LEAST, _TIMES = 5.0, 20.0
 
@@ -178,10 +125,60 @@ PROBLEMS = problems(
 
 
 @dataclass(frozen=True)
-class ResearcherPages(ResearcherAccess):
-    """The endpoints of the researcher: pages that a browser shows, and decisions that are posted as JSON."""
+class ResearcherPages:
+    """The endpoints of the researcher: pages that a browser shows, and decisions that are posted as JSON.
 
+    Holders of the campaign's token may see and decide, or of a cookie that was signed with it.
+    """
+
+    campaign: Campaign
+    clock: Callable[[], float]
     database: Database
+
+    @property
+    def _token(self) -> bytes:
+        return self.campaign.secrets["token"].encode()
+
+    def is_token(self, given: str) -> bool:
+        """Whether this is the campaign's token; takes equally long for any other."""
+        return hmac.compare_digest(given.strip().encode(), self._token)
+
+    def set_cookie(self, request: Request, response: Response) -> None:
+        """Give the browser a cookie that it sends to this site alone."""
+        ends = str(math.ceil(self.clock() + SESSION))
+        safe: Any = {"httponly": True, "samesite": "strict", "secure": request.url.scheme == "https"}
+        signed = f"{ends}.{self._signed('session', ends)}"
+        response.set_cookie(COOKIE, signed, max_age=int(SESSION), path="/", **safe)
+
+    def csrf(self, request: Request) -> str:
+        """What the header of a post must hold in this session."""
+        return self._signed("form", request.cookies.get(COOKIE, ""))
+
+    def may_read(self, request: Request) -> bool:
+        """Whether the request comes with the token, or with a cookie that has not ended."""
+        ends, _, signature = request.cookies.get(COOKIE, "").partition(".")
+        signed = hmac.compare_digest(signature.encode(), self._signed("session", ends).encode())
+        in_time = ends.isascii() and ends.isdigit() and self.clock() < int(ends)
+        return self._bears_token(request) or (signed and in_time)
+
+    def reading(self, request: Request) -> None:
+        """Raise a 401 for a request that may not read."""
+        if not self.may_read(request):
+            raise HTTPException(401, "the researcher's token is needed", {"WWW-Authenticate": "Bearer"})
+
+    def deciding(self, request: Request) -> None:
+        """Raise a 401 as `reading`, and a 403 for a post with a cookie that no page of ours sent."""
+        self.reading(request)
+        given, expected = request.headers.get(CSRF_HEADER, "").encode(), self.csrf(request).encode()
+        if not self._bears_token(request) and not hmac.compare_digest(given, expected):
+            raise HTTPException(403, f"the header {CSRF_HEADER} is missing or of another session")
+
+    def _bears_token(self, request: Request) -> bool:
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        return kind.lower() == "bearer" and self.is_token(token)
+
+    def _signed(self, use: str, text: str) -> str:
+        return hmac.new(self._token, f"{use}\n{text}".encode(), hashlib.sha256).hexdigest()
 
     @cached_property
     def cache(self) -> OverviewCache:

@@ -160,7 +160,6 @@ class Guard:
     attempts: Attempts = field(default_factory=Attempts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request, refused or passed on."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
