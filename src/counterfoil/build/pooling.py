@@ -124,11 +124,9 @@ class PoolingState:
         if gains.shape != codes.shape:
             given = f"{gains.shape} gains"
             raise InputError("the judge gave other pairs", given=given, allowed=f"{codes.shape}")
-        self.tables.append(
-            table.set_column(0, "pair", pa.array(codes))
-            .append_column("gain", pa.array(gains, from_pandas=True))
-            .append_column("round", pa.array(np.full(len(codes), number)))
-        )
+        table = table.set_column(0, "pair", pa.array(codes))
+        table = table.append_column("gain", pa.array(gains, from_pandas=True))
+        self.tables.append(table.append_column("round", pa.array(np.full(len(codes), number))))
         return codes, gains
 
     def table(self) -> pa.Table:

@@ -80,7 +80,6 @@ def rewritten(parse: Parse, edits: Iterable[Edit]) -> str:
 Change = tuple[Sequence[Edit], str]
 
 VERBS = frozenset({"VBG", "VBZ", "VBP", "VBD", "VB"})
-
 #: Verbs that help others, and that describe nothing.
 AUXILIARIES = frozenset({"be", "have", "do", "get", "go", "take", "make"})
 

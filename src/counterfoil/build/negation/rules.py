@@ -97,10 +97,8 @@ _RULES: Mapping[str, tuple[Rule, str]] = {
     "swap_phrase": (swap_obj, "no two noun phrases to swap"),
 }
 
-#: Why there is no negative, by category.
 REASONS: Mapping[str, str] = {category: reason for category, (_, reason) in _RULES.items()}
 
-#: SugarCrepe's categories, and NegCLIP's swaps.
 SUGAR_CREPE = ("replace_obj", "replace_att", "replace_rel", "swap_obj", "swap_att", "add_obj", "add_att")
 NEG_CLIP = ("swap_noun", "swap_adjective", "swap_verb", "swap_adverb", "swap_phrase")
 CATEGORIES = (*SUGAR_CREPE, *NEG_CLIP)

@@ -132,9 +132,8 @@ def words() -> WordLists:
             for word in (same := part.split("=")):
                 near.setdefault(word, set()).update(same)
         usual = tuple(part.split("=")[0] for part in _parts(attribute_class["words"]))
-        exclusive = AttributeClass(
-            name, attribute_class["order"], usual, {w: frozenset(s) for w, s in near.items()}
-        )
+        alike = {word: frozenset(words) for word, words in near.items()}
+        exclusive = AttributeClass(name, attribute_class["order"], usual, alike)
         for word in near:
             attributes.setdefault(word, exclusive)
     # The words after each ">" by the word before it.

@@ -1,7 +1,7 @@
 """`caption`: captions for images, by a captioning model, a chat endpoint, or the drawn world."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
@@ -25,12 +25,9 @@ from counterfoil.world.truth import matches, understood
 WORLD, CAPTIONER, ENDPOINT = "world", "captioner:", "chat:"
 #: The column that is made.
 _TARGET = "generated_caption"
-#: What a chat model is asked.
 _PROMPT = "Describe this image in one sentence."
-#: Reasons for which a row goes.
 NO_IMAGE, REFUSED, EMPTY = "no image to describe", "refused by the endpoint", "no caption written"
 NOTHING_ELSE = "nothing else to say of the scene"
-#: What is reported while captions are written.
 _STAGE = "writing captions"
 #: Captions of a scene that are tried, until one is not the given one.
 _TRIES = 50
@@ -135,9 +132,8 @@ class WriteCaptions(BuiltStep):
         ]
         answers = chat_answers(self.by, settings, requests, context, stage=_STAGE)
         for (answer, refused), row, seed in zip(answers, first.values(), seeds, strict=True):
-            yield (
-                Generated(row, self.by, None, seed, REFUSED) if refused else _read(row, self.by, answer, seed)
-            )
+            one = _read(row, self.by, answer, seed)
+            yield replace(one, cell=None, reason=REFUSED) if refused else one
 
     def _local(self, first: Mapping[str, str], context: StepContext) -> Iterator[Generated]:
         name, how = self.by.removeprefix(CAPTIONER), (self.max_tokens, self.beams, self.temperature)

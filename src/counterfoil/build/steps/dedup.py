@@ -140,7 +140,6 @@ def _candidates(values: NDArray[np.uint32], n_bands: int, width: int) -> NDArray
 def _jaccard(
     tokens: NDArray[np.uint64], offsets: NDArray[np.uint64], pairs: NDArray[np.int64], progress: Progress
 ) -> NDArray[np.float64]:
-    """How alike the sets of tokens of each pair are."""
     from scipy.sparse import csr_matrix
 
     if not len(pairs):
@@ -162,7 +161,6 @@ def _jaccard(
     return similarity
 
 
-#: Reasons for which rows are dropped.
 EXACT, NEAR = "exact duplicate", "near-duplicate"
 QUESTION, NO_STOP = "a question", "no full stop"
 CAPTION_ELSEWHERE, ALIKE_ELSEWHERE = "caption in another set", "caption alike to one in another set"
@@ -342,9 +340,6 @@ def _groups(stands: NDArray[np.int64], ids: pa.ChunkedArray) -> dict[str, Any]:
     several = np.flatnonzero(sizes > 1)
     largest = several[np.argsort(-sizes[several], kind="stable")][:_GROUPS]
     members = (np.flatnonzero(stands == row)[:_IDS] for row in largest)
-    return {
-        "groups": len(several),
-        "rows": int((sizes[several] - 1).sum()),
-        "largest": int(sizes.max(initial=0)) if len(several) else 0,
-        "examples": [ids.take(pa.array(rows)).to_pylist() for rows in members],
-    }
+    facts: dict[str, Any] = {"groups": len(several), "rows": int((sizes[several] - 1).sum())}
+    facts["largest"] = int(sizes.max(initial=0)) if len(several) else 0
+    return {**facts, "examples": [ids.take(pa.array(rows)).to_pylist() for rows in members]}

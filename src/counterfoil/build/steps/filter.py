@@ -124,12 +124,8 @@ class RowFilter(BuiltStep):
             context.note("fewer than three people answered: their errors cannot be told from their answers")
         votes = np.stack([answers.yes.sum(axis=0), answers.no.sum(axis=0)], axis=1)
         kappa = fleiss_kappa(votes)
-        facts: dict[str, Any] = {
-            "people": len(answers.people),
-            "answers": int(votes.sum()),
-            "fleiss_kappa": None if np.isnan(kappa) else kappa,
-            "estimated": noise,
-        }
+        facts: dict[str, Any] = {"people": len(answers.people), "answers": int(votes.sum())}
+        facts |= {"fleiss_kappa": None if np.isnan(kappa) else kappa, "estimated": noise}
         sample = self._sample(ids, accepted.astype(np.float64), truth, context)
         if sample is not None:
             inside = sample.scores > 0
@@ -240,12 +236,8 @@ class FilterAmbiguous(RowFilter):
             answers = self.answers(ids, truth, context)
             accepted = answers.accepted(self.rule)
             why = np.where(answers.asked, AMBIGUOUS, UNJUDGED).tolist()
-            facts = {
-                "by": "people" if self.people is not None else "simulated people",
-                "rows": len(rows),
-                **self.people_facts(ids, answers, truth, context),
-                **truth_facts(truth, accepted),
-            }
+            facts = {"by": "people" if self.people is not None else "simulated people", "rows": len(rows)}
+            facts |= self.people_facts(ids, answers, truth, context) | truth_facts(truth, accepted)
             return Output(*split_rows(rows, accepted, why), facts)
         if not self.ways:
             allowed = " or ".join(("people", "simulate", *self.WAYS))
@@ -326,16 +318,11 @@ class Choose(RowFilter):
         keep = np.zeros(len(rows), dtype=bool)
         keep[chosen[held]] = True
         named, dropped = split_rows(rows, keep, reasons.tolist())
-        facts: dict[str, Any] = {
-            "by": self.scorer or self.column or next(iter(self.ways), "place"),
-            "candidates": len(rows),
-            "rows": len(number),
-            "rows_with_a_choice": len(chosen),
-            "places": np.bincount(places[chosen]).tolist() if len(chosen) else [],
-            **about,
-            **calibration,
-            **truth_facts(right, held),
-        }
+        by = self.scorer or self.column or next(iter(self.ways), "place")
+        facts: dict[str, Any] = {"by": by, "candidates": len(rows), "rows": len(number)}
+        facts["rows_with_a_choice"] = len(chosen)
+        facts["places"] = np.bincount(places[chosen]).tolist() if len(chosen) else []
+        facts |= about | calibration | truth_facts(right, held)
         if truth is not None and len(rows):
             facts["truth"]["first_candidates_right"] = float(truth[places == 0].mean())
         if "of" in rows.column_names:

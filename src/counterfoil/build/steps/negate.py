@@ -288,15 +288,11 @@ class Negate(BuiltStep):
         """The answers of an endpoint, and which are refusals; kept in the cache, else beside the build."""
         from counterfoil.models.chat.endpoint import ChatRequest
 
+        schema = SCHEMA if self.answers == "schema" else None
+        seeds = [context.number(*name) % 2**31 if self.temperature else None for name in names]
         requests = [
-            ChatRequest(
-                messages[-1:],
-                self.max_tokens,
-                seed=context.number(*name) % 2**31 if self.temperature else None,
-                schema=SCHEMA if self.answers == "schema" else None,
-                before=messages[:-1],
-            )
-            for name, messages in zip(names, conversations, strict=True)
+            ChatRequest(messages[-1:], self.max_tokens, seed=seed, schema=schema, before=messages[:-1])
+            for seed, messages in zip(seeds, conversations, strict=True)
         ]
         settings = {"temperature": str(self.temperature), "read": "text"}
         try:

@@ -92,7 +92,6 @@ class Rate(BuiltStep):
         return Output(rows, facts=facts)
 
 
-#: Reasons for which rows are dropped.
 NO_SCORE, BELOW = "no score", "below the best of its category"
 
 

@@ -172,16 +172,14 @@ def _finished(table: pa.Table, where: str) -> pa.Table:
             table = with_column(table, name, table[name].cast(pa.string()))
         except pa.ArrowException as error:
             raise DataError("no texts", where=f"{where}, column '{name}'", given=error) from None
-    row = next(
-        (row for row, cell in enumerate(table["caption"].to_pylist()) if not (cell or "").strip()), None
-    )
+    captions = enumerate(table["caption"].to_pylist())
+    row = next((row for row, cell in captions if not (cell or "").strip()), None)
     if row is not None:
         raise DataError("empty caption", where=f"{where}, row {row + 1}", hint="remove the row")
     check_ids(table, where=where)
     return table.combine_chunks()
 
 
-#: The source of rows that are drawn.
 WORLD = "world"
 #: Pictures that are drawn at a time.
 _BATCH = 500

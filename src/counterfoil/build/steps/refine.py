@@ -95,7 +95,6 @@ def largest_gaps(gaps: Float[ndarray, "n d"]) -> tuple[float, ...]:
 
 #: What scores by scorers that know the rows alone are called.
 _OF_ROWS = ("length", "unigram", "bag_of_words", "learned")
-#: Reasons for which rows are dropped.
 NO_SCORE, SURPLUS = "no score", "surplus of its cell"
 
 
@@ -254,9 +253,8 @@ class Refine(BuiltStep):
 
 def _not_ruled_out(part: Sequence[str], held_out: Mapping[str, Mapping[str, Any]]) -> str:
     """What refinement by scorers that took part, and the accuracy of others after it, says nothing of."""
-    numbers = {
-        name: [100 * its["after"][key] for key in ("value", "low", "high")] for name, its in held_out.items()
-    }
+    parts = "value", "low", "high"
+    numbers = {name: [100 * its["after"][key] for key in parts] for name, its in held_out.items()}
     held = [f"{name} {value:.1f} % [{low:.1f}, {high:.1f}]" for name, (value, low, high) in numbers.items()]
     statement = f"took part: {', '.join(part)}; held out: {', '.join(held) or 'none'}"
     if any(map(_reads_more, held_out)):
