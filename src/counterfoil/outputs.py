@@ -242,7 +242,6 @@ def _real(path: Path) -> Path:
 
 
 def _same(path: Path, other: Path) -> bool:
-    """Whether two paths are one file or folder."""
     try:
         return os.path.samefile(path, other)
     except (OSError, ValueError):
