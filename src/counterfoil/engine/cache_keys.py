@@ -37,9 +37,7 @@ _WHOLE = 1 << 24
 _MEMO_SCHEMA = Schema(
     {
         "path": ColumnSchema("text"),
-        "size": ColumnSchema("whole"),
-        "mtime": ColumnSchema("whole"),
-        "ctime": ColumnSchema("whole"),
+        **dict.fromkeys(("size", "mtime", "ctime"), ColumnSchema("whole")),
         "digest": ColumnSchema("text"),
     }
 )
