@@ -6,6 +6,7 @@ as a row of a `TypedDict` whose rows several functions take as `**options: Unpac
 
 import os
 import re
+import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import cache, cached_property, wraps
@@ -14,19 +15,7 @@ from math import isfinite
 from operator import index
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    ParamSpec,
-    TypeVar,
-    Union,
-    Unpack,
-    cast,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, Unpack, get_args, get_origin
 
 from counterfoil.errors import URL, DataError, InputError
 
@@ -295,15 +284,10 @@ def rows_of(rows: type) -> list[Argument]:
     return [Argument(name, hints[name], option) for name, option in options.items() if option is not None]
 
 
-def fields_of(kind: type) -> Mapping[str, Argument]:
-    """The fields of a dataclass as arguments, in order; what a class declares holds in its subclasses."""
-    arguments: Mapping[str, Argument] = _fields_of(cast(Any, kind))
-    return arguments
-
-
 @cache
-def _fields_of(kind: Any) -> Mapping[str, Argument]:
-    types, arguments = get_type_hints(kind), {}
+def fields_of(kind: Any) -> Mapping[str, Argument]:
+    """The fields of a dataclass as arguments, in order; what a class declares holds in its subclasses."""
+    types, arguments = typing.get_type_hints(kind), {}
     by_class = [vars(base).get("__dataclass_fields__", {}) for base in kind.__mro__]
     for field in fields(kind):
         declared = (of[field.name].metadata for of in by_class if field.name in of)
@@ -374,4 +358,4 @@ _NAMES: dict[type, str] = {str: "a text", Path: "a path", Mapping: "values by na
 
 def _class_of(kind: Any) -> type:
     """The class of a type: of listed values that of texts."""
-    return str if get_origin(kind) is Literal else cast(type, _origin(kind))
+    return str if get_origin(kind) is Literal else _origin(kind)
