@@ -11,7 +11,7 @@ Another package adds a measure by an entry point named after the form and the me
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -264,10 +264,7 @@ class MeasureRegistry(Registry[Declared]):
     def of(self, form: str) -> list[Declared]:
         """The measures of a form, counterfoil's own first; the modules of other forms stay unread."""
         if form not in self._of:
-            measures: dict[str, Declared] = {}
-            for source in _OWN.get(form, ()):
-                for entry in resolve(f"counterfoil.metrics.{source}").values():
-                    measures[entry.key] = entry
+            measures = {entry.key: entry for entry in _declared(_OWN.get(form, ()))}
             for key in (*self._known, *self._offered()):
                 if key.startswith(f"{form}.") and key not in measures:
                     measures[key] = self[key]
@@ -295,15 +292,13 @@ def _check(declared: Declared) -> None:
         raise InputError(f"a direction is put before names, so it is '{base}'", given=general.name)
 
 
-MEASURES = MeasureRegistry(
-    *("measure", Declared, "counterfoil.measures"),
-    lambda: (
-        entry
-        for source in chain.from_iterable(_OWN.values())
-        for entry in resolve(f"counterfoil.metrics.{source}").values()
-    ),
-    name="key",
-)
+def _declared(sources: Iterable[str]) -> Iterator[Declared]:
+    for source in sources:
+        yield from resolve(f"counterfoil.metrics.{source}").values()
+
+
+_OFFERED = "measure", Declared, "counterfoil.measures"
+MEASURES = MeasureRegistry(*_OFFERED, lambda: _declared(chain.from_iterable(_OWN.values())), name="key")
 
 
 def of_form(form: str) -> tuple[Measure, ...]:
