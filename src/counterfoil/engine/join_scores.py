@@ -443,11 +443,9 @@ def _rows_by_pairs(given: PrecomputedTable, benchmark: Benchmark, note: Note) ->
         if first != row and first in answering:
             assert given.values is not None
             if given.values[row] != given.values[first]:
-                raise ScoreError(
-                    "one image and caption with two scores",
-                    where=f"{given.table.where(first)} and {given.table.where(row)}",
-                    given=f"{given.values[first]:g} and {given.values[row]:g}",
-                )
+                where = f"{given.table.where(first)} and {given.table.where(row)}"
+                scores = f"{given.values[first]:g} and {given.values[row]:g}"
+                raise ScoreError("one image and caption with two scores", where=where, given=scores)
     left = sum(first not in answering for first in firsts)
     if left:
         note(

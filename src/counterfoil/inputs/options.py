@@ -201,9 +201,8 @@ class Argument:
         elif Any not in members and not isinstance(value, tuple(_class_of(kind) for kind in members)):
             names = sorted({_NAMES.get(_class_of(kind), _class_of(kind).__name__) for kind in members})
             kind = type(value).__name__
-            raise InputError(
-                "wrong type", where=where, given=kind, allowed=self.allowed or " or ".join(names)
-            )
+            allowed = self.allowed or " or ".join(names)
+            raise InputError("wrong type", where=where, given=kind, allowed=allowed)
         return value
 
     def _number(self, value: Any, where: str) -> Any:
@@ -225,9 +224,8 @@ class Argument:
             if any(kind not in (int, float) for kind in self.members):
                 return value
             wanted = "a whole number" if whole else "a number"
-            raise InputError(
-                f"not {wanted}", where=where, given=value, allowed=self.allowed or None
-            ) from None
+            allowed = self.allowed or None
+            raise InputError(f"not {wanted}", where=where, given=value, allowed=allowed) from None
         if not inside:
             raise InputError("out of range", where=where, given=value, allowed=self.allowed or "a number")
         return number
@@ -284,9 +282,14 @@ def rows_of(rows: type) -> list[Argument]:
     return [Argument(name, hints[name], option) for name, option in options.items() if option is not None]
 
 
-@cache
-def fields_of(kind: Any) -> Mapping[str, Argument]:
+def fields_of(kind: type) -> Mapping[str, Argument]:
     """The fields of a dataclass as arguments, in order; what a class declares holds in its subclasses."""
+    hashable: Any = kind
+    return _fields_of(hashable)
+
+
+@cache
+def _fields_of(kind: Any) -> Mapping[str, Argument]:
     types, arguments = typing.get_type_hints(kind), {}
     by_class = [vars(base).get("__dataclass_fields__", {}) for base in kind.__mro__]
     for field in fields(kind):
