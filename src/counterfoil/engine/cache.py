@@ -329,10 +329,6 @@ def _packed(keys: Sequence[str]) -> bytes:
     return b"".join(bytes.fromhex(key) for key in keys)
 
 
-def pair_key(caption_key: str, image_key: str) -> str:
-    return caption_key + image_key
-
-
 def _array(archive: zipfile.ZipFile, name: str) -> ndarray:
     return member(archive, archive.getinfo(f"{name}.npy"), f"array '{name}'")
 

@@ -34,15 +34,8 @@ _UNSETTLED_NS = 2_000_000_000
 #: Files of more bytes than this are read in blocks: a video may be larger than the memory.
 _WHOLE = 1 << 24
 
-_MEMO_SCHEMA = Schema(
-    {
-        "path": ColumnSchema("text"),
-        "size": ColumnSchema("whole"),
-        "mtime": ColumnSchema("whole"),
-        "ctime": ColumnSchema("whole"),
-        "digest": ColumnSchema("text"),
-    }
-)
+_STAMPS = dict.fromkeys(("size", "mtime", "ctime"), ColumnSchema("whole"))
+_MEMO_SCHEMA = Schema({"path": ColumnSchema("text"), **_STAMPS, "digest": ColumnSchema("text")})
 
 Stamp = tuple[int, int, int]
 

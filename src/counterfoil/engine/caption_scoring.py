@@ -269,15 +269,9 @@ def checked_metric(benchmark: Benchmark, metric: CaptionMetric) -> CaptionMetric
 def _inputs(benchmark: Benchmark, metric: CaptionMetric) -> CaptionInputs:
     ability_for(metric, benchmark)
     questions = benchmark.listed
-    captions, images = questions.pairs()
-    return CaptionInputs(
-        benchmark.images,
-        benchmark.captions,
-        image=images.reshape(-1),
-        candidate=captions.reshape(-1),
-        references=questions.references,
-        name=benchmark.name,
-    )
+    captions, images = (positions.reshape(-1) for positions in questions.pairs())
+    shown = benchmark.images, benchmark.captions, images, captions, questions.references
+    return CaptionInputs(*shown, name=benchmark.name)
 
 
 def metric_for(metric: CaptionMetric, images: Sequence[Image], corpus: Path | None = None) -> CaptionMetric:

@@ -134,37 +134,22 @@ class HeatMethod:
     name: str
     title: str
     unit: str
+    needs: str = ""
     #: Whether 0 means nothing and the sign matters.
     signed: bool = False
-    needs: str = ""
 
 
-OCCLUSION = HeatMethod("occlusion", "Occlusion", "how far the score drops where the cell is covered", True)
-PATCHES = HeatMethod(
-    "patches",
-    "Patch similarity",
-    "cosine of the patch with the text",
-    needs="a dual encoder with features of patches in the space of its captions",
+_DROPS = "how far the score drops where the cell is covered"
+_BACK = "share of the attention that goes back to the patch"
+_PATCHES = "a dual encoder with features of patches in the space of its captions"
+_ROLLOUT, _GRAD_CAM = "the attention of ViLT, FLAVA or VisualBERT", "the cross-attention of BLIP or LXMERT"
+OCCLUSION = HeatMethod("occlusion", "Occlusion", _DROPS, signed=True)
+PATCHES = HeatMethod("patches", "Patch similarity", "cosine of the patch with the text", _PATCHES)
+_ATTENTION = (
+    HeatMethod("rollout", "Attention rollout", _BACK, _ROLLOUT),
+    HeatMethod("grad-cam", "Grad-CAM", "cross-attention times the gradient of a match", _GRAD_CAM),
 )
-METHODS: Mapping[str, HeatMethod] = {
-    method.name: method
-    for method in (
-        OCCLUSION,
-        PATCHES,
-        HeatMethod(
-            "rollout",
-            "Attention rollout",
-            "share of the attention that goes back to the patch",
-            needs="the attention of ViLT, FLAVA or VisualBERT",
-        ),
-        HeatMethod(
-            "grad-cam",
-            "Grad-CAM",
-            "cross-attention times the gradient of a match",
-            needs="the cross-attention of BLIP or LXMERT",
-        ),
-    )
-}
+METHODS: Mapping[str, HeatMethod] = {method.name: method for method in (OCCLUSION, PATCHES, *_ATTENTION)}
 
 
 @dataclass(frozen=True)
@@ -331,7 +316,7 @@ def _cross(name: str, scorer: Any, pairs: Sequence[PairToExplain], session: Sess
     heats = []
     for done, pair in enumerate(pairs, 1):
         whole, parts = scorer.heats.maps(name, pair.image, pair.caption, pair.spans)
-        heats.append(Heat(name, whole, parts, scorer.heats.box(pair.image)))
+        heats.append(Heat(name, whole, parts))
         session.progress(METHODS[name].title.lower(), done, len(pairs))
     return heats
 

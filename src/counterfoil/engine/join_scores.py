@@ -57,10 +57,12 @@ def join_scores(
         return _compare(given, benchmark)
     given, rows = _of_questions(given, benchmark, note)
     if given.values is not None:
-        values = given.values[rows]
+        scores = given.values[rows]
         if given.kind == "choice_scores":
-            values = _of_candidates(given, benchmark, values, rows)
-        return Scores(values).check(benchmark, where=given.table.source)
+            scores = np.full(benchmark.listed.shape, NO_CANDIDATE)
+            scores[:, : given.values.shape[1]] = given.values[rows]
+            _check_candidates(given, benchmark, scores, rows)
+        return Scores(scores).check(benchmark, where=given.table.source)
     return Outcomes({name: right[rows] for name, right in given.right.items()})
 
 
@@ -118,15 +120,9 @@ def _of_questions(
     return given, _rows(given, benchmark, note)
 
 
-def _of_candidates(
-    given: PrecomputedTable,
-    benchmark: Benchmark,
-    values: Float64[ndarray, "n given"],
-    rows: Int64[ndarray, "n"],
-) -> Float64[ndarray, "n k"]:
-    """The scores of candidates, in the shape of the questions; raises `ScoreError` where some are missing."""
-    scores = np.full(benchmark.listed.shape, NO_CANDIDATE)
-    scores[:, : values.shape[1]] = values
+def _check_candidates(
+    given: PrecomputedTable, benchmark: Benchmark, scores: Float64[ndarray, "n k"], rows: Int64[ndarray, "n"]
+) -> None:
     filled = benchmark.listed.filled
     wanted = np.ones(scores.shape, dtype=bool) if filled is None else filled
     odd = ((scores != NO_CANDIDATE) != wanted).any(axis=1)
@@ -135,13 +131,9 @@ def _of_candidates(
         place = int(np.argmax((scores[i] != NO_CANDIDATE) != wanted[i]))
         apart = given.folded or place >= len(given.column)
         where = given.table.source if apart else given.table.where(int(rows[i]), given.column[place])
-        raise ScoreError(
-            "not a score for each candidate",
-            where=f"{where}, question '{benchmark.questions.ids[i]}'",
-            given=f"{int((scores[i] != NO_CANDIDATE).sum())} scores",
-            allowed=f"{int(wanted[i].sum())}",
-        )
-    return scores
+        where = f"{where}, question '{benchmark.questions.ids[i]}'"
+        held, allowed = f"{(scores[i] != NO_CANDIDATE).sum()} scores", str(wanted[i].sum())
+        raise ScoreError("not a score for each candidate", where=where, given=held, allowed=allowed)
 
 
 def _rows(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"]:
@@ -320,15 +312,12 @@ class _Columns:
         for what, cells, names in columns:
             odd = [i for i, row in enumerate(rows.tolist()) if cells[row] not in ("", names[i])]
             if odd:
-                raise ScoreError(
-                    f"{what} differs from that of question '{self.benchmark.questions.ids[odd[0]]}' "
-                    f"of {self.benchmark.name}",
-                    where=self.given.table.where(int(rows[odd[0]])),
-                    given=repr(cells[rows[odd[0]]]),
-                    allowed=repr(names[odd[0]]),
-                    hint=f"{len(odd)} of {len(rows)} rows differ: is it the table of another benchmark, "
-                    "or in another order?",
-                )
+                row, question = int(rows[odd[0]]), self.benchmark.questions.ids[odd[0]]
+                problem = f"{what} differs from that of question '{question}' of {self.benchmark.name}"
+                where, given, allowed = self.given.table.where(row), repr(cells[row]), repr(names[odd[0]])
+                hint = f"{len(odd)} of {len(rows)} rows differ: is it the table of another benchmark, "
+                hint += "or in another order?"
+                raise ScoreError(problem, where=where, given=given, allowed=allowed, hint=hint)
 
     def rows_in_order(self) -> Int64[ndarray, "n"]:
         """For every question its row in the benchmark's order, in each subset where both know those."""
@@ -454,11 +443,9 @@ def _rows_by_pairs(given: PrecomputedTable, benchmark: Benchmark, note: Note) ->
         if first != row and first in answering:
             assert given.values is not None
             if given.values[row] != given.values[first]:
-                raise ScoreError(
-                    "one image and caption with two scores",
-                    where=f"{given.table.where(first)} and {given.table.where(row)}",
-                    given=f"{given.values[first]:g} and {given.values[row]:g}",
-                )
+                where = f"{given.table.where(first)} and {given.table.where(row)}"
+                scores = f"{given.values[first]:g} and {given.values[row]:g}"
+                raise ScoreError("one image and caption with two scores", where=where, given=scores)
     left = sum(first not in answering for first in firsts)
     if left:
         note(
@@ -477,15 +464,12 @@ def _check_pairs(given: PrecomputedTable, benchmark: Benchmark, rows: Int64[ndar
                 continue
             odd = [q for q, row in enumerate(rows.tolist()) if column.theirs[row] not in column.ours[q]]
             if odd:
-                question = benchmark.questions.ids[odd[0]]
-                raise ScoreError(
-                    f"the row has the id of question '{question}' of {benchmark.name}, and another image or "
-                    "caption",
-                    where=given.table.where(int(rows[odd[0]]), name),
-                    given=shown(given.table[name][int(rows[odd[0]])]),
-                    allowed=shown(column.ours[odd[0]][0]),
-                    hint=f"{len(odd):,} of {len(rows):,} rows differ",
-                )
+                row, question = int(rows[odd[0]]), benchmark.questions.ids[odd[0]]
+                problem = f"the row has the id of question '{question}' of {benchmark.name}, "
+                problem += "and another image or caption"
+                where, hint = given.table.where(row, name), f"{len(odd):,} of {len(rows):,} rows differ"
+                cell, allowed = shown(given.table[name][row]), shown(column.ours[odd[0]][0])
+                raise ScoreError(problem, where=where, given=cell, allowed=allowed, hint=hint)
 
 
 def _one_of(
@@ -505,13 +489,11 @@ def _one_of(
     wanted = list(dict.fromkeys(own_names[0] for own_names in ids))
     missing = [own_names for own_names in wanted if own_names not in cells]
     example = (missing or wanted)[0]
-    raise ScoreError(
-        f"the column does not hold the items of {benchmark.name}",
-        where=f"{given.table.source}, column '{names[0]}'",
-        given=f"{len(missing):,} of {len(wanted):,} missing, such as '{example}'; the "
-        f"first row has {shown(given.table[names[0]][0])}",
-        hint="is it the table of another benchmark, or are ids written in another way?",
-    )
+    problem = f"the column does not hold the items of {benchmark.name}"
+    where, first = f"{given.table.source}, column '{names[0]}'", shown(given.table[names[0]][0])
+    lacking = f"{len(missing):,} of {len(wanted):,} missing, such as '{example}'; the first row has {first}"
+    hint = "is it the table of another benchmark, or are ids written in another way?"
+    raise ScoreError(problem, where=where, given=lacking, hint=hint)
 
 
 def _read(

@@ -25,18 +25,14 @@ from counterfoil.engine.topk import top_k_in_blocks
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import list_places
+from counterfoil.models import precomputed_galleries as galleries
 from counterfoil.models.base import Classifier, Embedder, PairScorer, Scorer, abilities
 from counterfoil.models.baselines import LearnedScorer
 from counterfoil.models.captions.base import CaptionMetric
 from counterfoil.models.precomputed import PrecomputedTable
-from counterfoil.models.precomputed_galleries import (
-    PrecomputedEmbeddings,
-    PrecomputedRankings,
-    PrecomputedSimilarity,
-    RankedLists,
-)
+from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings, PrecomputedRankings, RankedLists
 
-Given = PrecomputedTable | PrecomputedEmbeddings | PrecomputedSimilarity | PrecomputedRankings
+Given = PrecomputedTable | PrecomputedEmbeddings | galleries.PrecomputedSimilarity | PrecomputedRankings
 
 #: The most pairs of a gallery that a scorer of pairs is asked about whole.
 ALL_PAIRS = 1_000_000
@@ -109,14 +105,12 @@ def _blocks(benchmark: Benchmark, scorer: Any, session: Session) -> Blocks:
     named = scorer.image_ids is not None or scorer.caption_ids is not None
     if ability == "given_similarity" and not named and scorer.values.shape != (n, m):
         height, width = scorer.values.shape
+        problem, given = f"the similarity has another shape than {benchmark.name}", f"{height} x {width}"
         hint = "say with --ids which rows and columns are whose"
-        raise ScoreError(
-            f"the similarity has another shape than {benchmark.name}",
-            where=scorer.identity.name,
-            given=f"{height} x {width}",
-            allowed=f"{n} images x {m} captions",
-            hint="rows are images, columns captions: transpose it" if (m, n) == (height, width) else hint,
-        )
+        if (m, n) == (height, width):
+            hint = "rows are images, columns captions: transpose it"
+        where, allowed = scorer.identity.name, f"{n} images x {m} captions"
+        raise ScoreError(problem, where=where, given=given, allowed=allowed, hint=hint)
     row_of = item_rows("image", benchmark.images, scorer, benchmark.name)
     column_of = item_rows("caption", benchmark.captions, scorer, benchmark.name)
     if ability == "given_embeddings":
@@ -134,7 +128,7 @@ def _again(
     session: Session,
 ) -> list[Rankings]:
     """A scorer of pairs over the first items of a first stage."""
-    if not set(abilities(first_stage)) & _WHOLE:
+    if not {"embeds", "given_embeddings", "given_similarity"}.intersection(abilities(first_stage)):
         problem = "the first stage must score the whole gallery"
         given = first_stage.identity.name
         raise InputError(problem, given=given, allowed="a dual encoder, embeddings or a similarity")
@@ -156,9 +150,6 @@ def _again(
         for (ranked, chosen), part in zip(placed, parts, strict=True)
     ]
     return [Rankings(*sides) for sides in zip(ranks[::2], ranks[1::2], strict=True)]
-
-
-_WHOLE = {"embeds", "given_embeddings", "given_similarity"}
 
 
 def name(scorer: str, first_stage: str, depth: int) -> str:
@@ -363,13 +354,10 @@ class _Direction:
         items = self._positions[entries]
         if len(items) and items.min() < 0:
             strange = self.lists.items[entries[int(np.argmin(items))]]
-            raise ScoreError(
-                f"a ranking names an item that the gallery of {self.benchmark} does not hold",
-                where=f"{self.where}, query '{self._query(position)}'",
-                given=f"'{strange}'",
-                hint=f"is it of another gallery? this one has {len(self.item_ids)} items, "
-                f"the first is '{self.item_ids[0]}'",
-            )
+            problem = f"a ranking names an item that the gallery of {self.benchmark} does not hold"
+            where, count = f"{self.where}, query '{self._query(position)}'", len(self.item_ids)
+            hint = f"is it of another gallery? this one has {count} items, the first is '{self.item_ids[0]}'"
+            raise ScoreError(problem, where=where, given=f"'{strange}'", hint=hint)
         if self.query_parts is not None and self.side.item_parts is not None:
             items = items[self.side.item_parts[items] == self.query_parts[position]]
         return items

@@ -27,7 +27,7 @@ from counterfoil.engine.executor import AT_ONCE, Leases, RankExecutor, alive
 from counterfoil.engine.plan import Advance, ShardWork
 from counterfoil.errors import CounterfoilError, InputError, MissingExtraError, StorageError
 from counterfoil.inputs.files import location
-from counterfoil.models.base import Identity, identity_of, source_of, version_of
+from counterfoil.models.base import identity_of, source_of, version_of
 from counterfoil.storage import open_place
 
 #: Libraries whose versions must agree, since numbers depend on them.
@@ -81,11 +81,24 @@ class ShardWorker:
         with suppress(OSError):  # a folder of the driver alone: paths in it are not found later
             os.chdir(handshake.folder)
         sys.path.extend(path for path in handshake.modules if path not in sys.path)
-        try:
-            _agree(handshake, node)
-        except CounterfoilError as error:
-            return error
-        return None
+        differ = {name: (have, handshake.versions.get(name, "")) for name, have in versions().items()}
+        differ = {name: (have, wanted) for name, (have, wanted) in differ.items() if have != wanted}
+        if differ:
+            problem = "other versions than the driver's"
+            given = ", ".join(f"{name} {have or '(none)'}" for name, (have, _) in differ.items())
+            allowed = [f"{name} {wanted or '(none)'}" for name, (_, wanted) in differ.items()]
+            return InputError(problem, where=f"worker on {node}", given=given, allowed=allowed)
+        until = time.monotonic() + _SEEN_WITHIN
+        while True:
+            with suppress(CounterfoilError):
+                probe = open_place(handshake.cache).read(handshake.probe)
+                if probe is not None and probe.data == handshake.token.encode():
+                    return None
+            if time.monotonic() > until:
+                problem = "does not see the cache"
+                hint = "give a folder that all machines share with --cache"
+                return InputError(problem, where=f"worker on {node}", given=handshake.cache, hint=hint)
+            time.sleep(0.2)
 
     def compute(
         self, work: bytes, items: Sequence[Any], name: str, load: Sequence[Any], rank: int, of: int
@@ -98,8 +111,16 @@ class ShardWorker:
             stage: ShardWork = cloudpickle.loads(work)
             if name != self._name:
                 self._scorer, self._name = None, ""  # two models need twice the memory
-                self._scorer = _loaded(cloudpickle.loads(ray.get(load[0])), stage.cache.identity)
-                self._name = name
+                scorer = cloudpickle.loads(ray.get(load[0]))()
+                wanted, identity = stage.cache.identity, identity_of(scorer)
+                if identity.key != wanted.key:
+                    # The cache would take its scores for the driver's.
+                    problem = f"the worker on {socket.gethostname()} loads another scorer than the driver"
+                    pairs = zip(identity.to_json().items(), wanted.to_json().values(), strict=True)
+                    given = ", ".join(f"{fact} {a!r} for {b!r}" for (fact, a), b in pairs if a != b)
+                    hint = "give all machines the same files, and driver and workers the same kind of device"
+                    raise InputError(problem, where=wanted.name, given=given, hint=hint)
+                self._scorer, self._name = scorer, name
             stage = replace(stage, scorer=self._scorer, items=_ShardedItems(stage, items))
             RankExecutor(rank % of, of).run(stage, lambda rows: None)
             return None
@@ -128,45 +149,6 @@ class _ShardedItems(Sequence[Any]):
         return self._shard(shard)[position]
 
 
-def _loaded(load: Callable[[], Any], wanted: Identity) -> Any:
-    """The scorer; raises `InputError` where it is not the driver's, which the cache would take it for."""
-    scorer = load()
-    identity = identity_of(scorer)
-    if identity.key != wanted.key:
-        expected, loaded = wanted.to_json(), identity.to_json()
-        differ = [
-            f"{fact} {loaded[fact]!r} for {expected[fact]!r}"
-            for fact in expected
-            if expected[fact] != loaded[fact]
-        ]
-        problem = f"the worker on {socket.gethostname()} loads another scorer than the driver"
-        hint = "give all machines the same files, and driver and workers the same kind of device"
-        raise InputError(problem, where=wanted.name, given=", ".join(differ), hint=hint)
-    return scorer
-
-
-def _agree(handshake: Handshake, node: str) -> None:
-    """Raises `InputError` where versions differ from the driver's, or its cache is not seen."""
-    differ = {name: (have, handshake.versions.get(name, "")) for name, have in versions().items()}
-    differ = {name: (have, wanted) for name, (have, wanted) in differ.items() if have != wanted}
-    if differ:
-        problem = "other versions than the driver's"
-        given = ", ".join(f"{name} {have or '(none)'}" for name, (have, _) in differ.items())
-        allowed = [f"{name} {wanted or '(none)'}" for name, (_, wanted) in differ.items()]
-        raise InputError(problem, where=f"worker on {node}", given=given, allowed=allowed)
-    until = time.monotonic() + _SEEN_WITHIN
-    while True:
-        with suppress(CounterfoilError):
-            probe = open_place(handshake.cache).read(handshake.probe)
-            if probe is not None and probe.data == handshake.token.encode():
-                return
-        if time.monotonic() > until:
-            problem = "does not see the cache"
-            hint = "give a folder that all machines share with --cache"
-            raise InputError(problem, where=f"worker on {node}", given=handshake.cache, hint=hint)
-        time.sleep(0.2)
-
-
 _ANSWERS_WITHIN = 5.0
 #: How often a cluster is asked to take in a process from outside. It starts a server for each, by forking a
 #: process with threads, and now and then that does not come up.
@@ -175,11 +157,7 @@ _TRIES = 4
 _STORE = 256 * 2**20
 #: Ray keeps sockets below its folder, and the path of a socket is short: 107 bytes with some 60 of Ray's own.
 _LONGEST = 45
-_QUIET: dict[str, Any] = {
-    "log_to_driver": False,
-    "configure_logging": False,
-    "logging_level": logging.CRITICAL,
-}
+_QUIET: Any = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.CRITICAL}
 
 
 def connect(address: str) -> Callable[[], None]:
@@ -422,7 +400,18 @@ class _Stage:
         try:
             answer = ray.get(ref)
         except ray.exceptions.RayError as error:
-            self._lose(worker, error)
+            # Others do again what the worker had not finished.
+            self._look()
+            self._failures += 1
+            self._pool.end(worker)
+            if self._failures >= _FAILURES:
+                # What Ray says of a lost worker, without its headings.
+                headings = ("class_name", "actor_id", "namespace")
+                lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+                problem = f"{self._failures} workers ended one after the other and finished nothing"
+                given = " ".join(line for line in lines if not line.startswith(headings))
+                hint = "it goes on where it was when run again; a smaller --batch-size needs less memory"
+                raise StorageError(problem, where=self._work.stage, given=given, hint=hint) from None
             return
         if isinstance(answer, Exception):
             # A worker that came after an hour, when others have swept the file away, is asked again.
@@ -459,17 +448,3 @@ class _Stage:
                 raise InputError(problem, where=work.cache.identity.name, given=given, hint=hint) from error
             self._sent = ray.put(cloudpickle.dumps(bare)), items, load
         return self._sent
-
-    def _lose(self, worker: Any, error: Exception) -> None:
-        """Let a worker go that has ended: others do again what it had not finished."""
-        self._look()
-        self._failures += 1
-        self._pool.end(worker)
-        if self._failures >= _FAILURES:
-            # What Ray says of a lost worker, without its headings.
-            headings = ("class_name", "actor_id", "namespace")
-            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-            problem = f"{self._failures} workers ended one after the other and finished nothing"
-            given = " ".join(line for line in lines if not line.startswith(headings))
-            hint = "it goes on where it was when run again; a smaller --batch-size needs less memory"
-            raise StorageError(problem, where=self._work.stage, given=given, hint=hint) from None

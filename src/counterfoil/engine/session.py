@@ -5,6 +5,7 @@ import platform
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +17,7 @@ from counterfoil.benchmarks.answers import Answers, Outcomes, Rankings, Scores, 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.engine import executor as executors, plan
-from counterfoil.engine.cache import Cache, NamedRows, Vectors, pair_key
+from counterfoil.engine.cache import Cache, NamedRows, Vectors
 from counterfoil.errors import InputError, ScoreError, StorageError
 from counterfoil.inputs.files import located
 from counterfoil.models import base
@@ -143,7 +144,7 @@ class Session:
         values = Vectors("captions", [work.caption_keys[caption] for caption, _ in pairs])
         if not alone:
             image_keys = [work.image_keys[image] for _, image in pairs]
-            values = Vectors("pairs", list(map(pair_key, values.keys, image_keys)))
+            values = Vectors("pairs", list(map(add, values.keys, image_keys)))
         items = [(work.images[image], work.captions[caption]) for caption, image in pairs]
         order = _by_length(lambda pairs: [len(caption.text or "") for _, caption in pairs]) if alone else None
         numbers = self._finish(scorer, plan.pair_scores, values, items, order=order, cache=cache).values
@@ -179,29 +180,20 @@ class Session:
             (still, self.batch_size, _SHARD, cache),
         ):
             if rows:
-                parts = self._finish(
-                    local,
-                    plan.frame_parts,
-                    NamedRows("frames", [work.image_keys[row] for row in rows]),
-                    [items[row] for row in rows],
-                    cache=row_cache,
-                    batch_size=size,
-                    shard_rows=shard,
-                ).values
+                values = NamedRows("frames", [work.image_keys[row] for row in rows])
+                how: Any = {"cache": row_cache, "batch_size": size, "shard_rows": shard}
+                chosen = [items[row] for row in rows]
+                parts = self._finish(local, plan.frame_parts, values, chosen, **how).values
                 frames_of |= {row: item_parts["vectors"] for row, item_parts in zip(rows, parts, strict=True)}
         return [frames_of[row] for row in range(len(items))]
 
     def tokens(self, local: "LocalEmbedder", work: plan.ScoringPlan, cache: Cache) -> "list[CaptionTokens]":
         from counterfoil.models.captions.base import CaptionTokens
 
-        parts = self._finish(
-            local,
-            plan.token_parts,
-            NamedRows("tokens", work.caption_keys),
-            work.captions,
-            order=_by_length(lambda captions: [len((caption.text or "").split()) for caption in captions]),
-            cache=cache,
-        ).values
+        values = NamedRows("tokens", work.caption_keys)
+        order = _by_length(lambda captions: [len((caption.text or "").split()) for caption in captions])
+        how: Any = {"order": order, "cache": cache}
+        parts = self._finish(local, plan.token_parts, values, work.captions, **how).values
         return [CaptionTokens(**item_parts) for item_parts in parts]
 
     def make(
@@ -394,13 +386,11 @@ def score_pairs(benchmark: Benchmark, scorer: base.PairScorer | base.Scorer, *, 
 def check_answered(missing: Bool[ndarray, "n"], scorer: Any) -> None:
     """Raise `ScoreError` where questions have no answer and the scorer refuses to go on without them."""
     if missing.any() and scorer.unanswered == "refuse":
-        raise ScoreError(
-            "questions without an answer: refused, or not readable",
-            where=scorer.identity.name,
-            given=f"{int(missing.sum()):,} of {len(missing):,}",
-            hint="say what becomes of them with --unanswered wrong or --unanswered leave-out; the answers "
-            "are kept, nothing is sent again",
-        )
+        problem = "questions without an answer: refused, or not readable"
+        given = f"{int(missing.sum()):,} of {len(missing):,}"
+        hint = "say what becomes of them with --unanswered wrong or --unanswered leave-out; "
+        hint += "the answers are kept, nothing is sent again"
+        raise ScoreError(problem, where=scorer.identity.name, given=given, hint=hint)
 
 
 def run(benchmark: Benchmark, scorer: Any, *, session: Session = Session()) -> Answers:

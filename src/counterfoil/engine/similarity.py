@@ -145,13 +145,11 @@ class Matrix:
                     image = self._names[0][int(np.arange(self.n_images)[images][row])]
                     caption = self._names[1][int(np.arange(self.n_captions)[captions][column])]
                     names = f" (image '{image}', caption '{caption}')"
-                raise ScoreError(
-                    "a score is not a finite number" if not np.isfinite(value) else "a score is out of range",
-                    where=f"{self._where}, row {int(rows[row]) + 1}, column {int(columns[column]) + 1}"
-                    + names,
-                    given=value,
-                    allowed=f"numbers from {-LARGEST:g} to {LARGEST:g}",
-                )
+                problem = "a score is not a finite number"
+                problem = "a score is out of range" if np.isfinite(value) else problem
+                where = f"{self._where}, row {int(rows[row]) + 1}, column {int(columns[column]) + 1}{names}"
+                allowed = f"numbers from {-LARGEST:g} to {LARGEST:g}"
+                raise ScoreError(problem, where=where, given=value, allowed=allowed)
         return scores
 
 

@@ -51,7 +51,6 @@ def top_k(
     k: int,
     *,
     block: tuple[int, int] = (QUERIES, ITEMS),
-    threads: int | None = None,
     progress: Progress = silent,
 ) -> tuple[Int[ndarray, "queries k"], Float[ndarray, "queries k"]]:
     """The k items of highest inner product with each query, and their products; ties by position."""
@@ -64,15 +63,11 @@ def top_k(
         given = f"{queries.dtype} and {gallery.dtype}"
         raise InputError(problem, given=given, allowed="both float32, or both float64")
     workspace = threading.local()
-    return top_k_in_blocks(
-        lambda rows, columns: product(queries[rows], gallery[columns], workspace),
-        len(queries),
-        len(gallery),
-        k,
-        block=block,
-        threads=threads,
-        progress=progress,
-    )
+
+    def scores(rows: slice, columns: slice) -> ndarray:
+        return product(queries[rows], gallery[columns], workspace)
+
+    return top_k_in_blocks(scores, len(queries), len(gallery), k, block=block, progress=progress)
 
 
 def top_k_in_blocks(
@@ -264,16 +259,14 @@ def of_rankings(name: str, benchmark: Benchmark, rankings: Rankings) -> ModelLis
     for way in ids:
         numbers = queries[way] = getattr(benchmark.gallery, way).queries
         rows[way][numbers] = np.arange(len(numbers))
-    return ModelLists(
-        name,
-        image_ids,
-        caption_ids,
-        query_ids={way: tuple(ids[way][i] for i in numbers) for way, numbers in queries.items()},
-        depth={way: items.shape[1] for way, items in top.items()},
-        first=lambda way, i, k, _: top[way][rows[way][i], :k].astype(np.int64),
-        texts=tuple(caption.text for caption in benchmark.captions),
-        benchmark=benchmark,
-    )
+    query_ids = {way: tuple(ids[way][i] for i in numbers) for way, numbers in queries.items()}
+    depth = {way: items.shape[1] for way, items in top.items()}
+
+    def first(way: Direction, i: NDArray[np.int64], k: int, progress: Progress) -> NDArray[np.int64]:
+        return top[way][rows[way][i], :k].astype(np.int64)
+
+    texts = tuple(caption.text for caption in benchmark.captions)
+    return ModelLists(name, image_ids, caption_ids, query_ids, depth, first, texts, benchmark)
 
 
 def of_embeddings(
@@ -307,14 +300,9 @@ def of_similarity(
 
 def _whole(name: str, image_ids: tuple[str, ...], caption_ids: tuple[str, ...], first: First) -> ModelLists:
     """Lists of which every query can be asked, down to the last item."""
-    return ModelLists(
-        name,
-        image_ids,
-        caption_ids,
-        query_ids={"i2t": image_ids, "t2i": caption_ids},
-        depth={"i2t": len(caption_ids), "t2i": len(image_ids)},
-        first=first,
-    )
+    query_ids: Mapping[Direction, tuple[str, ...]] = {"i2t": image_ids, "t2i": caption_ids}
+    depth: Mapping[Direction, int] = {"i2t": len(caption_ids), "t2i": len(image_ids)}
+    return ModelLists(name, image_ids, caption_ids, query_ids, depth, first)
 
 
 def renumbered(lists: ModelLists, reference: ModelLists) -> ModelLists:

@@ -91,16 +91,13 @@ def decoded(data: bytes, *, where: object) -> str:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DataError(
-            f"not UTF-8 text (byte {error.start})", where=where, hint="save it as UTF-8"
-        ) from None
+        problem = f"not UTF-8 text (byte {error.start})"
+        raise DataError(problem, where=where, hint="save it as UTF-8") from None
     position = text.find("\0")
     if position >= 0:
-        raise DataError(
-            "not a text: it holds NUL characters",
-            where=f"{where}, line {text.count(chr(10), 0, position) + 1}",
-            hint="is it a binary file, or one that a crash filled with zeros?",
-        )
+        place = f"{where}, line {text.count(chr(10), 0, position) + 1}"
+        hint = "is it a binary file, or one that a crash filled with zeros?"
+        raise DataError("not a text: it holds NUL characters", where=place, hint=hint)
     return text
 
 
@@ -142,11 +139,8 @@ def parse_json(text: str, *, where: object, without: Collection[str] = (), finit
     try:
         value = json.loads(text, object_pairs_hook=once, parse_constant=refuse if finite else None)
     except json.JSONDecodeError as error:
-        raise DataError(
-            f"not valid JSON: {error.msg}",
-            where=f"{where}, line {error.lineno}, column {error.colno}",
-            hint=_CUT,
-        ) from None
+        place = f"{where}, line {error.lineno}, column {error.colno}"
+        raise DataError(f"not valid JSON: {error.msg}", where=place, hint=_CUT) from None
     except RecursionError:
         raise _too_deep("JSON", where) from None
     except ValueError:
@@ -154,10 +148,8 @@ def parse_json(text: str, *, where: object, without: Collection[str] = (), finit
         raise DataError("a number in the JSON has thousands of digits", where=where) from None
     half = next((escape for escape in _HALVES.finditer(text) if escape[1]), None) if "\\u" in text else None
     if half is not None:
-        line = text.count("\n", 0, half.start()) + 1
-        raise DataError(
-            "half of a character (a lone surrogate)", where=f"{where}, line {line}", given=half[1]
-        )
+        place = f"{where}, line {text.count(chr(10), 0, half.start()) + 1}"
+        raise DataError("half of a character (a lone surrogate)", where=place, given=half[1])
     # Only a text with that many opening brackets can be nested so deep.
     if text.count("[") + text.count("{") > MAX_DEPTH:
         _check_depth(value, "JSON", where)
@@ -269,12 +261,8 @@ def check_value(
             words = {"what": "unknown field"}
             if len(first["loc"]) == 1:
                 words["allowed"] = ", ".join(sorted(kind.model_fields))
-        raise error(
-            **words,
-            where=f"{where}, field '{place}'" if place else where,
-            given=_shown(first.get("input")),
-            hint=hint,
-        ) from None
+        where = f"{where}, field '{place}'" if place else where
+        raise error(**words, where=where, given=_shown(first.get("input")), hint=hint) from None
 
 
 def _shown(value: object) -> str:

@@ -6,6 +6,7 @@ as a row of a `TypedDict` whose rows several functions take as `**options: Unpac
 
 import os
 import re
+import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import cache, cached_property, wraps
@@ -14,19 +15,7 @@ from math import isfinite
 from operator import index
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    ParamSpec,
-    TypeVar,
-    Union,
-    Unpack,
-    cast,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, Unpack, get_args, get_origin
 
 from counterfoil.errors import URL, DataError, InputError
 
@@ -212,9 +201,8 @@ class Argument:
         elif Any not in members and not isinstance(value, tuple(_class_of(kind) for kind in members)):
             names = sorted({_NAMES.get(_class_of(kind), _class_of(kind).__name__) for kind in members})
             kind = type(value).__name__
-            raise InputError(
-                "wrong type", where=where, given=kind, allowed=self.allowed or " or ".join(names)
-            )
+            allowed = self.allowed or " or ".join(names)
+            raise InputError("wrong type", where=where, given=kind, allowed=allowed)
         return value
 
     def _number(self, value: Any, where: str) -> Any:
@@ -236,9 +224,8 @@ class Argument:
             if any(kind not in (int, float) for kind in self.members):
                 return value
             wanted = "a whole number" if whole else "a number"
-            raise InputError(
-                f"not {wanted}", where=where, given=value, allowed=self.allowed or None
-            ) from None
+            allowed = self.allowed or None
+            raise InputError(f"not {wanted}", where=where, given=value, allowed=allowed) from None
         if not inside:
             raise InputError("out of range", where=where, given=value, allowed=self.allowed or "a number")
         return number
@@ -297,13 +284,13 @@ def rows_of(rows: type) -> list[Argument]:
 
 def fields_of(kind: type) -> Mapping[str, Argument]:
     """The fields of a dataclass as arguments, in order; what a class declares holds in its subclasses."""
-    arguments: Mapping[str, Argument] = _fields_of(cast(Any, kind))
-    return arguments
+    hashable: Any = kind
+    return _fields_of(hashable)
 
 
 @cache
 def _fields_of(kind: Any) -> Mapping[str, Argument]:
-    types, arguments = get_type_hints(kind), {}
+    types, arguments = typing.get_type_hints(kind), {}
     by_class = [vars(base).get("__dataclass_fields__", {}) for base in kind.__mro__]
     for field in fields(kind):
         declared = (of[field.name].metadata for of in by_class if field.name in of)
@@ -374,4 +361,4 @@ _NAMES: dict[type, str] = {str: "a text", Path: "a path", Mapping: "values by na
 
 def _class_of(kind: Any) -> type:
     """The class of a type: of listed values that of texts."""
-    return str if get_origin(kind) is Literal else cast(type, _origin(kind))
+    return str if get_origin(kind) is Literal else _origin(kind)

@@ -122,7 +122,7 @@ def plain_pickle(path: Path) -> Any:
     """The value in a pickle of builtins and NumPy arrays; arrays of objects as lists."""
     data = read_bytes(path, hint="check the folder given with --data")
     try:
-        return _plain(_Plain(data).load(), _DEPTH, {})
+        return _plain(_Plain(BytesIO(data)).load(), _DEPTH, {})
     except _RefusedError as error:
         problem = "a pickle of more than texts, numbers and arrays is not read"
         allowed, hint = "builtins and numpy arrays", "a pickle may run what its author likes"
@@ -139,9 +139,6 @@ class _RefusedError(Exception):
 
 # Python's own unpickler, not the one in C: that one makes room for what a damaged file claims.
 class _Plain(pickle._Unpickler):
-    def __init__(self, data: bytes) -> None:
-        super().__init__(BytesIO(data))
-
     def find_class(self, module: str, name: str) -> Any:
         if module in ("builtins", "__builtin__") and name in _BUILTINS:
             return _BUILTINS[name]

@@ -3,7 +3,6 @@
 Pillow looks at the bytes and not at the name, and hands PostScript called x.png to Ghostscript, a program.
 """
 
-from functools import cache
 from io import BytesIO
 from pathlib import Path
 
@@ -16,7 +15,8 @@ FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "JPEG2000", "AVIF
 
 def open_picture(source: Path | BytesIO) -> PIL.Image.Image:
     """A picture whose header is read, to be closed; raises what `PIL.Image.open` does."""
-    return PIL.Image.open(source, formats=_known())
+    PIL.Image.init()
+    return PIL.Image.open(source, formats=[name for name in FORMATS if name in PIL.Image.OPEN])
 
 
 def in_rgb(picture: PIL.Image.Image) -> PIL.Image.Image:
@@ -33,9 +33,3 @@ def in_rgb(picture: PIL.Image.Image) -> PIL.Image.Image:
     rgb = PIL.Image.fromarray(levels).convert("RGB")
     rgb.info = picture.info
     return rgb
-
-
-@cache
-def _known() -> tuple[str, ...]:
-    PIL.Image.init()
-    return tuple(name for name in FORMATS if name in PIL.Image.OPEN)

@@ -11,7 +11,7 @@ Another package adds a measure by an entry point named after the form and the me
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -38,15 +38,13 @@ class Side:
     meaning: str
 
 
+_SIDES = (
+    Side("i2t", "I2T", "Image to text", "image → text", "each image looks for its captions"),
+    Side("t2i", "T2I", "Text to image", "text → image", "each caption looks for its images"),
+    Side("mean", "mean", "Mean of both", "mean", "the mean of both directions"),
+)
 #: Both directions of a gallery and their mean, in the order of reports.
-DIRECTIONS: Mapping[str, Side] = {
-    side.name: side
-    for side in (
-        Side("i2t", "I2T", "Image to text", "image → text", "each image looks for its captions"),
-        Side("t2i", "T2I", "Text to image", "text → image", "each caption looks for its images"),
-        Side("mean", "mean", "Mean of both", "mean", "the mean of both directions"),
-    )
-}
+DIRECTIONS: Mapping[str, Side] = {side.name: side for side in _SIDES}
 
 
 def split_direction(name: str) -> tuple[str, str]:
@@ -295,15 +293,12 @@ def _check(declared: Declared) -> None:
         raise InputError(f"a direction is put before names, so it is '{base}'", given=general.name)
 
 
-MEASURES = MeasureRegistry(
-    *("measure", Declared, "counterfoil.measures"),
-    lambda: (
-        entry
-        for source in chain.from_iterable(_OWN.values())
-        for entry in resolve(f"counterfoil.metrics.{source}").values()
-    ),
-    name="key",
-)
+def _own() -> Iterator[Declared]:
+    for source in chain.from_iterable(_OWN.values()):
+        yield from resolve(f"counterfoil.metrics.{source}").values()
+
+
+MEASURES = MeasureRegistry("measure", Declared, "counterfoil.measures", _own, name="key")
 
 
 def of_form(form: str) -> tuple[Measure, ...]:

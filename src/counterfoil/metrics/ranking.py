@@ -249,13 +249,10 @@ def _known(ranks: Ranks, measure: str, need: ndarray) -> None:
     short = ranks.positives.defined & (ranks.depth < need) & ranks.cut
     if short.any():
         query = int(np.flatnonzero(short)[0])
-        raise InputError(
-            f"the ranking is too short for {measure}",
-            where=f"query {query}",
-            given=f"{ranks.depth[query]} items",
-            allowed=f"{need[query]} or more" if need[query] < _EVERYWHERE else "the whole gallery",
-            hint=f"so for {int(short.sum())} queries; give full rankings, or scores",
-        )
+        problem, given = f"the ranking is too short for {measure}", f"{ranks.depth[query]} items"
+        allowed = f"{need[query]} or more" if need[query] < _EVERYWHERE else "the whole gallery"
+        hint = f"so for {int(short.sum())} queries; give full rankings, or scores"
+        raise InputError(problem, where=f"query {query}", given=given, allowed=allowed, hint=hint)
 
 
 def _cases(value: Callable[..., float], *numbers: ndarray) -> ndarray:

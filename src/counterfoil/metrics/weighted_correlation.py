@@ -60,14 +60,10 @@ class _Bit:
         without, having = order[~has[order]], order[has[order]]
         keys, having_keys = key[without], key[having]
         segments, starts = np.unique(segment[having], return_index=True)
-        return cls(
-            points.clusters[without],
-            points.clusters[having],
-            np.searchsorted(keys, having_keys, side="left"),
-            np.searchsorted(keys, having_keys, side="right"),
-            starts,
-            np.searchsorted(keys, np.stack([segments, segments + 1]) * width),
-        )
+        clusters = points.clusters[without], points.clusters[having]
+        first, last = (np.searchsorted(keys, having_keys, side=side) for side in ("left", "right"))
+        edges = np.searchsorted(keys, np.stack([segments, segments + 1]) * width)
+        return cls(*clusters, first, last, starts, edges)
 
     def sums(self, weights: Int[ndarray, "draws clusters"]) -> Int[ndarray, "draws"]:
         """Half the pairs in the same order less half those in opposite orders, of each sample."""
@@ -144,10 +140,33 @@ class WeightedCorrelation:
         array([[0.8  , 0.75 , 0.889, 0.739],
                [1.   , 0.889, 1.   , 1.   ]])
         """
-        whole = weights.astype(np.int64)
-        rows = max(1, _AT_ONCE // len(self.points.clusters))
-        parts = [self._block(whole[i : i + rows]) for i in range(0, len(whole), rows)]
-        return np.concatenate([np.empty((0, len(MEASURES))), *parts])
+        rows, tables = max(1, _AT_ONCE // len(self.points.clusters)), [np.empty((0, len(MEASURES)))]
+        by_score, (score_starts, level_starts) = self._by_score, self._starts
+        for start in range(0, len(weights), rows):
+            whole = weights[start : start + rows].astype(np.int64)
+            order = self.order(whole)
+            along = columns(whole, by_score.clusters)
+            n = along.sum(axis=1)
+            untied = len(score_starts) == along.shape[1]
+            of_score = along if untied else np.add.reduceat(along, score_starts, axis=1)
+            of_level = np.add.reduceat(columns(whole, self.points.clusters), level_starts, axis=1)
+            rank, rank_level = _ranks(of_score), _ranks(of_level)
+            classes, squares, cubes = zip(_ties(of_score), _ties(of_level), strict=True)
+            along = along * (rank if untied else columns(rank, by_score.score))
+            fewer = np.minimum(*classes)
+            product = _dot(along, columns(rank_level, by_score.level))
+            # Twice the middle ranks, less their mean, have squares that sum to (n^3 - sum of cubed ties) / 3.
+            spearman = _cosine(product, *((n**3 - of) // 3 for of in cubes))
+            points, x, y, xx, xy, yy = (whole.astype(np.float64) @ self.sums).T
+            points = np.maximum(points, 1)
+            pearson = _cosine(xy - x * y / points, xx - x * x / points, yy - y * y / points)
+            pairs = (n * n).astype(np.float64)
+            tau_c = np.divide(order * fewer, pairs * (fewer - 1), out=np.zeros_like(order), where=fewer > 1)
+            tau_b = _cosine(order, *(n * n - of for of in squares))
+            table = np.stack([tau_b, tau_c, spearman, pearson], axis=1)
+            table[fewer < 2] = np.nan
+            tables.append(np.clip(table, -1.0, 1.0))
+        return np.concatenate(tables)
 
     def order(self, weights: Int[ndarray, "draws clusters"]) -> Float[ndarray, "draws"]:
         """Kendall's numerator: pairs in the same order less pairs in opposite orders, of each sample."""
@@ -168,31 +187,6 @@ class WeightedCorrelation:
     def _starts(self) -> tuple[NDArray[np.int64], ...]:
         """Where each score begins in that order, and each level in the order of levels."""
         return tuple(np.unique(of, return_index=True)[1] for of in (self._by_score.score, self.points.level))
-
-    def _block(self, weights: Int[ndarray, "draws clusters"]) -> Float[ndarray, "draws 4"]:
-        order = self.order(weights)
-        by_score, (score_starts, level_starts) = self._by_score, self._starts
-        along = columns(weights, by_score.clusters)
-        n = along.sum(axis=1)
-        untied = len(score_starts) == along.shape[1]
-        of_score = along if untied else np.add.reduceat(along, score_starts, axis=1)
-        of_level = np.add.reduceat(columns(weights, self.points.clusters), level_starts, axis=1)
-        rank, rank_level = _ranks(of_score), _ranks(of_level)
-        classes, squares, cubes = zip(_ties(of_score), _ties(of_level), strict=True)
-        along = along * (rank if untied else columns(rank, by_score.score))
-        fewer = np.minimum(*classes)
-        product = _dot(along, columns(rank_level, by_score.level))
-        # Twice the middle ranks, less their mean, have squares that sum to (n^3 - sum of cubed ties) / 3.
-        spearman = _cosine(product, *((n**3 - of) // 3 for of in cubes))
-        points, x, y, xx, xy, yy = (weights.astype(np.float64) @ self.sums).T
-        points = np.maximum(points, 1)
-        pearson = _cosine(xy - x * y / points, xx - x * x / points, yy - y * y / points)
-        pairs = (n * n).astype(np.float64)
-        tau_c = np.divide(order * fewer, pairs * (fewer - 1), out=np.zeros_like(order), where=fewer > 1)
-        tau_b = _cosine(order, *(n * n - of for of in squares))
-        table = np.stack([tau_b, tau_c, spearman, pearson], axis=1)
-        table[fewer < 2] = np.nan
-        return np.asarray(np.clip(table, -1.0, 1.0))
 
 
 def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:

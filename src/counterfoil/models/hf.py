@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from counterfoil.errors import InputError, ModelError
 from counterfoil.models import hf_loading as loading, networks
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
-from counterfoil.models.dual import DualEncoder, PatchEncoder, Towers, input_of
+from counterfoil.models.dual import DualEncoder, PatchEncoder, TokenTower, Towers, input_of
 from counterfoil.models.hf_loading import HfTokens
 from counterfoil.models.images import ImageRoute, Resized, Untouched
 from counterfoil.models.networks import Backbone, Encoded, LibraryNetwork, Local
@@ -274,7 +274,22 @@ class HfNetwork(LibraryNetwork):
             return self._images(backbone.pixels(pictures).to(device=device, dtype=dtype))
 
         plain = self.plain_towers(backbone, device, dtype, precision)
-        of_tokens = loading.clip_tokens(self.model, tokens, device) if tokens.cut else None
+        of_tokens = None
+        if tokens.cut:
+            # The text tower of CLIP is causal and pools its end mark.
+            end = loading.end_mark(self.model)
+
+            def used(texts: Sequence[str]) -> list[Sequence[int]]:
+                return [end.cut(ids) for ids in tokens.ids(texts)]
+
+            def states(texts: Sequence[str]) -> Any:
+                rows = used(texts)
+                # Padding stands behind every end mark, so that its ids do not matter.
+                ids, _ = loading.padded_ids(rows, rows[0][-1], device)
+                output = self.model.text_model(input_ids=ids, return_dict=True)
+                return self.model.text_projection(output.last_hidden_state)
+
+            of_tokens = TokenTower(used, states, tokens.length)
         patches = patches_of(self.model, run, backbone.preparation)
         return Towers(plain.images, plain.texts, tokens.count, tokens.left_out, of_tokens, patches)
 

@@ -16,7 +16,6 @@ from counterfoil.inputs.limits import check_network
 from counterfoil.models import runtime
 from counterfoil.models.base import digest_tensors
 from counterfoil.models.clip_fast import EndMark
-from counterfoil.models.dual import TokenTower
 from counterfoil.models.runtime import LoadContext, loading_errors, quiet as quiet, to_device
 
 SAMPLE = "a photo of a cat"
@@ -224,19 +223,3 @@ def end_mark(model: Any) -> EndMark:
     """That of CLIP: before 2023 configurations named 2, and meant the highest id of the vocabulary."""
     end = model.config.text_config.eos_token_id
     return EndMark(None if end == 2 else end)
-
-
-def clip_tokens(model: Any, tokens: HfTokens, device: Any) -> TokenTower:
-    """All tokens of CLIP of transformers, whose text tower is causal and pools its end mark."""
-    end = end_mark(model)
-
-    def used(texts: Sequence[str]) -> list[Sequence[int]]:
-        return [end.cut(ids) for ids in tokens.ids(texts)]
-
-    def states(texts: Sequence[str]) -> Any:
-        rows = used(texts)
-        # Padding stands behind every end mark, so that its ids do not matter.
-        ids, _ = padded_ids(rows, rows[0][-1], device)
-        return model.text_projection(model.text_model(input_ids=ids, return_dict=True).last_hidden_state)
-
-    return TokenTower(used, states, tokens.length)

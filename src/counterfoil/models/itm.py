@@ -19,19 +19,9 @@ from torch.nn.functional import normalize, scaled_dot_product_attention
 from torch.nn.utils.rnn import pad_sequence
 
 from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError
-from counterfoil.models import hf_loading as loading, saliency
+from counterfoil.models import cross_encoder, hf_loading as loading, saliency
 from counterfoil.models.base import DEFAULT, Options
-from counterfoil.models.cross_encoder import (
-    CrossEncoder,
-    Matcher,
-    State,
-    TokenizedPairs,
-    attention_bias,
-    match_logit,
-    one_pair,
-    padded,
-    probability,
-)
+from counterfoil.models.cross_encoder import CrossEncoder, Matcher, State, TokenizedPairs
 from counterfoil.models.hf_loading import HfTokens
 from counterfoil.models.images import Untouched, prepared
 from counterfoil.models.region_files import BOXES, Regions, read_regions
@@ -82,7 +72,7 @@ class Blip(PixelFamily):
 
     def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
         if self.protocol == "itm":
-            return probability(self._logits([states for states, _ in images], pairs, pairs.ids))
+            return cross_encoder.probability(self._logits([states for states, _ in images], pairs, pairs.ids))
         text = self.model.text_encoder(input_ids=pairs.ids, attention_mask=pairs.mask).last_hidden_state
         captions = normalize(self.model.text_proj(text[:, 0]), dim=-1)
         cosine = cosines([whole for _, whole in images], captions, pairs)
@@ -109,7 +99,7 @@ class Blip(PixelFamily):
         """
         patches = torch.stack(list(images))
         hidden = self.model.text_encoder.embeddings(input_ids=ids)[pairs.caption_of]
-        bias = attention_bias(pairs.mask[pairs.caption_of], hidden.dtype)
+        bias = cross_encoder.attention_bias(pairs.mask[pairs.caption_of], hidden.dtype)
         length = hidden.shape[1]
         count = torch.bincount(pairs.image_of, minlength=len(images))
         most = int(count.max())
@@ -181,7 +171,7 @@ class Blip2(PixelFamily):
                 attention_mask=torch.cat([mask.new_ones(queries.shape[:2]), mask], dim=1),
                 encoder_hidden_states=states,
             ).last_hidden_state.to(self.model.itm_head.weight.dtype)
-            return probability(self.model.itm_head(text[:, : queries.shape[1]]).mean(dim=1))
+            return cross_encoder.probability(self.model.itm_head(text[:, : queries.shape[1]]).mean(dim=1))
         text = self.model.qformer(
             query_embeds=self.model.embeddings(input_ids=pairs.ids), query_length=0, attention_mask=pairs.mask
         ).last_hidden_state
@@ -211,7 +201,7 @@ class Vilt(PixelFamily):
         return states
 
     def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
-        patches, mask = padded(images, pairs)
+        patches, mask = cross_encoder.padded(images, pairs)
         inputs = {"input_ids": pairs.ids[pairs.caption_of], "attention_mask": pairs.mask[pairs.caption_of]}
         logits: Tensor = self.model(image_embeds=patches, pixel_mask=mask, **inputs).logits
         return logits[:, 0]
@@ -259,7 +249,8 @@ class Flava(PixelFamily):
     def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
         states = [state for (state,) in images]
         if self.protocol == "itm":
-            return probability(self.model.itm_head(self.together(states, pairs).last_hidden_state))
+            output = self.together(states, pairs).last_hidden_state
+            return cross_encoder.probability(self.model.itm_head(output))
         flava = self.model.flava
         text = flava.text_model(input_ids=pairs.ids, attention_mask=pairs.mask)
         captions = normalize(flava.text_projection(text.last_hidden_state[:, 0]), dim=-1)
@@ -281,7 +272,7 @@ class Flava(PixelFamily):
     def stream(self, picture: ndarray, ids: Sequence[int]) -> saliency.Maps:
         with torch.no_grad():
             (states,) = self.images([picture])
-            output = self.together(list(states), one_pair(self, ids), output_attentions=True)
+            output = self.together(list(states), cross_encoder.one_pair(self, ids), output_attentions=True)
         before = int(self.model.flava.multimodal_model.use_cls_token)
         first, behind = before + 1, before + len(states[0])
         words, patches = slice(behind, behind + len(ids)), slice(first, behind)
@@ -324,24 +315,24 @@ class Lxmert(RegionFamily):
 
     def images(self, regions: Sequence[Regions]) -> list[State]:
         features, boxes, mask = self.tensors(regions)
-        encoder, bias = self.model.lxmert.encoder, attention_bias(mask, self.dtype)
+        encoder, bias = self.model.lxmert.encoder, cross_encoder.attention_bias(mask, self.dtype)
         states = encoder.visn_fc(features, boxes)
         for layer in encoder.r_layers:
             states = layer(states, bias)[0]
         return list(zip(states, mask, strict=True))
 
     def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
-        lxmert, bias = self.model.lxmert, attention_bias(pairs.mask, self.dtype)
+        lxmert, bias = self.model.lxmert, cross_encoder.attention_bias(pairs.mask, self.dtype)
         words = lxmert.embeddings(pairs.ids, torch.zeros_like(pairs.ids))
         for layer in lxmert.encoder.layer:
             words = layer(words, bias)[0]
         words, bias = words[pairs.caption_of], bias[pairs.caption_of]
-        states, mask = padded(images, pairs)
-        seen = attention_bias(mask, self.dtype)
+        states, mask = cross_encoder.padded(images, pairs)
+        seen = cross_encoder.attention_bias(mask, self.dtype)
         for layer in lxmert.encoder.x_layers:
             words, states = layer(words, bias, states, seen)[:2]
         logits = self.model.cls.seq_relationship(lxmert.pooler(words))
-        return probability(logits, self.match)
+        return cross_encoder.probability(logits, self.match)
 
     def crossed(self, regions: Any, ids: Sequence[int]) -> saliency.TokenMaps:
         attention = saliency.inner_layer(self.model.lxmert.encoder.x_layers).visual_attention.att
@@ -351,7 +342,7 @@ class Lxmert(RegionFamily):
             lambda _, args, kwargs: (args, {**kwargs, "output_attentions": True}), with_kwargs=True
         ):
             # The same weights let regions look at words, in the second call.
-            logit = partial(match_logit, self, head, regions, ids)
+            logit = partial(cross_encoder.match_logit, self, head, regions, ids)
             return fill(saliency.weighted_attention(logit, attention))
 
 
@@ -374,17 +365,17 @@ class VisualBert(RegionFamily):
 
     def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
         pooled = self.together(images, pairs).pooler_output
-        return probability(self.model.cls.seq_relationship(pooled), self.match)
+        return cross_encoder.probability(self.model.cls.seq_relationship(pooled), self.match)
 
     def together(self, images: Sequence[State], pairs: TokenizedPairs, **options: Any) -> Any:
-        features, mask = padded(images, pairs)
+        features, mask = cross_encoder.padded(images, pairs)
         words = {"input_ids": pairs.ids[pairs.caption_of], "attention_mask": pairs.mask[pairs.caption_of]}
         seen = {"visual_attention_mask": mask, "visual_token_type_ids": torch.ones_like(mask)}
         return self.model.visual_bert(visual_embeds=features, **words, **seen, **options)
 
     def stream(self, regions: Any, ids: Sequence[int]) -> saliency.Maps:
         with torch.no_grad():
-            pair = one_pair(self, ids)
+            pair = cross_encoder.one_pair(self, ids)
             output = self.together(self.images([regions]), pair, output_attentions=True)
         words, places = slice(0, len(ids)), slice(len(ids), None)
         fill = saliency.painted(regions, self.where)

@@ -78,10 +78,10 @@ def decide_activation(
     architecture: str,
     weights: str,
     recorded: tuple[bool | None, str],
+    architectures: Collection[str],
     *,
     quick: bool,
     asks_gelu: bool,
-    architectures: Collection[str],
 ) -> Activation:
     """The activation to build `architecture` with; `quick` says that open_clip builds QuickGELU for it."""
     needs_quick, evidence = recorded
@@ -136,13 +136,7 @@ def built(library: Any, argument: str, where: str, *, random: bool = False) -> t
         recorded = recorded_in(path, checkpoint.notes)
     quick = _builds(library, architecture) == "quickgelu"
     activation = decide_activation(
-        where,
-        architecture,
-        pretrained,
-        recorded,
-        quick=quick,
-        asks_gelu=asks_gelu,
-        architectures=architectures,
+        where, architecture, pretrained, recorded, architectures, quick=quick, asks_gelu=asks_gelu
     )
     if checkpoint is None:
         model = _created(library, architecture, where, pretrained=pretrained, **_WHOLE)

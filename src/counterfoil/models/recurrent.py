@@ -135,8 +135,8 @@ def backbone(
         raise UnknownNameError("kind of recurrent network", kind, KINDS)
     card = {"kind": kind, "vocabulary": small.words_of(captions), **asdict(sizes or Sizes())}
     if regions is None:
-        return _made(card, seed)
-    return with_regions(_made({**card, "regions": regions.width}, seed), regions)
+        return from_card(card, seed=seed)
+    return with_regions(from_card({**card, "regions": regions.width}, seed=seed), regions)
 
 
 def with_regions(backbone: Backbone, regions: RegionFile) -> Backbone:
@@ -149,12 +149,8 @@ def with_regions(backbone: Backbone, regions: RegionFile) -> Backbone:
     return replace(backbone, preparation=reader)
 
 
-def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
-    """The architecture that `card` describes, with weights of no meaning; it needs no files from `folder`."""
-    return _made(card, 0)
-
-
-def _made(card: Mapping[str, Any], seed: int) -> Backbone:
+def from_card(card: Mapping[str, Any], folder: Path | None = None, *, seed: int = 0) -> Backbone:
+    """The architecture that `card` describes, its weights drawn from `seed`; `folder` is not looked at."""
     kind, width = str(card["kind"]), card.get("regions")
     backbone = small.made(card, seed, partial(RecurrentNetwork, kind=kind, regions=width), name=kind)
     if width is None:

@@ -144,9 +144,6 @@ def backbone(spec: str, options: Options = DEFAULT) -> "Backbone":
 
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _DUAL = ("clip", "siglip", "siglip2", "align", "altclip", "chinese_clip", "metaclip_2")
-_PAIRS = ("vilt", "flava")
-_REGIONS = ("lxmert", "visual_bert")
-_CAPTIONERS = ("git", "blip")
 #: Without a chat template, and with prompts and marks of their own kind: loading refuses these.
 REFUSED = ("blip-2", "instructblip", "instructblipvideo", "florence2")
 
@@ -160,11 +157,11 @@ def kinds_of(config: Mapping[str, Any]) -> tuple[str, ...]:
     kind, classes = str(config.get("model_type", "")), " ".join(map(str, config.get("architectures") or ()))
     if kind in _DUAL:
         return ("hf",)
-    if kind in _PAIRS or "ForImageTextRetrieval" in classes:
+    if kind in ("vilt", "flava") or "ForImageTextRetrieval" in classes:
         return ("itm",)
-    if kind in _REGIONS:
+    if kind in ("lxmert", "visual_bert"):
         return ("regions",)
-    if kind in (*_CAPTIONERS, *REFUSED):
+    if kind in ("git", "blip", *REFUSED):
         return ("likelihood",)
     if "vision_config" in config:
         return ("vqa", "likelihood")

@@ -9,7 +9,7 @@
 Numbers of regions are painted into a grid: a cell gets the largest of the regions over its middle.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isqrt
 from typing import Any
@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import DataError, ModelError
-from counterfoil.metrics.heatmaps import WHOLE, Box, rollout
+from counterfoil.metrics.heatmaps import rollout
 from counterfoil.models.base import Identity, prompted
 from counterfoil.models.hf_loading import HfTokens
 from counterfoil.models.region_files import BOXES
@@ -61,7 +61,12 @@ class PairSaliency:
             problem = "its tokenizer does not say which letters a token is of"
             hint = "--method occlusion needs no tokens"
             raise ModelError(problem, where=self.identity.name, hint=hint) from None
-        whole, tokens = _METHODS[method](self.matcher, self.read(image), ids)
+        if method == "rollout":
+            whole, tokens = self.matcher.stream(self.read(image), ids)
+        else:
+            # Gradient-weighted cross-attention of every token; of the whole the mean over the caption's.
+            tokens = self.matcher.crossed(self.read(image), ids)
+            whole = (tokens[1:-1] if len(ids) > 2 else tokens).mean(axis=0)
         # The prompt moves the caption's letters.
         shift = self.identity.prompt.index("{}")
         part_maps = np.zeros((len(parts), *whole.shape))
@@ -71,20 +76,11 @@ class PairSaliency:
                 row[:] = tokens[chosen].mean(axis=0)
         return whole, part_maps
 
-    def box(self, image: Image) -> Box:
-        return WHOLE
-
 
 def rolled_out(attentions: Any, words: slice, patches: slice, fill: Fill) -> Maps:
     """Of one transformer over the class token of the pair, then a text's tokens and patches or regions."""
     flow = rollout([layer[0].float().cpu().numpy() for layer in attentions])
     return fill(flow[:1, patches])[0], fill(flow[words, patches])
-
-
-def of_gradient(matcher: Any, inputs: Any, ids: Sequence[int]) -> Maps:
-    """Gradient-weighted cross-attention of every token; of the whole the mean over the caption's."""
-    maps = matcher.crossed(inputs, ids)
-    return maps[1:-1].mean(axis=0) if len(ids) > 2 else maps.mean(axis=0), maps
 
 
 def inner_layer(layers: Any) -> Any:
@@ -121,9 +117,3 @@ def painted(regions: Any, where: object) -> Fill:
         return np.where(over.any(axis=0), grids, 0.0)
 
     return fill
-
-
-_METHODS: Mapping[str, Callable[..., Maps]] = {
-    "rollout": lambda matcher, inputs, ids: matcher.stream(inputs, ids),
-    "grad-cam": of_gradient,
-}

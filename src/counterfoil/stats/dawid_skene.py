@@ -75,12 +75,9 @@ def dawid_skene(
     weights = np.maximum(given.alike, 1)[:, None]
     alike = given.votes[:, :most].sum(axis=1, keepdims=True)
     # Of an item with fewer exchangeable classes errors fall on fewer.
-    fewer = np.hstack(
-        [
-            (alike - given.votes[:, :most]) * np.log(max(most - 1, 1) / np.maximum(weights - 1, 1)),
-            np.repeat(alike * np.log(max(most, 1) / weights), k - most, axis=1),
-        ]
-    )
+    inside = (alike - given.votes[:, :most]) * np.log(max(most - 1, 1) / np.maximum(weights - 1, 1))
+    outside = np.repeat(alike * np.log(max(most, 1) / weights), k - most, axis=1)
+    fewer = np.hstack([inside, outside])
     return _expectation_maximisation(given, confusion, fewer, smoothing, rounds, tolerance)
 
 
@@ -169,12 +166,8 @@ def _expectation_maximisation(
         if moved <= tolerance:
             break
     right = np.diagonal(confusion, axis1=1, axis2=2) @ prior
-    return Confusions(
-        posterior=posterior,
-        prior=prior,
-        accuracy=np.where(given.asked > 0, right / prior.sum(), np.nan),
-        confusion=confusion,
-    )
+    accuracy = np.where(given.asked > 0, right / prior.sum(), np.nan)
+    return Confusions(posterior=posterior, prior=prior, accuracy=accuracy, confusion=confusion)
 
 
 #: Fewer people than these do not pin their rates down: there are as many unknowns as patterns.

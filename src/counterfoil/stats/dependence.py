@@ -192,13 +192,11 @@ class Sharing:
     @cached_property
     def _random(self) -> dict[str, Wholes]:
         """The items of each kind, -1 in place of those that are taken as given."""
-        return {
-            kind: np.where((of >= 0) & given[of], -1, of) if len(given) else of
-            for kind, of, given in (
-                ("images", self.images, self.given_images),
-                ("captions", self.captions, self.given_captions),
-            )
-        }
+        random = {}
+        for kind in ("images", "captions"):
+            items, given = getattr(self, kind), getattr(self, f"given_{kind}")
+            random[kind] = np.where((items >= 0) & given[items], -1, items) if len(given) else items
+        return random
 
 
 @dataclass(frozen=True, eq=False)

@@ -96,14 +96,8 @@ def careless(
     >>> np.flatnonzero(found.flagged()), found.reasons(7)
     (array([7]), ('straight', 'disagree'))
     """
-    given = Labels.of(
-        items,
-        people,
-        answers,
-        n_classes=n_classes,
-        n_items=None if known is None else len(known),
-        alike=alike,
-    )
+    n_items = None if known is None else len(known)
+    given = Labels.of(items, people, answers, n_classes=n_classes, n_items=n_items, alike=alike)
     if not len(items):
         raise InputError("no answers to look at", given="0 answers", allowed="1 or more")
     nothing = np.full(given.n_people, np.nan)

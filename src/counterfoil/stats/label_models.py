@@ -285,13 +285,8 @@ def mean_accuracy(given: Labels) -> float:
 
 def normalised(given: Labels, log_joint: Float[ndarray, "items classes"]) -> Reals:
     """The posterior from log P(class, answers); a known label leaves no other class possible."""
-    rows = np.flatnonzero(given.known >= 0)
-    if len(rows):
-        possible = np.full(log_joint.shape, -np.inf)
-        possible[rows, given.known[rows]] = 0.0
-        log_joint = np.where((given.known >= 0)[:, None], log_joint + possible, log_joint)
     chance = np.exp(log_joint - log_joint.max(axis=1, keepdims=True))
-    return np.asarray(chance / chance.sum(axis=1, keepdims=True))
+    return given.pinned(np.asarray(chance / chance.sum(axis=1, keepdims=True)))
 
 
 #: How many answers the population's mean is worth for each person: people who differ much to people alike.
@@ -371,12 +366,9 @@ def pooled_one_coin(given: Labels, *, seed: int = 0, draws: int = 300, burn: int
             accuracies += right / (right + wrong)
             shares += share
     chances, means = stretches.sum(axis=0) / draws, stretches * (_STRETCHES / draws)
-    return SampledLabels(
-        posterior=chances,
-        error=means.std(axis=0, ddof=1) / np.sqrt(_STRETCHES),
-        prior=shares / draws,
-        accuracy=np.where(given.asked > 0, accuracies / draws, np.nan),
-    )
+    error = means.std(axis=0, ddof=1) / np.sqrt(_STRETCHES)
+    accuracy = np.where(given.asked > 0, accuracies / draws, np.nan)
+    return SampledLabels(posterior=chances, error=error, prior=shares / draws, accuracy=accuracy)
 
 
 class _Population:

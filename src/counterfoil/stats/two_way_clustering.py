@@ -19,7 +19,6 @@ with multiway clustering, 2011, equation 2.13.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -76,7 +75,7 @@ def mean_variance(
     corrected = []
     for part, near in factors:
         scale = _scale(np.where(alone, share[group], near / sizes[group]))
-        corrected.append(_Corrected(part, scale, _freedom(part, weights * scale, merged)))
+        corrected.append((part, scale, _freedom(part, weights * scale, merged)))
     return value, *_variance(sharing, corrected, moved)
 
 
@@ -95,29 +94,23 @@ def linear_variance(
     n, corrected = len(sharing), []
     for part in sharing.factors:
         scale = _scale(part.partners / n)
-        corrected.append(_Corrected(part, scale, _freedom(part, scale, np.zeros(n, dtype=np.int64))))
+        corrected.append((part, scale, _freedom(part, scale, np.zeros(n, dtype=np.int64))))
     return _variance(sharing, corrected, deviations)
 
 
-@dataclass(frozen=True, eq=False)
-class _Corrected:
-    """A factor, what deviations are multiplied by for it, and the degrees of freedom of its variance."""
-
-    part: Shared
-    scale: Reals
-    freedom: float
-
-
-def _variance(sharing: Sharing, factors: list[_Corrected], moved: Reals) -> tuple[Reals, Reals]:
-    variances = [np.maximum(factor.part.sums(moved * factor.scale[:, None]), 0.0) for factor in factors]
+def _variance(
+    sharing: Sharing, factors: list[tuple[Shared, Reals, float]], moved: Reals
+) -> tuple[Reals, Reals]:
+    """`factors` are each with what deviations are multiplied by for it, and its degrees of freedom."""
+    variances = [np.maximum(part.sums(moved * scale[:, None]), 0.0) for part, scale, _ in factors]
     if len(factors) == 1:
-        return variances[0], np.full(len(variances[0]), factors[0].freedom)
+        return variances[0], np.full(len(variances[0]), factors[0][2])
     variance, spent = sharing.shared.sums(moved), np.zeros(moved.shape[1])
     least = _LEAST * column_sums(moved**2)
-    for factor, of_factor in zip(factors, variances, strict=True):
-        variance += of_factor - factor.part.sums(moved)
+    for (part, _, freedom), of_factor in zip(factors, variances, strict=True):
+        variance += of_factor - part.sums(moved)
         least = np.maximum(least, _LEAST * of_factor)
-        spent += of_factor**2 / factor.freedom
+        spent += of_factor**2 / freedom
     variance = np.maximum(variance, least)
     return variance, np.maximum(variance**2 / np.maximum(spent, _NOTHING), 1.0)
 

@@ -20,16 +20,9 @@ from torch.nn import functional
 from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.errors import InputError, ModelError
-from counterfoil.models import checkpoint
+from counterfoil.models import checkpoint, networks
 from counterfoil.models.base import Options, text_of
-from counterfoil.models.networks import (
-    Backbone,
-    Detector,
-    DetectorNetwork,
-    detector,
-    network_scorer,
-    unit_input,
-)
+from counterfoil.models.networks import Backbone, Detector, DetectorNetwork
 from counterfoil.models.runtime import device_of, fewest_threads
 from counterfoil.store import check_writable
 from counterfoil.train.dataloaders import order
@@ -105,7 +98,7 @@ def _features(
     parts: list[Tensor] = []
     with torch.inference_mode():
         for batch in batches:
-            parts.append(unit_input(encode(batch.to(backbone.device()))).float().cpu())
+            parts.append(networks.unit_input(encode(batch.to(backbone.device()))).float().cpu())
             progress(f"embedding {what}", min(len(parts) * _AT_ONCE, total), total)
     features = torch.cat(parts)
     if bad := int((~torch.isfinite(features).all(dim=1)).sum()):
@@ -140,7 +133,7 @@ class FittedDetectors:
 
     def detector(self, options: Options = Options(device="cpu")) -> Detector:  # noqa: B008
         """The detector as a `Classifier`. Its network is taken for answering from then on."""
-        scorer = network_scorer(self.backbone, options, where=self.backbone.name)
+        scorer = networks.network_scorer(self.backbone, options, where=self.backbone.name)
         assert isinstance(scorer, Detector)
         return scorer
 
@@ -192,7 +185,7 @@ def fit(
     backbone.network.to(place)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)
-        detecting = detector(backbone)
+        detecting = networks.detector(backbone)
     network = detecting.network
     assert isinstance(network, DetectorNetwork)
     sets = [encoded(detecting, rows, recipe, workers, progress, note) for rows in given]

@@ -21,19 +21,12 @@ from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.models.networks import Backbone
 from counterfoil.models.runtime import fewest_threads
 from counterfoil.store import begin, end
-from counterfoil.train import state as training_state
+from counterfoil.train import optim, state as training_state
 from counterfoil.train.dataloaders import Batch, Feed, course_of, dataloaders, length
 from counterfoil.train.gradients import ONE_DEVICE, Computing, WrappedNetwork, check_chunk, gradients
 from counterfoil.train.images import UNVARIED, Variation
 from counterfoil.train.journal import Journal, RunningMetrics
 from counterfoil.train.objectives import Objective, objective
-from counterfoil.train.optim import (
-    largest,
-    launched,
-    learning_rate,
-    optimiser as optimiser_of,
-    parameter_groups,
-)
 from counterfoil.train.recipes import Recipe
 from counterfoil.train.saving import DEFAULT_SAVING, NO_MONITORS, Monitors, Saver, Saving, Selection
 from counterfoil.train.state import TrainState
@@ -94,7 +87,7 @@ def fit(
     that cannot be read, unless the recipe skips those; `StorageError` where the disk is full.
     """
     out = None if out is None else Path(out)
-    fabric = launched(device, computing.devices, recipe.precision)
+    fabric = optim.launched(device, computing.devices, recipe.precision)
     first, stages, network, now = fabric.is_global_zero, recipe.staged(), backbone.network, TrainState()
     chunk = computing.chunk_size
     for stage in stages:
@@ -104,7 +97,7 @@ def fit(
     # The state of this training in the folder, if there is one to go on from.
     resume = saving.resume
     same, state = training_state.found(out, backbone, recipe, data, validation, resume=resume, fabric=fabric)
-    readings, resumed = RunningMetrics(partial(largest, fabric)), None
+    readings, resumed = RunningMetrics(partial(optim.largest, fabric)), None
     if state is not None:
         with training_state.fitting(out):
             now = TrainState.restored(state["standing"])
@@ -140,7 +133,7 @@ def fit(
     for number in range(now.stage, len(stages) if not now.ended else 0):
         run.train(number, aims[number], feeds[number])
     selection.put_back(now)
-    now.waited = largest(fabric, now.waited)
+    now.waited = optim.largest(fabric, now.waited)
     if folder is not None:
         end(folder)
     network.eval()
@@ -170,11 +163,11 @@ class _Run:
         """Train stage `number` from the step that `now` says to its end."""
         now, stages, saver, progress = self.now, self.selection.stages, self.saver, self.selection.progress
         stage, fabric, network = stages[number], saver.fabric, saver.backbone.network
-        groups = parameter_groups(network, stage)
+        groups = optim.parameter_groups(network, stage)
         if stage.optimiser != "adamp":
             # One kernel for all parameters: a loop over many small ones takes as long as the rest of a step.
             groups = [{**group, "fused": True} for group in groups]
-        model, optimiser = fabric.setup(WrappedNetwork(network), optimiser_of(groups, stage))
+        model, optimiser = fabric.setup(WrappedNetwork(network), optim.optimiser(groups, stage))
         if self.resumed is not None:
             of_optimiser, generators = self.resumed
             with training_state.fitting(saver.out):
@@ -206,7 +199,7 @@ class _Run:
                 if due or entry:
                     line = {"step": now.step, "epoch": epoch, "lr": lr, **self.readings.means()}
                     line |= {} if norm is None else {"grad_norm": float(norm)}
-                    line |= {"epoch_waiting": now.end_epoch(partial(largest, fabric))} if ends else {}
+                    line |= {"epoch_waiting": now.end_epoch(partial(optim.largest, fabric))} if ends else {}
                     self.journal.write(line | {"seconds": now.seconds} | entry)
                 if last or (entry and self.selection.stale(now)):
                     break
@@ -231,7 +224,7 @@ class _Run:
     ) -> tuple[int, float, Tensor | None]:
         """Take one of the stage's `steps`: its epoch, learning rate and gradient norm if it is measured."""
         began, now, fabric = perf_counter(), self.now, self.saver.fabric
-        lr = learning_rate(now.at, recipe=stage, total=steps)
+        lr = optim.learning_rate(now.at, recipe=stage, total=steps)
         for group in optimiser.param_groups:
             group["lr"] = lr
         # Forward and backward, of all batches of the step as one.

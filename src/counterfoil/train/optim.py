@@ -122,13 +122,9 @@ def launched(device: str, devices: int, precision: str) -> Fabric:
     if (kind == "cuda" or (kind == "auto" and gpus)) and max(processes, int(number or 0) + 1) > gpus:
         given = f"{device}, {processes} devices"
         raise InputError("more GPUs than are here", given=given, allowed=f"{gpus} GPUs")
-    fabric = Fabric(
-        accelerator=kind,
-        devices=[int(number)] if number and not elastic else processes,
-        num_nodes=nodes,
-        strategy="ddp" if processes * nodes > 1 else "auto",
-        precision=_PRECISIONS[precision],
-    )
+    chosen = [int(number)] if number and not elastic else processes
+    how: Any = {"strategy": "ddp" if processes * nodes > 1 else "auto", "precision": _PRECISIONS[precision]}
+    fabric = Fabric(accelerator=kind, devices=chosen, num_nodes=nodes, **how)
     fabric.launch()
     if fabric.world_size > 1:
         # Gloo's threads may outlive the interpreter, which then aborts after all work is done.

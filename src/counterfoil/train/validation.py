@@ -48,13 +48,9 @@ def evaluation_mode(backbone: Backbone) -> Iterator[None]:
 def embedder(backbone: Backbone) -> Any:
     """The network as an `Embedder`, with its weights at each call, neither frozen nor rounded."""
     towers = backbone.network.plain_towers(backbone, backbone.device(), torch.float32)
-    return DualEncoder(
-        identity=Identity(backbone.name, weights="in training"),
-        preparation=backbone.preparation,
-        towers=replace(towers, count=lambda texts: [len(text) for text in texts]),
-        comparison=backbone.network.comparison(),
-        needs=backbone.needs,
-    )
+    towers = replace(towers, count=lambda texts: [len(text) for text in texts])
+    identity, comparison = Identity(backbone.name, weights="in training"), backbone.network.comparison()
+    return DualEncoder(identity, backbone.preparation, towers, comparison=comparison, needs=backbone.needs)
 
 
 def estimate(

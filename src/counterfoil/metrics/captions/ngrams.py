@@ -89,14 +89,8 @@ def count(texts: Sequence[str]) -> Grams:
     shape = (len(lengths), sum(map(len, stems)))
     counts = sparse.coo_matrix((np.ones(len(rows), np.int32), (rows, columns)), shape).tocsr()
     counts.sort_indices()
-    return Grams(
-        counts=counts,
-        orders=np.repeat(np.arange(ORDERS), [len(part) for part in stems]),
-        lengths=lengths,
-        words=tuple(numbers),
-        stems=np.concatenate(stems),
-        last=np.concatenate(last),
-    )
+    orders = np.repeat(np.arange(ORDERS), [len(part) for part in stems])
+    return Grams(counts, orders, lengths, tuple(numbers), np.concatenate(stems), np.concatenate(last))
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,7 +87,33 @@ def _characters(test: Callable[[str], bool]) -> str:
 def rules() -> list[tuple[str, str, str]]:
     """(action, token, what follows), first things first."""
     p = _patterns_of_names(_patterns_of_words())
-    return [*_rules_of_words(p), *_rules_of_marks(p)]
+    return [
+        *_rules_of_words(p),
+        ("phone", p.phone, ""),
+        ("quote", f'"|{caseless("&quot;")}', ""),
+        ("drop", "\x7f", ""),
+        ("less", f"<|{caseless('&lt;')}", ""),
+        ("more", f">|{caseless('&gt;')}", ""),
+        ("bracket", "[<>]?[:;=][-o*']?[()DPdpO\\\\{@|\\[\\]]", "[^A-Za-z0-9]"),
+        ("bracket", p.asian, ""),
+        ("bracket", "[][(){}]", ""),
+        ("dashes", "-+", ""),
+        ("dots", "\\.{3,5}|(?:\\.[ \u00a0]){2,4}\\.|[\x85\u2026]", ""),
+        ("keep", "@+|\\#+|_+|\\*+|(?:\\\\\\*){1,3}|[?!]+|<<|>>|=|/", ""),
+        ("keep", p.after_point, ""),
+        ("keep", "[.\u00a1\u00bf\u037e\u0589\u061f\u06d4\u0700-\u0702\u07fa\u3002]", ""),
+        ("soft", p.hyphened + "\\.", p.after_point),
+        ("soft", p.hyphened, ""),
+        ("keep", p.compound + "\\.", p.after_point),
+        ("keep", p.compound, ""),
+        ("ampersand", p.joined + "\\.", p.after_point),
+        ("ampersand", p.joined, ""),
+        ("quote", "'", "[A-Za-z][^ \t\n\r\u00a0]"),
+        ("quote", p.ending, ""),
+        ("quote", f"''|[`\u2018-\u201f\x91-\x94\u2039\u203a\u00ab\u00bb]{{1,2}}|{p.apostrophe}", ""),
+        ("keep", _SYMBOL, ""),
+        ("drop", f"\0|{p.blank}+|[{BREAK}]|[\u200b\u200e\u200f\ufeff]|{caseless('&nbsp;')}", ""),
+    ]
 
 
 def _patterns_of_words() -> SimpleNamespace:
@@ -213,35 +239,6 @@ def _rules_of_words(p: SimpleNamespace) -> list[tuple[str, str, str]]:
         ("keep", f"{p.apostrophe}[0-9][0-9]", p.white),
         ("keep", p.file, f"(?:{p.white}|[.?!,])"),
         ("soft", p.word + "\\.", p.after_point),
-    ]
-
-
-def _rules_of_marks(p: SimpleNamespace) -> list[tuple[str, str, str]]:
-    return [
-        ("phone", p.phone, ""),
-        ("quote", f'"|{caseless("&quot;")}', ""),
-        ("drop", "\x7f", ""),
-        ("less", f"<|{caseless('&lt;')}", ""),
-        ("more", f">|{caseless('&gt;')}", ""),
-        ("bracket", "[<>]?[:;=][-o*']?[()DPdpO\\\\{@|\\[\\]]", "[^A-Za-z0-9]"),
-        ("bracket", p.asian, ""),
-        ("bracket", "[][(){}]", ""),
-        ("dashes", "-+", ""),
-        ("dots", "\\.{3,5}|(?:\\.[ \u00a0]){2,4}\\.|[\x85\u2026]", ""),
-        ("keep", "@+|\\#+|_+|\\*+|(?:\\\\\\*){1,3}|[?!]+|<<|>>|=|/", ""),
-        ("keep", p.after_point, ""),
-        ("keep", "[.\u00a1\u00bf\u037e\u0589\u061f\u06d4\u0700-\u0702\u07fa\u3002]", ""),
-        ("soft", p.hyphened + "\\.", p.after_point),
-        ("soft", p.hyphened, ""),
-        ("keep", p.compound + "\\.", p.after_point),
-        ("keep", p.compound, ""),
-        ("ampersand", p.joined + "\\.", p.after_point),
-        ("ampersand", p.joined, ""),
-        ("quote", "'", "[A-Za-z][^ \t\n\r\u00a0]"),
-        ("quote", p.ending, ""),
-        ("quote", f"''|[`\u2018-\u201f\x91-\x94\u2039\u203a\u00ab\u00bb]{{1,2}}|{p.apostrophe}", ""),
-        ("keep", _SYMBOL, ""),
-        ("drop", f"\0|{p.blank}+|[{BREAK}]|[\u200b\u200e\u200f\ufeff]|{caseless('&nbsp;')}", ""),
     ]
 
 

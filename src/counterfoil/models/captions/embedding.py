@@ -17,7 +17,6 @@ from counterfoil.errors import InputError
 from counterfoil.metrics.captions.clip_score import clip_s, ref_clip_s
 from counterfoil.metrics.captions.token_match import mean_of, token_match, with_references, with_videos
 from counterfoil.models.base import Identity, Options, reject_unused_options
-from counterfoil.models.captions import registry
 from counterfoil.models.captions.base import Frames, LocalEmbedder
 from counterfoil.models.captions.corpora import Corpus, Counting, Phrases
 from counterfoil.models.captions.registry import KINDS, Backbone, Kind, Settings, entry, read
@@ -182,6 +181,9 @@ def _local_of(model: Any, name: str, options: Options) -> LocalEmbedder:
 def _identity(
     name: str, model: Identity, settings: Settings, kind: Kind, corpus: Corpus | None = None
 ) -> Identity:
-    values = registry.deciding_settings(settings, kind) | ({} if corpus is None else {"idf": corpus.identity})
+    # What decides the numbers; the prefix is in the prompt.
+    deciding = {*kind.takes} - {"prefix"}
+    values = {name: value for name, value in vars(settings).items() if name in deciding}
+    values |= {} if corpus is None else {"idf": corpus.identity}
     options = {**model.options, "model": model.name, "metric": values}
     return replace(model, name=f"metric:{name}", options=options)

@@ -1,7 +1,7 @@
 """The caption metrics by name: what each reads, where it is from, and what may be set of it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from counterfoil.errors import InputError
@@ -98,12 +98,6 @@ def read(given: Mapping[str, str], name: str, *, videos: bool = False) -> Settin
             raise InputError(problem, where=where, given=prefix, hint=hint)
         values["prefix"] = prefix if prefix.endswith(" ") else f"{prefix} "
     return replace(kind.official, **{key: value for key, value in values.items() if key in kind.takes})
-
-
-def deciding_settings(settings: Settings, kind: Kind) -> dict[str, Any]:
-    """What of the settings decides a metric's numbers, for its identity; the prefix is in the prompt."""
-    names = [field.name for field in fields(settings) if field.name in kind.takes and field.name != "prefix"]
-    return {name: getattr(settings, name) for name in names}
 
 
 Backbone = Callable[[Options], Any]

@@ -182,20 +182,25 @@ class Client(ABC, Generic[Asked, Answer]):
         until = time.monotonic() + most
         slow = httpx2.ReadTimeout(f"no whole answer within {most:g} s")
 
-        def send() -> tuple[httpx2.Response, bytes]:
+        future: Future[tuple[httpx2.Response, bytes]] = Future()
+
+        def send() -> None:
             data = bytearray()
-            with client.stream(method, url, **given) as response:
-                for block in response.iter_bytes():
-                    data += block
-                    if len(data) > _MOST:
-                        raise self._failed("the answer is too large", allowed=f"at most {_MOST >> 20} MiB")
-                    if time.monotonic() > until:
-                        raise slow
-            return response, bytes(data)
+            try:
+                with client.stream(method, url, **given) as response:
+                    for block in response.iter_bytes():
+                        data += block
+                        if len(data) > _MOST:
+                            allowed = f"at most {_MOST >> 20} MiB"
+                            raise self._failed("the answer is too large", allowed=allowed)
+                        if time.monotonic() > until:
+                            raise slow
+                future.set_result((response, bytes(data)))
+            except BaseException as error:
+                future.set_exception(error)
 
         # The library's timeouts are of single reads, of which a slow sender may need any number.
-        future: Future[tuple[httpx2.Response, bytes]] = Future()
-        threading.Thread(target=_fulfil, args=(future, send), daemon=True).start()
+        threading.Thread(target=send, daemon=True).start()
         both: list[Future[Any]] = [future, self._stop]
         wait(both, most, FIRST_COMPLETED)
         if not wait([future], _GRACE if self._stop.done() else 0.0).done:
@@ -246,13 +251,6 @@ class Client(ABC, Generic[Asked, Answer]):
         where, given = f"{self.kind}:{self.settings.url}#{self.settings.model}", given and self._shown(given)
         hint = hint or (_GOES_ON if self.keeps else None)
         return ModelError(what, allowed=allowed, where=where, given=given, hint=hint)
-
-
-def _fulfil(future: "Future[Answer]", call: Callable[[], Answer]) -> None:
-    try:
-        future.set_result(call())
-    except BaseException as error:
-        future.set_exception(error)
 
 
 _GOES_ON = "what was answered is kept: the same command goes on from there"

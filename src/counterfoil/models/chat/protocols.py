@@ -55,9 +55,6 @@ class Prompts:
             check_template(image_question, "image_question", where=where, allowed=allowed)
         return cls(protocol, question, image_question)
 
-    def about_pair(self, image: Image, caption: Caption) -> Parts:
-        return (image, filled(self.question, text_of(caption)))
-
 
 @dataclass(frozen=True, eq=False)
 class Turn:

@@ -135,8 +135,10 @@ class ChatScorer:
             return
         by_logprobs = self.found_reading() == "logprobs"
         most = 1 if by_logprobs else self.settings.max_tokens
-        pairs = (self.prompts.about_pair(*pair) for pair in chain.from_iterable(batches))
-        requests = [ChatRequest(self._sent(parts), most, by_logprobs) for parts in pairs]
+        requests = []
+        for image, caption in chain.from_iterable(batches):
+            parts = (image, base.filled(self.prompts.question, base.text_of(caption)))
+            requests.append(ChatRequest(self._sent(parts), most, by_logprobs))
         self.requests += len(requests)
         replies = self.endpoint.ask(requests)
         for batch in batches:

@@ -12,35 +12,19 @@ from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.inputs.fields import field_value
 from counterfoil.inputs.files import read_toml
 from counterfoil.registry import Registry
-from counterfoil.train.recipes.base import Recipe
+from counterfoil.train.recipes.base import Recipe as Recipe
 from counterfoil.train.recipes.published import (
     SHIPPED,
-    Coco,
-    Detection,
-    NegativePairs,
-    NegativeTexts,
-    NegClip,
-    Polysemous,
-    PositiveAugmented,
-    Probabilistic,
-    Triplet,
+    Coco as Coco,
+    Detection as Detection,
+    NegativePairs as NegativePairs,
+    NegativeTexts as NegativeTexts,
+    NegClip as NegClip,
+    Polysemous as Polysemous,
+    PositiveAugmented as PositiveAugmented,
+    Probabilistic as Probabilistic,
+    Triplet as Triplet,
 )
-
-__all__ = [
-    "RECIPES",
-    "Coco",
-    "Detection",
-    "NegClip",
-    "NegativePairs",
-    "NegativeTexts",
-    "Polysemous",
-    "PositiveAugmented",
-    "Probabilistic",
-    "Recipe",
-    "Triplet",
-    "read",
-    "read_file",
-]
 
 RECIPES: Registry[Recipe] = Registry("recipe", Recipe, "counterfoil.recipes", SHIPPED)
 

@@ -308,15 +308,6 @@ class Probabilistic(Retrieval):
 
 #: Those that are known by their names.
 SHIPPED: tuple[Recipe, ...] = (
-    Coco(),
-    NegClip(),
-    NegativeTexts(),
-    NegativePairs(),
-    PositiveAugmented(),
-    Triplet(),
-    HardestTriplet(),
-    WarmHardestTriplet(),
-    Polysemous(),
-    Probabilistic(),
-    Detection(),
+    *(Coco(), NegClip(), NegativeTexts(), NegativePairs(), PositiveAugmented()),
+    *(Triplet(), HardestTriplet(), WarmHardestTriplet(), Polysemous(), Probabilistic(), Detection()),
 )
