@@ -59,10 +59,13 @@ def test_the_tasks_of_eccv_caption_have_one_golden_item_of_each_answer():
     assert len({i for block in blocks for i, item in enumerate(block) if item.golden}) > 12
 
 
-def test_blocks_do_not_stay_alike():
+def test_blocks_do_not_stay_alike_and_golden_items_stay_apart_from_work_of_their_instance():
     # Dealt in turn, three people would judge the same items throughout, and nobody else with them.
     blocks = blocks_of([pair(str(i)) for i in range(180)], overlap=3, per_person=18)
     assert max(len({i.id for i in a} & {i.id for i in b}) for a, b in combinations(blocks, 2)) < 9
+    items = [pair(str(i), instance=str(i)) for i in range(10)]
+    items += [pair(f"g{i}", "golden", "yes", instance=str(i)) for i in range(10)]
+    blocks_of(items, overlap=1, per_person=6, golden_per_block=1)
 
 
 def test_equal_seeds_give_equal_blocks_and_others_do_not():
@@ -108,12 +111,6 @@ def test_too_few_golden_items_are_refused(golden, message):
     items = [pair(str(i)) for i in range(20)] + golden
     with pytest.raises(InputError, match=message):
         plan_blocks(items, recipe(design="blocks", per_person=12, golden_per_block=2, overlap=1))
-
-
-def test_golden_items_stay_apart_from_work_of_their_instance():
-    items = [pair(str(i), instance=str(i)) for i in range(10)]
-    items += [pair(f"g{i}", "golden", "yes", instance=str(i)) for i in range(10)]
-    blocks_of(items, overlap=1, per_person=6, golden_per_block=1)
 
 
 def test_the_queue_is_a_random_order_with_kinds_side_by_side():

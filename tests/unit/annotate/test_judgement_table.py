@@ -76,11 +76,12 @@ def test_bad_rows_are_named(tmp_path, change, message):
     assert words.startswith(str(path))
 
 
-def test_columns_that_are_needed_are_named(tmp_path):
+def test_columns_that_are_needed_are_named_and_rows_may_not_leave_out_their_answer(tmp_path):
     (tmp_path / "judged.csv").write_text("item,question,answer\na,q,yes\n")
     refuses("no column 'person'", read_judgement_table, tmp_path / "judged.csv")
     refuses("unknown kind of table", write_judgement_table, tmp_path / "judged.xlsx", TABLE, error=InputError)
     assert not list(tmp_path.glob("*.xlsx"))
+    refuses("row 1", judgement_rows, [{"item": "a", "person": "p", "question": "q"}], where="rows")
 
 
 SPANS = [{"start": 0, "end": 3, "label": "object"}]
@@ -94,7 +95,3 @@ def test_answers_survive_their_cell(value, kind):
 @pytest.mark.parametrize(("cell", "kind"), [("yes", "many"), ('{"a": 1}', "many"), ("[1]", "spans")])
 def test_cells_of_another_kind_are_refused(cell, kind):
     refuses("", answer_value, cell, kind)
-
-
-def test_rows_may_not_leave_out_their_answer():
-    refuses("row 1", judgement_rows, [{"item": "a", "person": "p", "question": "q"}], where="rows")

@@ -75,7 +75,7 @@ def test_captions_get_images_too(rows, tmp_path):
     assert made(Imagine(column="caption", size=32, failure=1.0), rows, tmp_path).facts["right"] <= 1
 
 
-def test_what_cannot_be_drawn_goes_with_its_reason(rows, tmp_path):
+def test_what_cannot_be_drawn_goes_with_its_reason_and_scenes_that_are_none_are_refused(rows, tmp_path):
     said = rows["negative_caption"].to_pylist()
     said[3:6] = ["A dog on a mat.", "A star is inside a heart.", None]
     some = rows.set_column(rows.column_names.index("negative_caption"), "negative_caption", pa.array(said))
@@ -90,9 +90,6 @@ def test_what_cannot_be_drawn_goes_with_its_reason(rows, tmp_path):
     dogs = pa.table({"id": ["a"], "caption": ["A dog."], "negative_caption": ["A cat."]})
     with pytest.raises(DataError, match=r"can read none of the captions; given: A cat\.; .*name a pipeline"):
         made(Imagine(), dogs, tmp_path)
-
-
-def test_scenes_that_are_none(rows, tmp_path):
     broken = rows.set_column(rows.column_names.index("scene"), "scene", pa.array(["{}"] * N))
     refuses(r"row 'row-000000': no scene of the drawn world; given: \{\}", made, Imagine(), broken, tmp_path)
 

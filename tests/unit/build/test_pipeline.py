@@ -294,11 +294,6 @@ def test_a_step_that_is_registered_is_one_of_a_recipe(tmp_path):
         STEPS._known.pop("keep-short")
 
 
-def test_a_setting_outside_its_range_is_named():
-    with pytest.raises(InputError, match="recipe, key 'k': out of range; given: 0; allowed: 1 or more"):
-        STEPS["imagine"].step({"k": 0}, where="recipe")
-
-
 @dataclass(frozen=True)
 class OldStep:
     """A step of another package that calls its columns as they were called before."""
@@ -307,9 +302,11 @@ class OldStep:
     run: ClassVar = staticmethod(Output)
 
 
-def test_a_class_that_is_no_step_is_named():
+def test_a_class_that_is_no_step_and_a_setting_outside_its_range_are_named():
     entry = StepEntry("old", "old", "an example", f"{__name__}:OldStep")
     refuses(r"is no step: .*once called reads and makes", entry.step, {}, where="recipe", error=InputError)
+    with pytest.raises(InputError, match="recipe, key 'k': out of range; given: 0; allowed: 1 or more"):
+        STEPS["imagine"].step({"k": 0}, where="recipe")
 
 
 def test_in_the_world_captions_are_exchanged_and_images_drawn_in_place_of_people(work):

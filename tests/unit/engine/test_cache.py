@@ -240,13 +240,7 @@ def test_a_file_just_written_is_not_remembered(tmp_path, reads):
     assert reads == ["0.jpg"]
 
 
-def test_a_file_that_cannot_be_read_stops_with_its_name(tmp_path):
-    images = files(tmp_path, [b"a", b"b"])
-    images[1].source.path.unlink()
-    refuses(r"1\.jpg: no such image file", named, images)
-
-
-def test_missing_items_are_counted_in_one_line(tmp_path):
+def test_missing_items_are_counted_in_one_line_and_a_file_that_is_gone_is_named(tmp_path):
     benchmark = fakes.choices(5)
     images = list(benchmark.images)
     images[1] = Image("i1")
@@ -258,3 +252,6 @@ def test_missing_items_are_counted_in_one_line(tmp_path):
     object.__setattr__(benchmark, "captions", tuple(Caption(c.id) for c in benchmark.captions))
     refuses(r"captions have no text; given: 6 of 6 without, first: c0, c1, c2", check_at_hand, benchmark)
     check_at_hand(benchmark, captions=False)
+    images = files(tmp_path, [b"a", b"b"])
+    images[1].source.path.unlink()
+    refuses(r"1\.jpg: no such image file", named, images)

@@ -286,14 +286,11 @@ def test_table_6_of_winoground(shared_data, tmp_path, scores, printed):
     refuses("captions are not at hand", mean_words, replace(benchmark, path=None))
 
 
-def test_of_captions_at_hand_the_words_are_counted():
+def test_of_captions_at_hand_the_words_are_counted_in_ratings_and_preferences_too():
     benchmark = quads(12, seed=0)
     words = mean_words(benchmark)
     texts = [[benchmark.captions[i].text.split() for i in row] for row in benchmark.listed.captions]
     assert words.tolist() == [sum(map(len, pair)) / 2 for pair in texts]
-
-
-def test_of_ratings_and_preferences_too():
     for benchmark in (ratings.rated(12, seed=0), ratings.preferences(12, seed=0)):
         words = mean_words(benchmark)
         assert words.dtype == np.float64

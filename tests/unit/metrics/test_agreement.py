@@ -91,9 +91,12 @@ def slow_alpha(table, scale):
     return 1 - observed / (sum(distance(a, b) for a, b in permutations(every, 2)) / (len(every) - 1))
 
 
-def test_alpha_of_the_published_example():
+def test_alpha_of_the_published_example_and_of_words_that_are_on_no_interval_scale():
     result = [krippendorff_alpha(published(), scale) for scale in Scale]
     assert result == pytest.approx([0.743, 0.815, 0.849], abs=5e-4)
+    data = ReliabilityData.of([1, 1], ["a", "b"], np.array(["good", "bad"]))
+    assert krippendorff_alpha(data) == 0
+    refuses("needs numbers", krippendorff_alpha, data, Scale.INTERVAL, error=InputError)
 
 
 @pytest.mark.parametrize("scale", Scale)
@@ -195,12 +198,6 @@ def test_reweighted_cohen_is_that_of_copies():
 )
 def test_refuses_answers_that_are_none(items, people, values, message):
     refuses(message, ReliabilityData.of, items, people, np.array(values), error=InputError)
-
-
-def test_refuses_words_on_an_interval_scale():
-    data = ReliabilityData.of([1, 1], ["a", "b"], np.array(["good", "bad"]))
-    assert krippendorff_alpha(data) == 0
-    refuses("needs numbers", krippendorff_alpha, data, Scale.INTERVAL, error=InputError)
 
 
 def exchanged(seed, *, none):

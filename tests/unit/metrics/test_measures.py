@@ -54,17 +54,15 @@ def test_a_measure_has_one_arithmetic_and_shares_are_in_0_to_1():
 
 
 def test_what_cannot_be_registered():
-    for name, reason in {"group": "of this name already", "i2t_group": "so it is 'group'"}.items():
-        with pytest.raises(InputError, match=reason):
-            MEASURES.register(Measure(name, "quad", "Group", "as group", "1/6", first_above_0))
-    with pytest.raises(InputError, match="another label"):
-        MEASURES.register(Measure("accuracy", "quad", "Precision", "as accuracy", "1/2", first_above_0))
-    with pytest.raises(InputError, match="of this name already"):
-        MEASURES.register(Measure("recall_at_7", "gallery", "R@7", "as recall", "R/n", first_above_0))
-    with pytest.raises(InputError, match="value per question"):
-        MEASURES.register(
-            Measure("tau", "rated", "Tau", "a correlation", "0", of_all=np.dot, range=(-1.0, 1.0))
-        )
+    for reason, *facts in (
+        ("of this name already", "group", "quad", "Group", "as group", "1/6", first_above_0),
+        ("so it is 'group'", "i2t_group", "quad", "Group", "as group", "1/6", first_above_0),
+        ("another label", "accuracy", "quad", "Precision", "as accuracy", "1/2", first_above_0),
+        ("of this name already", "recall_at_7", "gallery", "R@7", "as recall", "R/n", first_above_0),
+    ):
+        refuses(reason, MEASURES.register, Measure(*facts), error=InputError)
+    tau = Measure("tau", "rated", "Tau", "a correlation", "0", of_all=np.dot, range=(-1.0, 1.0))
+    refuses("value per question", MEASURES.register, tau, error=InputError)
 
 
 def test_one_that_is_registered_is_found(monkeypatch):

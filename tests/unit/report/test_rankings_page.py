@@ -107,12 +107,9 @@ def report():
     return page(correlation(values, TAUS), title="Rank & <file>")
 
 
-def test_it_is_whole_runs_its_own_script_and_fetches_nothing(report):
+def test_it_is_whole_runs_its_own_script_fetches_nothing_and_says_every_number(report):
     assert closed(report) == html.static("page.js")
     assert "<title>Rank &amp; &lt;file&gt;</title>" in report
-
-
-def test_it_says_every_number(report):
     body = html_of.unescape(re.sub(r"<[^>]+>", " ", report))
     for text in ("12.34", ".50", ".10 to .80", "−.60 to .30", "open-clip:ViT", "100 draws"):
         assert text in body, text

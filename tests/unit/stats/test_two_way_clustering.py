@@ -40,11 +40,6 @@ def test_sums_over_pairs_equal_a_list_of_all_pairs(seed, n, images, captions, wi
     assert sharing.independent == (alike.sum() == n)
 
 
-def test_components_are_reached_through_others():
-    sharing = Sharing(np.array([[0, 1], [2, 3], [3, 4]]), np.array([[0], [1], [2]]))
-    assert (sharing.components.tolist(), sharing.counts) == ([0, 1, 1], (5, 3))
-
-
 def test_where_sets_are_apart_it_is_the_variance_of_the_sets():
     # 40 images of four questions, captions of their own: the textbook variance of cluster means.
     values = np.random.default_rng(0).random((40, 4))
@@ -146,13 +141,15 @@ def test_the_test_of_crossed_questions_is_that_of_a_student_t():
     assert p > 100 * difference_interval(values, np.arange(600), np.array([[0, 1]]))[2][0]
 
 
-def test_accounts_of_the_same_questions_are_joined():
+def test_components_are_reached_through_others_and_accounts_of_the_same_questions_joined():
     one = Sharing(np.array([[0], [0], [1]]), np.array([[0], [1], [2]]))
     renamed = Sharing(np.array([[7], [7], [3]]), np.array([[2], [1], [0]]))
     other = Sharing(np.array([[0], [1], [2]]), np.array([[0], [1], [1]]))
     assert Sharing.joined([one, renamed]).images.shape == (3, 1)
     assert Sharing.joined([one, other]).components.tolist() == [0, 0, 0]
     assert Sharing.joined([one]).components.tolist() == [0, 0, 1]
+    sharing = Sharing(np.array([[0, 1], [2, 3], [3, 4]]), np.array([[0], [1], [2]]))
+    assert (sharing.components.tolist(), sharing.counts) == ([0, 1, 1], (5, 3))
 
 
 def test_a_hub_caption_costs_no_list_of_pairs():

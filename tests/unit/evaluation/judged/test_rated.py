@@ -126,7 +126,7 @@ def test_one_image_says_nothing_of_the_spread():
     assert (estimate.low, estimate.high) == (-1.0, 1.0)
 
 
-def test_the_question_about_ratings():
+def test_the_question_about_ratings_and_the_correlations_that_its_card_names():
     benchmark = rated(grades(8))
     assert of(benchmark).measure_names(benchmark) == main_measures(benchmark) == MEASURES
     assert chance(benchmark) == dict.fromkeys(MEASURES, 0.0)
@@ -143,10 +143,6 @@ def test_the_question_about_ratings():
         evaluate(benchmark, Outcomes({"accuracy": np.ones(8, bool)}), scorer="s")
     with pytest.raises(ScoreError, match="not a finite number"):
         evaluate(benchmark, Scores(np.full(8, np.nan)), scorer="s")
-
-
-def test_the_card_says_which_correlations_are_compared():
-    benchmark = rated(grades(8))
     card = benchmark.card.model_copy(update={"measures": ("kendall_tau_c", "made_up")})
     assert main_measures(
         type(benchmark)(card, benchmark.images, benchmark.captions, benchmark.questions)

@@ -51,13 +51,7 @@ def test_correlations_are_never_per_cent(rated):
     assert "%" not in to_markdown(table)
 
 
-def test_the_oracle_leads_and_who_has_no_value_comes_last(rated):
-    assert leading(rated) == "kendall_tau_c"
-    assert ranking(rated)[0] == "oracle"
-    assert ranking(rated)[-2:] == ["against <b>", "constant"]
-
-
-def test_what_has_no_value_is_a_dash_with_its_reason(rated):
+def test_the_oracle_leads_and_what_has_no_value_comes_last_as_a_dash_with_its_reason(rated):
     table = overview(rated)
     constant = next(row for row in table.rows if row.name == "constant")
     assert {written(c, column) for c, column in zip(constant.cells, table.columns, strict=True)} == {"–"}
@@ -68,6 +62,9 @@ def test_what_has_no_value_is_a_dash_with_its_reason(rated):
     (level,) = [text for text in texts if text.startswith("Pairs of captions")]
     assert "constant 100.00" in level
     assert "good" not in level
+    assert leading(rated) == "kendall_tau_c"
+    assert ranking(rated)[0] == "oracle"
+    assert ranking(rated)[-2:] == ["against <b>", "constant"]
 
 
 def test_the_question_that_people_answered():
