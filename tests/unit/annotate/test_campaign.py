@@ -31,11 +31,15 @@ def campaign(tmp_path):
     return create_folder(tmp_path / "campaign", RECIPE_OF_TWO, items(), IMAGES)
 
 
-def test_what_is_written_is_read_back(campaign):
+def test_what_is_written_is_read_back_and_the_digest_depends_on_items_and_settings(campaign, tmp_path):
     again = open_campaign(campaign.folder)
     assert (again.recipe, list(again.items), again.digest) == (RECIPE_OF_TWO, items(), campaign.digest)
     assert again.image("red.png").read_bytes() == pixel()
     assert "order of the words" in again.instructions_in()
+    changed = [replace(items()[0], cells={"image": "red.png", "caption": "A green square."}), *items()[1:]]
+    assert create_folder(tmp_path / "b", RECIPE_OF_TWO, changed, IMAGES).digest != campaign.digest
+    other_title = replace(RECIPE_OF_TWO, title="Pairs")
+    assert create_folder(tmp_path / "c", other_title, items(), IMAGES).digest == campaign.digest
 
 
 def test_secrets_are_the_owners_alone_new_for_each_campaign_and_kept_where_it_is_made_again(
@@ -53,13 +57,6 @@ def test_secrets_are_the_owners_alone_new_for_each_campaign_and_kept_where_it_is
 @pytest.mark.parametrize("name", ["../secrets.json", "/etc/passwd", "secrets.json", "red.png/..", ""])
 def test_only_images_of_items_are_found(campaign, name):
     refuses("no such image", campaign.image, name, error=InputError)
-
-
-def test_the_digest_depends_on_items_and_settings(campaign, tmp_path):
-    changed = [replace(items()[0], cells={"image": "red.png", "caption": "A green square."}), *items()[1:]]
-    assert create_folder(tmp_path / "b", RECIPE_OF_TWO, changed, IMAGES).digest != campaign.digest
-    other_title = replace(RECIPE_OF_TWO, title="Pairs")
-    assert create_folder(tmp_path / "c", other_title, items(), IMAGES).digest == campaign.digest
 
 
 @pytest.mark.parametrize(

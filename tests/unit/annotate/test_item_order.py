@@ -124,12 +124,15 @@ def test_the_queue_is_a_random_order_with_kinds_side_by_side():
     assert (work_order(items, recipe(seed=1)) != ranks).any()
 
 
-def test_options_are_in_each_order_as_often():
+def test_options_are_in_each_order_as_often_and_right_answers_alternate():
     (best,) = BestOfK().page(WorkItem("1", {"caption": "A cat.", "images": ["a", "b", "c"]})).fields
     orders = Counter(shown_order(0, f"person {i}", "item", best) for i in range(3000))
     assert len(orders) == 6
     assert min(orders.values()) > 420
     assert {order[-1] for order in orders} == {3}
+    items = [pair(f"{right}{i}", "golden", right) for right in ("yes", "no") for i in range(5)]
+    order = [items[i].golden["match"][0] for i in own_order(items, 0, "p", "golden")]
+    assert all({order[i], order[i + 1]} == {"yes", "no"} for i in range(0, 10, 2))
 
 
 @pytest.mark.parametrize("share", [0.05, 0.1, 0.3, 1 / 3, 0.9])
@@ -140,21 +143,12 @@ def test_golden_places_keep_their_share_at_all_lengths(share):
     assert places != [is_golden_place(0, "q", i, share) for i in range(600)]
 
 
-def test_right_answers_alternate_in_a_persons_own_order():
-    items = [pair(f"{right}{i}", "golden", right) for right in ("yes", "no") for i in range(5)]
-    order = [items[i].golden["match"][0] for i in own_order(items, 0, "p", "golden")]
-    assert all({order[i], order[i + 1]} == {"yes", "no"} for i in range(0, 10, 2))
-
-
-def test_the_posterior_is_that_of_bayes():
+def test_the_posterior_is_that_of_bayes_and_votes_of_careless_people_weigh_less():
     # Accuracies (9 + 4) / 15 and (0 + 4) / 10 of three options, by hand.
     a, b = 13 / 15, 4 / 10
     weights = {"x": a * (1 - b) / 2, "y": (1 - a) / 2 * b, "z": (1 - a) / 2 * (1 - b) / 2}
     result = posterior([("x", 9, 1), ("y", 0, 5)], 3)
     assert result == pytest.approx({k: weights[k] / sum(weights.values()) for k in ("x", "y")})
-
-
-def test_votes_of_people_who_fail_golden_items_weigh_less():
     adaptive = recipe(design="adaptive", overlap=3, most=7, certainty=0.95)
     able, careless = [("yes", 20, 0)] * 3, [("yes", 5, 5)] * 3
     assert still_needed(able, 2, adaptive) == 3

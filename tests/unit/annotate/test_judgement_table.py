@@ -43,14 +43,11 @@ def test_what_is_written_is_read(tmp_path, suffix):
     assert suffix == ".parquet" or all(words in path.read_text() for words in ("'=1+1", '"wrong"'))
 
 
-def test_answers_that_were_set_aside_do_not_count(tmp_path):
+def test_answers_that_were_set_aside_do_not_count_and_json_may_hold_lists(tmp_path):
     (tmp_path / "judged.csv").write_text(
         "item,person,question,answer,role,counted\na,p,q,yes,work,true\na,r,q,no,work,false\nb,p,q,no,,\n"
     )
     assert counted(read_judgement_table(tmp_path / "judged.csv"))["answer"].to_pylist() == ["yes", "no"]
-
-
-def test_json_lists_may_be_lists(tmp_path):
     rows = [{"item": 7, "person": "p", "question": "why", "answer": ["colour"], "golden": "right"}]
     (tmp_path / "judged.json").write_text(json.dumps(rows))
     (row,) = read_judgement_table(tmp_path / "judged.json").to_pylist()

@@ -47,7 +47,7 @@ def test_careful_people_are_not_flagged_and_no_answers_are_no_people():
     assert people_quality(answers().slice(0, 0)) == ()
 
 
-def test_who_guesses_fast_is_flagged_with_the_evidence():
+def test_who_guesses_fast_or_says_the_same_throughout_is_flagged_with_the_evidence():
     result = {item.person: item for item in people_quality(answers(hasty=3))}
     assert [name for name, item in result.items() if item.reasons] == ["p3"]
     hasty = result["p3"]
@@ -59,9 +59,6 @@ def test_who_guesses_fast_is_flagged_with_the_evidence():
     assert signs["fast"].value < 0.5 < signs["fast"].pool
     assert all(reason.p <= 0.05 for reason in hasty.reasons)
     json.dumps(hasty.to_json(), allow_nan=False)
-
-
-def test_who_says_the_same_throughout_is_flagged():
     result = {item.person: item for item in people_quality(answers(same=5))}
     assert "for 100 % of items" in next(r.sentence for r in result["p5"].reasons if r.sign == "straight")
 

@@ -41,7 +41,7 @@ def test_written_rows_are_found_in_the_order_of_the_keys(cache):
     assert (result.values.dtype, result.broken) == (np.float32, ())
 
 
-def test_kinds_and_identities_are_apart(cache, tmp_path):
+def test_kinds_and_identities_are_apart_and_without_a_folder_nothing_is_kept(cache, tmp_path):
     cache.write("captions", keys("a"), rows(1))
     assert not len(cache.read("images", keys("a")).rows)
     for other in (Identity("m", precision="bf16"), Identity("m", prompt="a photo of {}"), Identity("n")):
@@ -52,9 +52,6 @@ def test_kinds_and_identities_are_apart(cache, tmp_path):
     cache.write("pairs", [pair_key(a, b)], np.array([[0.25]]))
     assert cache.read("pairs", [pair_key(b, a), pair_key(a, b), pair_key(a, a)]).rows.tolist() == [1]
     assert cache.read("pairs", [pair_key(a, b)]).values.dtype == np.float64
-
-
-def test_without_a_folder_nothing_is_kept():
     cache = Cache(None, Identity("m"))
     cache.write("captions", keys("a"), rows(1))
     cache.sweep()

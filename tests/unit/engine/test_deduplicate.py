@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, Image, Quad
+from contracts import forms
+from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, Image
 from counterfoil.engine.plan import deduplicate, shards
 
 
@@ -39,12 +40,7 @@ def test_captions_differ_by_case_and_blanks_and_by_themselves_without_a_text():
 
 
 def test_a_quad_asks_four_pairs():
-    benchmark = Benchmark(
-        Card(name="b", title="b", form="quad"),
-        (Image("x"), Image("y")),
-        (Caption("c", "c"), Caption("d", "d")),
-        Quad(("q",), captions=np.array([[0, 1]]), images=np.array([[0, 1]])),
-    )
+    benchmark = forms.quads_of([Image("x"), Image("y")], [Caption("c", "c"), Caption("d", "d")])
     work = deduplicate(benchmark, ["x", "y"])
     # Grouped by image; row_of[q, caption, image].
     assert work.pairs.tolist() == [[0, 0], [1, 0], [0, 1], [1, 1]]

@@ -317,12 +317,9 @@ def test_embeddings_of_candidates_of_several_sentences_give_the_mean():
     np.testing.assert_allclose(join_scores(given, preferred("ab", sentences=2)).values, expected)
 
 
-def test_more_than_ten_candidates_have_numbers_of_two_digits(tmp_path):
+def test_more_than_ten_candidates_have_numbers_of_two_digits_and_a_null_is_located(tmp_path):
     names = ",".join(f"s{k:02d}" for k in range(12))
     assert table(tmp_path, f"id,{names} / a,{','.join('1' * 12)}").values.shape == (1, 12)
-
-
-def test_a_null_in_the_first_row_is_located(tmp_path):
     path = tmp_path / "scores.jsonl"
     path.write_text('{"label": "0_c0_i0", "score": null}\n{"label": "0_c0_i1", "score": 0.5}\n')
     with pytest.raises(ScoreError, match="line 1, column 'score': not a number; given: nothing"):

@@ -22,6 +22,7 @@ from counterfoil.evaluation.run import find_runs, load_run, save_run
 from counterfoil.metrics.ties import Ties
 from faults.files import at, change_column, change_json, drop_column, json_faults, reseal
 from refusals import refuses
+from unchanged import digests
 
 
 def _saved(folder, benchmark, answers, *, scorer="s", named=True):
@@ -29,26 +30,19 @@ def _saved(folder, benchmark, answers, *, scorer="s", named=True):
     return save_run(folder, benchmark, answers, result, {"benchmark": {"source": "a test"}, "named": named})
 
 
-def test_a_changed_file_is_named(tmp_path, quads):
-    _saved(tmp_path / "run", quads(3), Scores(np.zeros((3, 2, 2))))
-    result = json.loads((tmp_path / "run/result.json").read_text())
-    result["measures"]["group"]["value"] = 0.99
-    (tmp_path / "run/result.json").write_text(json.dumps(result))
-    refuses(r"result\.json: the file is not the one the run wrote", load_run, tmp_path / "run")
-
-
-def test_a_folder_without_runs_is_an_error(tmp_path):
+def test_folders_that_are_no_runs_and_a_changed_file_are_refused(tmp_path, quads):
     refuses("no run in this folder", find_runs, [tmp_path])
     refuses("no such run folder", find_runs, [tmp_path / "nowhere"])
-
-
-def test_a_benchmark_is_no_run_and_a_run_no_benchmark(tmp_path, quads):
     # Both folders have a card, tables of questions and a manifest.
     save(quads(3), tmp_path / "benchmark")
     refuses("benchmark: a benchmark, not a run: it holds no answers", load_run, tmp_path / "benchmark")
     _saved(tmp_path / "run", quads(3), Scores(np.zeros((3, 2, 2))))
     refuses("run: a run, not a benchmark", catalog.benchmark, str(tmp_path / "run"))
     refuses("run: a run, not a benchmark", catalog.benchmark, "pairs", data=tmp_path / "run")
+    result = json.loads((tmp_path / "run/result.json").read_text())
+    result["measures"]["group"]["value"] = 0.99
+    (tmp_path / "run/result.json").write_text(json.dumps(result))
+    refuses(r"result\.json: the file is not the one the run wrote", load_run, tmp_path / "run")
 
 
 def test_runs_without_a_name_are_named_after_their_folders(tmp_path, quads):
@@ -145,8 +139,7 @@ def again(folder, benchmark, values):
     # A loaded run takes the pictures of the benchmark it was made of.
     assert loaded.with_benchmark(benchmark).benchmark is benchmark
     save_run(folder / "second", loaded.benchmark, loaded.answers, loaded.result, loaded.manifest)
-    for path in (folder / "run").iterdir():
-        assert path.read_bytes() == (folder / "second" / path.name).read_bytes(), path.name
+    assert digests(folder / "run") == digests(folder / "second")
     return loaded, pq.read_table(folder / "run" / "items.parquet").to_pylist()
 
 

@@ -165,7 +165,7 @@ def test_alpha_is_undefined_where_all_is_equal_or_nothing_is_paired(values):
     assert all(isnan(krippendorff_alpha(data, scale)) for scale in Scale)
 
 
-def test_pair_kappas_are_those_of_pairs():
+def test_pair_kappas_are_those_of_pairs_and_reweighted_ones_those_of_copies():
     table = drawn(np.random.default_rng(6), items=40, missing=0.4)
     table[3, ~np.isnan(table[2])] = np.nan
     kappas, shared = pair_kappas(sparse(table))
@@ -178,9 +178,6 @@ def test_pair_kappas_are_those_of_pairs():
             assert isnan(kappas[first, second])
     assert np.isnan(np.diag(kappas)).all()
     assert shared[2, 3] == 0
-
-
-def test_reweighted_cohen_is_that_of_copies():
     rng = np.random.default_rng(7)
     first, second, copies = rng.integers(0, 3, 40), rng.integers(0, 2, 40), rng.integers(0, 4, 40)
     kappa, _ = cohen_kappa_draws(first, second, copies[:, None].astype(float))

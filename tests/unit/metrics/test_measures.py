@@ -32,14 +32,11 @@ def test_other_writings_are_no_names(name):
     assert find(name) is None
 
 
-def test_a_list_of_all_has_each_once_and_says_what_k_is():
+def test_a_list_of_all_has_each_once_says_what_k_is_and_which_are_signed():
     names = [(measure.form, measure.name) for measure in every()]
     assert len(set(names)) == len(names)
     assert ("gallery", "recall_at_K") in names
     assert {form for form, _ in names} == set(FORMS)
-
-
-def test_only_correlations_are_signed():
     signed = {measure.name for measure in every() if measure.signed}
     assert signed == {"kendall_tau_b", "kendall_tau_c", "spearman", "pearson"}
 

@@ -54,12 +54,6 @@ def test_counts_are_multinomial_signs_fair_and_both_of_streams_of_their_own():
     assert abs(np.corrcoef(counts, next(iter(sign_draws(64, 1, seed=5)))[0])[0, 1]) < 0.5
 
 
-def test_cluster_sums_take_any_numbers_in_any_order():
-    sums = cluster_sums(np.arange(12.0).reshape(6, 2), np.array([9, -1, 9, 4, 4, 9]))
-    # Clusters -1, 4 and 9 hold rows {1}, {3, 4} and {0, 2, 5}.
-    assert sums.tolist() == [[2, 3], [14, 16], [14, 17]]
-
-
 POINTS = st.sampled_from(
     [0, 1, Fraction(1, 2), Fraction(1, 4), Fraction(1, 6), Fraction(1, 5), Fraction(1, 252)]
 )
@@ -85,12 +79,15 @@ def test_other_numbers_are_rounded_to_a_fine_grid(values):
     assert abs(result / made.scale - float(sum(Fraction(value) for value in values))) <= 2e-9
 
 
-def test_large_sums_leave_float32():
+def test_cluster_sums_take_any_numbers_in_any_order_and_large_ones_leave_float32():
     # 2**25 + 1 is not a float32; halves of it force a scale of 2.
     made = exact_sums(np.full((3, 1), 2.0**25 + 0.5), np.array([0, 1, 1]))
     assert made.numbers.dtype == np.float64
     assert made.weighted(np.array([[1.0, -1.0]], dtype=np.float32))[0, 0] == -(2.0**26 + 1)
     assert exact_sums(np.ones((3, 1)), np.arange(3)).numbers.dtype == np.float32
+    sums = cluster_sums(np.arange(12.0).reshape(6, 2), np.array([9, -1, 9, 4, 4, 9]))
+    # Clusters -1, 4 and 9 hold rows {1}, {3, 4} and {0, 2, 5}.
+    assert sums.tolist() == [[2, 3], [14, 16], [14, 17]]
 
 
 def test_products_do_not_depend_on_how_the_columns_are_split():

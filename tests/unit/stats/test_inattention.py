@@ -41,27 +41,16 @@ def campaign(rng, kinds, *, per_person=60, labels=3, classes=4, golden=10, skill
     return careless(who, item, answer, n_classes=classes, seconds=seconds, known=known)
 
 
-def false_alarms(repetitions, people, **settings):
-    """How often any of a pool of able people is flagged."""
-    rng = np.random.default_rng(0)
-    return float(
-        np.mean([campaign(rng, ["able"] * people, **settings).flagged().any() for _ in range(repetitions)])
-    )
-
-
-def detected(repetitions, **settings):
-    """How often people of each kind are flagged, one or two of each among 24 able ones."""
-    rng = np.random.default_rng(1)
-    kinds = ["able"] * 24 + list(KINDS[1:])
-    flags = np.array([campaign(rng, kinds, **settings).flagged() for _ in range(repetitions)])
-    return {kind: float(flags[:, np.array(kinds) == kind].mean()) for kind in KINDS}
-
-
 # 5 % are promised; 8 repetitions know that to 8 points, and 30 to 4.
 @pytest.mark.parametrize(("pools", "crowds"), [(8, 2), pytest.param(30, 8, marks=pytest.mark.slow)])
 def test_able_people_are_rarely_flagged_and_careless_ones_mostly(pools, crowds):
-    assert false_alarms(pools, 30) <= 0.05 + 2 * (0.05 * 0.95 / pools) ** 0.5
-    result = detected(crowds)
+    rng = np.random.default_rng(0)
+    alarms = [campaign(rng, ["able"] * 30).flagged().any() for _ in range(pools)]
+    assert np.mean(alarms) <= 0.05 + 2 * (0.05 * 0.95 / pools) ** 0.5
+    # One of each other kind among 24 able people.
+    rng, kinds = np.random.default_rng(1), np.array(["able"] * 24 + list(KINDS[1:]))
+    flags = np.array([campaign(rng, kinds).flagged() for _ in range(crowds)])
+    result = {kind: float(flags[:, kinds == kind].mean()) for kind in KINDS}
     assert result["able"] <= 0.05 / crowds
     assert result["bot"] > 0.9
     assert result["adversarial"] > 0.9

@@ -101,7 +101,7 @@ def rates(recipe, total):
     return [learning_rate(step, recipe=recipe, total=total) for step in range(total)]
 
 
-def test_the_cosine_is_the_one_that_bivlc_used():
+def test_the_cosine_is_the_one_that_bivlc_used_and_a_short_training_only_rises():
     # FORMATS 1c, by hand: lr (step + 1) / 50, then half a cosine over what is left.
     result = rates(RECIPES["coco"], 250)
     assert result[0] == pytest.approx(1e-6 / 50)
@@ -109,6 +109,8 @@ def test_the_cosine_is_the_one_that_bivlc_used():
     assert result[49] == result[50] == 1e-6
     assert result[150] == pytest.approx(1e-6 / 2)  # half way: cos(pi / 2) = 0
     assert result[249] == pytest.approx(0.5e-6 * (1 + math.cos(math.pi * 199 / 200)))
+    assert rates(Recipe("mine", lr=1.0, warmup=4), 3) == [0.25, 0.5, 0.75]
+    assert rates(Recipe("mine", lr=1.0, warmup=4), 4) == [0.25, 0.5, 0.75, 1]
 
 
 def test_a_cosine_by_epochs_is_torchs_cosine_annealing():
@@ -122,11 +124,6 @@ def test_a_cosine_by_epochs_is_torchs_cosine_annealing():
         assert ours[epoch * steps : (epoch + 1) * steps] == pytest.approx([theirs.get_last_lr()[0]] * steps)
         optimiser.step()
         theirs.step()
-
-
-def test_a_training_shorter_than_its_warm_up_only_rises():
-    assert rates(Recipe("mine", lr=1.0, warmup=4), 3) == [0.25, 0.5, 0.75]
-    assert rates(Recipe("mine", lr=1.0, warmup=4), 4) == [0.25, 0.5, 0.75, 1]
 
 
 @given(

@@ -51,7 +51,7 @@ def truths(scenes):
     return Counter(tuple(matches(caption, scene) for caption in c.captions) for c, scene, _ in scenes)
 
 
-def test_failures_are_of_the_documented_kinds():
+def test_failures_are_of_the_documented_kinds_in_all_kinds_of_edit():
     """40 % show the original, 10 % fit both captions, and neither caption is true of the other half."""
     wrong = [one for seed in range(4) for one in drawn(1.0, seed)]
     n = len(wrong)
@@ -66,10 +66,6 @@ def test_failures_are_of_the_documented_kinds():
         s == c.scenes[0] for c, s, _ in wrong if [matches(said, s) for said in c.captions] == [True, False]
     ]
     assert all(shown)
-
-
-def test_both_captions_fit_in_all_kinds_of_edit_that_allow_it():
-    wrong = [one for seed in range(4) for one in drawn(1.0, seed)]
     for subset in SUBSETS:
         of = [one for one in wrong if one[0].subset == subset]
         # ADD says "and nothing else", so no scene fits both; the five others make up for it.

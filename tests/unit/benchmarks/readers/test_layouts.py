@@ -53,7 +53,7 @@ def _scores(found, right):
     return found.listed.collect(np.array(values))
 
 
-def test_right_pairs_are_right(released, found):
+def test_right_pairs_are_right_and_pictures_those_of_the_rows(released, found):
     assert list(found.questions.ids) == released.ids
     scores = Scores(_scores(found, released.right))
     result = evaluate(found, scores, scorer="truth", draws=100, interval="wilson")
@@ -62,9 +62,6 @@ def test_right_pairs_are_right(released, found):
     assert set(found.card.macro_groupings) <= set(found.questions.groupings)
     groups = {group: int(mask.sum()) for group, mask in found.questions.groups().items()}
     assert released.counts.items() <= groups.items()
-
-
-def test_pictures_are_those_of_the_rows(found):
     assert found.images_at_hand
     pictures = [image.decode() for image in found.images]
     assert {picture.mode for picture in pictures} == {"RGB"}

@@ -34,7 +34,7 @@ def share(printed, n):
     return k
 
 
-def test_every_cell_names_a_recipe_or_says_why_there_is_none():
+def test_every_cell_names_a_recipe_or_says_why_there_is_none_and_no_two_share_a_name():
     for paper in all_papers().values():
         for result in paper.tables:
             for row in result.rows:
@@ -46,9 +46,6 @@ def test_every_cell_names_a_recipe_or_says_why_there_is_none():
                         assert not spec.reason or " " in spec.reason or spec.reason in paper.reasons
                         for reference in (*(spec.of or ()), *(spec.against or ())):
                             assert paper.printed(reference)
-
-
-def test_no_two_cells_share_a_name():
     for paper in all_papers().values():
         assert len({result.name for result in paper.tables}) == len(paper.tables)
         for result in paper.tables:
