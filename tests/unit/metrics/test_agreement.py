@@ -51,16 +51,6 @@ PUBLISHED = (
 )
 
 
-def published():
-    rows = [
-        (unit, observer, int(value))
-        for observer, line in enumerate(PUBLISHED)
-        for unit, value in enumerate(line.split())
-        if value != "."
-    ]
-    return ReliabilityData.of(*(np.array(column) for column in zip(*rows, strict=True)))
-
-
 def drawn(rng, *, items=12, people=4, missing=0.3):
     table = rng.integers(1, 6, (people, items)).astype(float)
     table[rng.random(table.shape) < missing] = np.nan
@@ -92,7 +82,14 @@ def slow_alpha(table, scale):
 
 
 def test_alpha_of_the_published_example_and_of_words_that_are_on_no_interval_scale():
-    result = [krippendorff_alpha(published(), scale) for scale in Scale]
+    rows = [
+        (unit, observer, int(value))
+        for observer, line in enumerate(PUBLISHED)
+        for unit, value in enumerate(line.split())
+        if value != "."
+    ]
+    data = ReliabilityData.of(*(np.array(column) for column in zip(*rows, strict=True)))
+    result = [krippendorff_alpha(data, scale) for scale in Scale]
     assert result == pytest.approx([0.743, 0.815, 0.849], abs=5e-4)
     data = ReliabilityData.of([1, 1], ["a", "b"], np.array(["good", "bad"]))
     assert krippendorff_alpha(data) == 0

@@ -200,16 +200,12 @@ def counted(scores, ratings, tie):
     return right / (len(scores) * (len(scores) - 1) / 2)
 
 
-def sample(seed, n=30):
-    rng = np.random.default_rng(seed)
-    ratings = rng.integers(1, 5, n).astype(np.float64)
-    scores = ratings + rng.normal(scale=1.0, size=n)
-    return (np.round(scores, 1) if seed % 2 else scores), ratings
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_the_measure_and_its_threshold_are_those_of_all_pairs(seed, monkeypatch):
-    scores, ratings = sample(seed)
+    rng = np.random.default_rng(seed)
+    ratings = rng.integers(1, 5, 30).astype(np.float64)
+    scores = ratings + rng.normal(scale=1.0, size=30)
+    scores = np.round(scores, 1) if seed % 2 else scores
     # A few rows at a time.
     monkeypatch.setattr(pairs, "_BLOCK", 100)
     for tie in (0.0, 0.3, 10.0):

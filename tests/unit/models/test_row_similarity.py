@@ -86,19 +86,15 @@ def test_points_without_variance_have_one_probability_however_it_is_computed():
     np.testing.assert_allclose(np.exp(Sampled(4.0, 3.0).pairs(captions, images)), exact, rtol=1e-12)
 
 
-def by_many_samples(captions, images):
-    """The probability of each pair from 50,000 draws of its own."""
-    rng, result = np.random.default_rng(6), []
-    for pair in zip(captions, images, strict=True):
-        x, y = (row[:WIDTH] + np.exp(row[WIDTH:] / 2) * rng.standard_normal((50_000, WIDTH)) for row in pair)
-        result.append(np.exp(log_mean_match(np.square(x - y).sum(axis=1), 4.0, 3.0, axis=(0,))))
-    return np.array(result)
-
-
 def test_samples_are_an_unbiased_estimate_over_seeds():
     rng = np.random.default_rng(5)
     captions, images = rows_of(rng, 4, "gaussian", np.float64), rows_of(rng, 4, "gaussian", np.float64)
-    truth = by_many_samples(captions, images)
+    # The probability of each pair from 50,000 draws of its own.
+    rng, truth = np.random.default_rng(6), []
+    for pair in zip(captions, images, strict=True):
+        x, y = (row[:WIDTH] + np.exp(row[WIDTH:] / 2) * rng.standard_normal((50_000, WIDTH)) for row in pair)
+        truth.append(np.exp(log_mean_match(np.square(x - y).sum(axis=1), 4.0, 3.0, axis=(0,))))
+    truth = np.array(truth)
     seeds = np.array([np.exp(Sampled(4.0, 3.0, seed=seed).pairs(captions, images)) for seed in range(200)])
     assert len(np.unique(seeds[:, 0])) == 200
     # Seeds are independent: their spread says how near their mean must come.

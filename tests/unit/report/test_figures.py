@@ -23,17 +23,14 @@ def every(comparison):
     }
 
 
-def texts(svg):
-    return [node.text or "" for node in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
-
-
 def test_each_is_well_formed_names_the_scorers_and_gives_the_same_bytes_again(quads):
     again = every(quads)
     for name, figure in every(quads).items():
         svg = figure_style.svg(figure, name=name, title="A & <title>")
         assert ElementTree.fromstring(svg).find("{http://www.w3.org/2000/svg}title").text == "A & <title>"
         assert svg == figure_style.svg(again[name], name=name, title="A & <title>")
-        said = texts(svg)
+        texts = ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
+        said = [node.text or "" for node in texts]
         for run in quads.runs:
             assert short(run.name) in said, (name, said)
         # Nothing is fetched, no rule reaches beyond the drawing, and ids are the drawing's own.

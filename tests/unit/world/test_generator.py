@@ -94,20 +94,15 @@ def test_what_is_no_probability_is_refused(failure):
         imagine_caption(read("A star."), np.random.default_rng(0), failure=failure)
 
 
-def described(n):
-    """Captions of scenes at random and of all kinds of edit, as English."""
-    rng = np.random.default_rng(11)
-    told = []
-    while len(told) < n:
+def test_what_is_drawn_is_true_of_every_caption_of_the_world():
+    # Captions of scenes at random and of all kinds of edit, as English.
+    rng, told = np.random.default_rng(11), []
+    while len(told) < 120:
         scene = sample_scene(rng, fewest=1, most=5, containers=0.4)
         told.append(text(describe(scene, rng), opening=OPENINGS[len(told) % len(OPENINGS)]))
         result = edit(scene, SUBSETS[len(told) % len(SUBSETS)], rng)
         told += [text(caption) for caption in result.captions] if result else []
-    return told[:n]
-
-
-def test_what_is_drawn_is_true_of_every_caption_of_the_world():
-    for number, caption in enumerate(described(120)):
+    for number, caption in enumerate(told[:120]):
         scene = compose(read(caption), np.random.default_rng([5, number]))
         assert scene is not None, caption
         assert true_by_reading(caption, scene), caption

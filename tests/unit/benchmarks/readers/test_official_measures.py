@@ -364,18 +364,14 @@ def test_sentences_of_svo_probes_are_true_of_one_image_and_false_of_the_other(tm
 BOXES = [(100, 50, 500, 450), (10, 10, 200, 400), (380, 260, 630, 500)]
 
 
-def mask_of(size):
-    buffer = io.BytesIO()
-    PIL.Image.new("1", size).save(buffer, "PNG")
-    return base64.b64encode(buffer.getvalue()).decode()
-
-
 def file(number, *, captions=6):
     """One file: an image of 640 x 512 with three masks, two of which are large enough."""
+    mask = io.BytesIO()
+    PIL.Image.new("1", (640, 512)).save(mask, "PNG")
     masks = {
         str(i): {
             "idx": i,
-            "outer_mask": mask_of((640, 512)),
+            "outer_mask": base64.b64encode(mask.getvalue()).decode(),
             "mask_quality": 0,
             "label": f"thing {i}",
             "caption": f"a thing {i} of {number}",

@@ -104,7 +104,12 @@ def test_groups_of_queries_have_a_table():
 
 
 def test_a_gallery_of_one_direction_has_a_chapter_and_data():
-    result = one_way(8)
+    # Its images look for captions, and not the other way round.
+    listed = gallery_benchmark(8)
+    gallery, no_one = listed.gallery, RetrievalDirection(np.empty(0, np.int64), Qrels.of([]))
+    alone = Gallery(gallery.ids[:8], i2t=gallery.i2t, t2i=no_one, owners=gallery.owners, n_images=8)
+    benchmark = replace(listed, questions=alone)
+    (result,) = compare([run_of(benchmark, "good", rankings_of(benchmark, gallery_scores(8)["good"]))])
     assert GALLERY.about(result.runs[0].benchmark) == "8 images look for 0 to 4 right captions among all 16."
     assert "has I2T mAP@R" in GALLERY.chapter(result, "b-x", "").lead
     assert GALLERY.directions(result, "b-x") is None
@@ -476,13 +481,3 @@ def test_what_was_not_kept_is_not_shown():
     # Still known: where the first right answer stands.
     assert model["first"][0][0] >= 1
     assert model["missed"][0] != 0
-
-
-def one_way(n):
-    """A comparison of one scorer on a gallery whose images look for captions, and not the other way round."""
-    listed = gallery_benchmark(n)
-    gallery = listed.gallery
-    no_one = RetrievalDirection(np.empty(0, np.int64), Qrels.of([]))
-    alone = Gallery(gallery.ids[:n], i2t=gallery.i2t, t2i=no_one, owners=gallery.owners, n_images=n)
-    benchmark = replace(listed, questions=alone)
-    return compare([run_of(benchmark, "good", rankings_of(benchmark, gallery_scores(n)["good"]))])[0]

@@ -35,10 +35,6 @@ from report.judgements import preference_benchmark, rated_benchmark
 from report_fixtures import run_of
 
 
-def words(text):
-    return " ".join(html_of.unescape(re.sub(r"<[^>]+>", " ", text)).split())
-
-
 def test_correlations_are_never_per_cent(rated):
     table = overview(rated)
     assert {column.style for column in table.columns} == {"correlation"}
@@ -100,7 +96,8 @@ def test_a_page_where_nothing_has_a_value():
     alone = compare([run_of(rated_benchmark(8), "constant", Scores(np.ones(8)))])[0]
     assert FORMS["rated"].chapter(alone, "b-x", "").lead == "No scorer has a value of Kendall τ-c."
     assert FORMS["rated"].measures(alone, "b-x") == []
-    assert "all scores are equal" in words(page([alone]))
+    words = html_of.unescape(re.sub(r"<[^>]+>", " ", page([alone]))).split()
+    assert "all scores are equal" in " ".join(words)
 
 
 def test_points_are_all_ratings_that_somebody_gave(rated):
