@@ -11,7 +11,7 @@ import pytest
 from contracts import forms
 from counterfoil.benchmarks.answers import Outcomes, Rankings, Scores
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.forms import Choice, Quad
+from counterfoil.benchmarks.forms import Quad
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate, per_item
@@ -84,14 +84,9 @@ def choice_benchmark(n=N_CHOICES, **card):
     """`n` images with three captions each, the first of them right."""
     images = tuple(Image(f"photo-{i}", BytesSource(picture((10, i * 9, 90)))) for i in range(n))
     captions = tuple(Caption(f"text-{i}", f"caption number {i}") for i in range(3 * n))
-    questions = Choice(
-        tuple(f"c{i}" for i in range(n)),
-        groupings={"kind": tuple("even" if i % 2 == 0 else "odd" for i in range(n))},
-        query=np.arange(n),
-        candidates=np.arange(3 * n).reshape(n, 3),
-    )
-    facts = {"name": "choices", "title": "Choices", "form": "choice", "macro": "kind", **card}
-    return Benchmark(Card(pitfalls=("Mind the gap.",), **facts), images, captions, questions)
+    labels = {"kind": tuple("even" if i % 2 == 0 else "odd" for i in range(n))}
+    facts = {"name": "choices", "title": "Choices", "macro": "kind", "pitfalls": ("Mind the gap.",), **card}
+    return forms.choices_of(images, captions, ids=[f"c{i}" for i in range(n)], labels=labels, **facts)
 
 
 def gallery_benchmark(n=N_GALLERY, *, parts=False, **card):

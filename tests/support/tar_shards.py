@@ -4,14 +4,12 @@ import io
 import tarfile
 
 import numpy as np
-import PIL.Image
+
+from counterfoil.benchmarks.records import PixelSource
 
 
 def png(seed):
-    buffer = io.BytesIO()
-    pixels = np.random.default_rng(seed).integers(0, 256, (4, 5, 3), dtype=np.uint8)
-    PIL.Image.fromarray(pixels).save(buffer, "PNG")
-    return buffer.getvalue()
+    return PixelSource(np.random.default_rng(seed).integers(0, 256, (4, 5, 3), dtype=np.uint8)).read()
 
 
 def write_tar(path, members):

@@ -121,10 +121,13 @@ def test_a_pair_of_one_answer_has_no_kappa_and_many_pairs_are_not_listed():
     assert (result.cohen.pairs, result.cohen.each) == (66, ())
 
 
-def test_kinds_have_rows_of_their_own_where_there_are_several(best):
+def test_kinds_have_rows_of_their_own_and_an_undecided_reading_keeps_values_that_it_does_not_name(best):
     result = campaign_agreement(best, draws=100)
     assert {item.kind: item.people.items for item in result.questions} == {"": 60, "add": 20, "swap": 40}
     assert [item.kind for item in campaign_agreement(best.slice(0, 40), draws=100).questions] == [""]
+    field = replace(best_field(), coarser={"first or not": {"0": "first"}})
+    result = campaign_agreement(best, {"best": field}, by_kind=False, draws=100).questions
+    assert result[1].people.raw.value == result[0].people.raw.value
 
 
 def test_golden_items_and_the_test_before_the_work_do_not_count():
@@ -195,7 +198,7 @@ def test_fields_of_a_campaign_have_the_options_of_all_items(tmp_path):
     assert best.coarser["any or none"] == {"0": "any", "1": "any", "2": "any", "none": "none"}
 
 
-def test_people_who_always_agree_have_ones_in_the_table(tmp_path):
+def test_people_who_always_agree_have_ones_in_the_table_and_a_database_is_of_a_campaign(tmp_path):
     answers = {(f"{i}", who): "yes" if i % 2 else "no" for i in range(20) for who in "abcdefg"}
     write_csv(tmp_path / "judged.csv", judged(answers))
     result = annotate_agreement(tmp_path / "judged.csv", draws=100)
@@ -203,15 +206,6 @@ def test_people_who_always_agree_have_ones_in_the_table(tmp_path):
     assert (row["items"], row["people"], row["answers"], row["cohen_pairs"]) == (20, 7, 140, 21)
     assert (row["raw"], row["alpha"], row["cohen"]) == (1, 1, 1)
     assert "100.00 [" in str(result)
-
-
-def test_a_database_is_of_a_campaign(tmp_path):
     with pytest.raises(InputError, match="a database belongs to a campaign"):
         annotate_agreement(tmp_path / "table.csv", database="postgresql://there")
     refuses("no campaign", annotate_agreement, tmp_path, error=InputError)
-
-
-def test_an_undecided_reading_keeps_values_that_it_does_not_name(best):
-    field = replace(best_field(), coarser={"first or not": {"0": "first"}})
-    result = campaign_agreement(best, {"best": field}, by_kind=False, draws=100).questions
-    assert result[1].people.raw.value == result[0].people.raw.value

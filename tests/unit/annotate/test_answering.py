@@ -65,17 +65,13 @@ def test_a_repeated_submission_gets_the_same_receipt(queue):
     assert judgement_table(*queue)["answer"].to_pylist() == ["no"]
 
 
-def test_another_persons_lease_is_refused(queue):
+def test_another_persons_lease_is_refused_and_no_time_is_longer_than_the_lease(queue):
     mine, theirs = Worker(*queue, 1), Worker(*queue, 2)
     assigned = mine.state().assignments[0]
     refuses("not yours", theirs.answer, assigned, error=InputError)
     refuses("not yours", mine.answer, assigned, lease="' OR 1=1 --", error=InputError)
-
-
-def test_no_time_is_longer_than_the_lease(queue):
-    worker = Worker(*queue, 1)
-    worker.answer(worker.state().assignments[0], seconds=5_000.0)
-    assert judgement_table(*queue)["seconds"].to_pylist() == [2.0]
+    mine.answer(assigned, seconds=5_000.0)
+    assert judgement_table(*queue)["seconds"].to_pylist() == [4.0]
 
 
 def test_what_expires_goes_to_others_and_a_late_answer_counts_only_where_wanted(opened):
@@ -132,7 +128,7 @@ def test_the_second_error_of_the_test_disqualifies(opened, errors, apart, state)
     assert everything["role"].to_pylist().count("onboarding") == (1 + apart if errors == 2 else 10)
 
 
-def test_too_many_golden_misses_set_answers_aside(opened):
+def test_too_many_golden_misses_set_answers_aside_and_known_work_counts_against_nobody(opened):
     db, campaign = opened(pairs(6, golden=3), overlap=1, golden_share=0.5, golden_misses=2)
     wrong = lambda item: "no" if item.golden.get("match") == ["yes"] else "yes"  # noqa: E731
     assert Worker(db, campaign, 1, judge=wrong).do().state == "disqualified"
@@ -141,9 +137,6 @@ def test_too_many_golden_misses_set_answers_aside(opened):
     assert Worker(db, campaign, 2).do().state == "done"
     result = counts(db)
     assert (result.answers, result.complete, result.people["disqualified"]) == (6, 6, 1)
-
-
-def test_work_whose_answer_is_known_counts_against_nobody(opened):
     items = [pair("0", right="yes"), pair("1", right="yes"), pair("g", "golden", "yes")]
     db, campaign = opened(items, overlap=1, golden_share=0.5, golden_misses=1)
     worker = Worker(db, campaign, 1, judge=lambda item: "no" if item.role == "work" else "yes")

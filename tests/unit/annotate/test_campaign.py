@@ -31,22 +31,25 @@ def campaign(tmp_path):
     return create_folder(tmp_path / "campaign", RECIPE_OF_TWO, items(), IMAGES)
 
 
-def test_what_is_written_is_read_back(campaign):
+def test_what_is_written_is_read_back_and_the_digest_depends_on_items_and_settings(campaign, tmp_path):
     again = open_campaign(campaign.folder)
     assert (again.recipe, list(again.items), again.digest) == (RECIPE_OF_TWO, items(), campaign.digest)
     assert again.image("red.png").read_bytes() == pixel()
     assert "order of the words" in again.instructions_in()
+    changed = [replace(items()[0], cells={"image": "red.png", "caption": "A green square."}), *items()[1:]]
+    assert create_folder(tmp_path / "b", RECIPE_OF_TWO, changed, IMAGES).digest != campaign.digest
+    other_title = replace(RECIPE_OF_TWO, title="Pairs")
+    assert create_folder(tmp_path / "c", other_title, items(), IMAGES).digest == campaign.digest
 
 
-def test_secrets_are_the_owners_alone_and_new_for_each_campaign(campaign, tmp_path):
+def test_secrets_are_the_owners_alone_new_for_each_campaign_and_kept_where_it_is_made_again(
+    campaign, tmp_path
+):
     mode = stat.S_IMODE((campaign.folder / SECRETS).stat().st_mode)
     other = create_folder(tmp_path / "other", RECIPE_OF_TWO, items()[:1], {"red.png": pixel()})
     assert mode == 0o600
     assert set(campaign.secrets) == {"salt", "token"}
     assert campaign.secrets["token"] != other.secrets["token"]
-
-
-def test_a_campaign_created_again_keeps_its_secrets(campaign):
     before = dict(campaign.secrets)
     assert create_folder(campaign.folder, RECIPE_OF_TWO, items(), IMAGES).secrets == before
 
@@ -54,13 +57,6 @@ def test_a_campaign_created_again_keeps_its_secrets(campaign):
 @pytest.mark.parametrize("name", ["../secrets.json", "/etc/passwd", "secrets.json", "red.png/..", ""])
 def test_only_images_of_items_are_found(campaign, name):
     refuses("no such image", campaign.image, name, error=InputError)
-
-
-def test_the_digest_depends_on_items_and_settings(campaign, tmp_path):
-    changed = [replace(items()[0], cells={"image": "red.png", "caption": "A green square."}), *items()[1:]]
-    assert create_folder(tmp_path / "b", RECIPE_OF_TWO, changed, IMAGES).digest != campaign.digest
-    other_title = replace(RECIPE_OF_TWO, title="Pairs")
-    assert create_folder(tmp_path / "c", other_title, items(), IMAGES).digest == campaign.digest
 
 
 @pytest.mark.parametrize(
@@ -92,10 +88,7 @@ def test_recipes_that_cannot_be_run_are_one_line(tmp_path, line, message):
     refuses(message, read_recipe, path, error=InputError)
 
 
-def test_a_recipe_needs_a_form_and_a_title(tmp_path):
+def test_a_folder_without_a_recipe_is_no_campaign_and_a_recipe_needs_a_form(tmp_path):
+    refuses(r"no campaign; .*annotate create", open_campaign, tmp_path)
     (tmp_path / RECIPE).write_text('title = "x"\n')
     refuses("no 'form'", read_recipe, tmp_path / RECIPE, error=InputError)
-
-
-def test_a_folder_without_a_recipe_is_no_campaign(tmp_path):
-    refuses(r"no campaign; .*annotate create", open_campaign, tmp_path)

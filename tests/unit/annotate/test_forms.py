@@ -177,9 +177,11 @@ def test_items_and_answers_that_are_refused(name, cells, raw, message):
     refuses(message, answered, name, {**CASES[name][0], **cells}, raw, error=InputError)
 
 
-def test_the_image_chosen_and_the_caption_chosen_are_two_directions_of_one_form():
+def test_an_image_or_a_caption_is_chosen_and_a_topic_without_images_asks_for_captions_alone():
     page = form("choose").page(WorkItem("1", {"images": ["a", "b"], "captions": ["c"]}))
     assert (page.fields[0].options[1].images, page.shown[0].kind) == (("b",), "text")
+    page = form("quad-authoring").page(WorkItem("1", {"images": [], "topic": "pets"}))
+    assert not [item.name for item in page.fields if "image" in item.name]
 
 
 @pytest.mark.parametrize(
@@ -237,11 +239,6 @@ _OTHER_WORDS = {**_AUTHORED, "second_caption": "two cats sleep"}
 )
 def test_fewer_questions_and_rules(name, settings, raw, answer):
     assert answer.items() <= answered(name, CASES[name][0], raw, **settings).items()
-
-
-def test_a_topic_without_images_asks_for_captions_alone():
-    page = form("quad-authoring").page(WorkItem("1", {"images": [], "topic": "pets"}))
-    assert not [item.name for item in page.fields if "image" in item.name]
 
 
 YES, PARTLY, NO, MISSING, WRONG, ERROR = map(

@@ -59,10 +59,13 @@ def test_the_tasks_of_eccv_caption_have_one_golden_item_of_each_answer():
     assert len({i for block in blocks for i, item in enumerate(block) if item.golden}) > 12
 
 
-def test_blocks_do_not_stay_alike():
+def test_blocks_do_not_stay_alike_and_golden_items_stay_apart_from_work_of_their_instance():
     # Dealt in turn, three people would judge the same items throughout, and nobody else with them.
     blocks = blocks_of([pair(str(i)) for i in range(180)], overlap=3, per_person=18)
     assert max(len({i.id for i in a} & {i.id for i in b}) for a, b in combinations(blocks, 2)) < 9
+    items = [pair(str(i), instance=str(i)) for i in range(10)]
+    items += [pair(f"g{i}", "golden", "yes", instance=str(i)) for i in range(10)]
+    blocks_of(items, overlap=1, per_person=6, golden_per_block=1)
 
 
 def test_equal_seeds_give_equal_blocks_and_others_do_not():
@@ -110,12 +113,6 @@ def test_too_few_golden_items_are_refused(golden, message):
         plan_blocks(items, recipe(design="blocks", per_person=12, golden_per_block=2, overlap=1))
 
 
-def test_golden_items_stay_apart_from_work_of_their_instance():
-    items = [pair(str(i), instance=str(i)) for i in range(10)]
-    items += [pair(f"g{i}", "golden", "yes", instance=str(i)) for i in range(10)]
-    blocks_of(items, overlap=1, per_person=6, golden_per_block=1)
-
-
 def test_the_queue_is_a_random_order_with_kinds_side_by_side():
     items = [pair(str(i), kind="ab" if i < 90 else "c") for i in range(120)]
     ranks = work_order(items, recipe())
@@ -127,12 +124,15 @@ def test_the_queue_is_a_random_order_with_kinds_side_by_side():
     assert (work_order(items, recipe(seed=1)) != ranks).any()
 
 
-def test_options_are_in_each_order_as_often():
+def test_options_are_in_each_order_as_often_and_right_answers_alternate():
     (best,) = BestOfK().page(WorkItem("1", {"caption": "A cat.", "images": ["a", "b", "c"]})).fields
     orders = Counter(shown_order(0, f"person {i}", "item", best) for i in range(3000))
     assert len(orders) == 6
     assert min(orders.values()) > 420
     assert {order[-1] for order in orders} == {3}
+    items = [pair(f"{right}{i}", "golden", right) for right in ("yes", "no") for i in range(5)]
+    order = [items[i].golden["match"][0] for i in own_order(items, 0, "p", "golden")]
+    assert all({order[i], order[i + 1]} == {"yes", "no"} for i in range(0, 10, 2))
 
 
 @pytest.mark.parametrize("share", [0.05, 0.1, 0.3, 1 / 3, 0.9])
@@ -143,21 +143,12 @@ def test_golden_places_keep_their_share_at_all_lengths(share):
     assert places != [is_golden_place(0, "q", i, share) for i in range(600)]
 
 
-def test_right_answers_alternate_in_a_persons_own_order():
-    items = [pair(f"{right}{i}", "golden", right) for right in ("yes", "no") for i in range(5)]
-    order = [items[i].golden["match"][0] for i in own_order(items, 0, "p", "golden")]
-    assert all({order[i], order[i + 1]} == {"yes", "no"} for i in range(0, 10, 2))
-
-
-def test_the_posterior_is_that_of_bayes():
+def test_the_posterior_is_that_of_bayes_and_votes_of_careless_people_weigh_less():
     # Accuracies (9 + 4) / 15 and (0 + 4) / 10 of three options, by hand.
     a, b = 13 / 15, 4 / 10
     weights = {"x": a * (1 - b) / 2, "y": (1 - a) / 2 * b, "z": (1 - a) / 2 * (1 - b) / 2}
     result = posterior([("x", 9, 1), ("y", 0, 5)], 3)
     assert result == pytest.approx({k: weights[k] / sum(weights.values()) for k in ("x", "y")})
-
-
-def test_votes_of_people_who_fail_golden_items_weigh_less():
     adaptive = recipe(design="adaptive", overlap=3, most=7, certainty=0.95)
     able, careless = [("yes", 20, 0)] * 3, [("yes", 5, 5)] * 3
     assert still_needed(able, 2, adaptive) == 3

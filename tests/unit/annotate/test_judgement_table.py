@@ -43,14 +43,11 @@ def test_what_is_written_is_read(tmp_path, suffix):
     assert suffix == ".parquet" or all(words in path.read_text() for words in ("'=1+1", '"wrong"'))
 
 
-def test_answers_that_were_set_aside_do_not_count(tmp_path):
+def test_answers_that_were_set_aside_do_not_count_and_json_may_hold_lists(tmp_path):
     (tmp_path / "judged.csv").write_text(
         "item,person,question,answer,role,counted\na,p,q,yes,work,true\na,r,q,no,work,false\nb,p,q,no,,\n"
     )
     assert counted(read_judgement_table(tmp_path / "judged.csv"))["answer"].to_pylist() == ["yes", "no"]
-
-
-def test_json_lists_may_be_lists(tmp_path):
     rows = [{"item": 7, "person": "p", "question": "why", "answer": ["colour"], "golden": "right"}]
     (tmp_path / "judged.json").write_text(json.dumps(rows))
     (row,) = read_judgement_table(tmp_path / "judged.json").to_pylist()
@@ -76,11 +73,12 @@ def test_bad_rows_are_named(tmp_path, change, message):
     assert words.startswith(str(path))
 
 
-def test_columns_that_are_needed_are_named(tmp_path):
+def test_columns_that_are_needed_are_named_and_rows_may_not_leave_out_their_answer(tmp_path):
     (tmp_path / "judged.csv").write_text("item,question,answer\na,q,yes\n")
     refuses("no column 'person'", read_judgement_table, tmp_path / "judged.csv")
     refuses("unknown kind of table", write_judgement_table, tmp_path / "judged.xlsx", TABLE, error=InputError)
     assert not list(tmp_path.glob("*.xlsx"))
+    refuses("row 1", judgement_rows, [{"item": "a", "person": "p", "question": "q"}], where="rows")
 
 
 SPANS = [{"start": 0, "end": 3, "label": "object"}]
@@ -94,7 +92,3 @@ def test_answers_survive_their_cell(value, kind):
 @pytest.mark.parametrize(("cell", "kind"), [("yes", "many"), ('{"a": 1}', "many"), ("[1]", "spans")])
 def test_cells_of_another_kind_are_refused(cell, kind):
     refuses("", answer_value, cell, kind)
-
-
-def test_rows_may_not_leave_out_their_answer():
-    refuses("row 1", judgement_rows, [{"item": "a", "person": "p", "question": "q"}], where="rows")

@@ -51,15 +51,12 @@ def test_golden_answers_may_be_one_of_several(read):
     assert golden == {"i1-19|c1-19": True, "i1-20|c1-20": True}
 
 
-def test_a_pair_that_comes_again_counts_once(read):
+def test_a_pair_that_comes_again_counts_once_and_a_short_hit_has_fewer_items(read):
     again = {"Input.image1": "i1-1", "Input.caption1": "c1-1", "Answer.match1": "100% NO"}
     judgements, left_out = read(hit(1, "A1"), hit(2, "A1", **again))
     own = [row for row in judgements.to_pylist() if (row["item"], row["question"]) == ("i1-1|c1-1", "match")]
     assert [row["answer"] for row in own] == ["Partially YES, but"]
     assert left_out["judged again"] == 2
-
-
-def test_a_short_hit_has_fewer_items(read):
     short = {f"{side}{k}": "" for k in range(11, 21) for side in ("Input.image", "Input.caption")}
     judgements, _ = read(hit(1, "A1", **short))
     assert (len(judgements), set(judgements["seconds"].to_pylist())) == (10 + 3, {57.0})

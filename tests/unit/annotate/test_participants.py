@@ -31,16 +31,13 @@ def person_of(db, token):
         return participants.person_of(connection, token)
 
 
-def test_the_same_worker_gets_in_again_and_is_one_person(prolific):
+def test_the_same_worker_gets_in_again_and_is_one_person_whose_oldest_tokens_are_forgotten(prolific):
     first, again = come(prolific, "5f1b"), come(prolific, "5f1b", now=2.0)
     assert first.person == again.person
     assert first.token != again.token
     for token in (first.token, again.token):
         assert person_of(prolific[0], token) == first.person
     assert come(prolific, "5f1c").person.id != first.person.id
-
-
-def test_the_oldest_tokens_are_forgotten(prolific):
     tokens = [come(prolific, "w", now=float(i)).token for i in range(10)]
     assert [person_of(prolific[0], token) is None for token in tokens] == [True] * 2 + [False] * 8
 
@@ -62,17 +59,14 @@ def test_neither_workers_nor_tokens_are_in_the_database(prolific):
         assert secret.encode() not in content
 
 
-def test_ids_of_workers_differ_between_campaigns(prolific, tmp_path):
-    other = make(tmp_path / "other", pairs(3), salt="")
-    mine = participants.person_id(prolific[1], "prolific", "w")
-    assert mine != participants.person_id(other, "prolific", "w")
-    assert mine != participants.person_id(prolific[1], "connect", "w")
-
-
-def test_links_cannot_be_guessed(prolific, tmp_path):
+def test_links_cannot_be_guessed_and_ids_of_workers_differ_between_campaigns(prolific, tmp_path):
     _, campaign = prolific
+    another = make(tmp_path / "other", pairs(3), salt="")
+    mine = participants.person_id(campaign, "prolific", "w")
+    assert mine != participants.person_id(another, "prolific", "w")
+    assert mine != participants.person_id(campaign, "connect", "w")
     first, second = participants.make_links(campaign, 2)
-    other = participants.make_links(make(tmp_path / "other", pairs(3), salt=""), 1)[0]
+    other = participants.make_links(another, 1)[0]
     assert enter(prolific, first, "link").person.platform == "link"
     for wrong in (f"2{first[1:]}", f"1{second[1:]}", other, "1-", "", "1", "²-x", "-1-x", first + " "):
         refuses("no such link", enter, prolific, wrong, "link", error=InputError)

@@ -31,12 +31,17 @@ def test_each_platform_keeps_the_contract():
         assert platform.entry(address).startswith(address)
 
 
-def test_settings_of_a_link():
+def test_settings_of_a_link_in_whose_address_ids_keep_their_place():
     link = PLATFORMS["connect"].platform({"done": "https://c.example/complete?code={code}", "completed": "K"})
     visit = link.visit(ENTERING["connect"])
     assert (visit.person, visit.study, visit.submission) == ("p", "s", "a")
     assert link.leave(visit, "screened_out").address == "https://c.example/complete?code=K"
     assert link.leave(visit, "no_consent").address == ""
+    link = PLATFORMS["sona"].platform({"done": "https://uni.example/credit?code={code}&survey_code={person}"})
+    visit = link.visit([("sona_id", "1&experiment_id=9#x/../")])
+    parts = urlsplit(link.leave(visit, "completed").address)
+    assert parse_qs(parts.query)["survey_code"] == ["1&experiment_id=9#x/../"]
+    assert (parts.hostname, parts.fragment) == ("uni.example", "")
 
 
 @pytest.mark.parametrize(
@@ -54,7 +59,7 @@ def test_settings_are_checked(name, settings, message):
     refuses(message, PLATFORMS[name].platform, settings, error=InputError)
 
 
-def test_a_recipe_names_platform_and_completion():
+def test_a_recipe_names_platform_and_completion_and_other_classes_are_refused():
     assert campaign_platform("prolific", "C1") == PLATFORMS["prolific"].platform({"completed": "C1"})
     both = campaign_platform("panel", "done=https://c.example/?cc={code}&x=1, completed=C1, person=pid")
     assert both.leave(both.visit([("pid", "ann")]), "completed").address == "https://c.example/?cc=C1&x=1"
@@ -62,24 +67,13 @@ def test_a_recipe_names_platform_and_completion():
         campaign_platform("prolific", "completed=")
     with pytest.raises(UnknownNameError, match="entry of the campaign: unknown platform; given: prolifik"):
         campaign_platform("prolifik")
+    with pytest.raises(InputError, match="platform odd: its class is no platform"):
+        PlatformEntry("odd", "", f"{__name__}:Nothing").platform()
 
 
 @dataclass(frozen=True)
 class Nothing:
     name: str
-
-
-def test_a_class_of_another_package_must_be_a_platform():
-    with pytest.raises(InputError, match="platform odd: its class is no platform"):
-        PlatformEntry("odd", "", f"{__name__}:Nothing").platform()
-
-
-def test_ids_cannot_leave_their_place_in_an_address():
-    link = PLATFORMS["sona"].platform({"done": "https://uni.example/credit?code={code}&survey_code={person}"})
-    visit = link.visit([("sona_id", "1&experiment_id=9#x/../")])
-    parts = urlsplit(link.leave(visit, "completed").address)
-    assert parse_qs(parts.query)["survey_code"] == ["1&experiment_id=9#x/../"]
-    assert (parts.hostname, parts.fragment) == ("uni.example", "")
 
 
 @pytest.mark.parametrize(

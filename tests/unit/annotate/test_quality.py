@@ -40,13 +40,14 @@ def signs_of(*given):
     return {item.person: {reason.sign for reason in item.reasons} for item in people_quality(*given)}
 
 
-def test_careful_people_are_not_flagged():
+def test_careful_people_are_not_flagged_and_no_answers_are_no_people():
     flagged = [sum(bool(item.reasons) for item in people_quality(answers(seed=seed))) for seed in range(5)]
     assert sum(flagged) <= 1
     assert {item.suggestion for item in people_quality(answers())} == {"approve"}
+    assert people_quality(answers().slice(0, 0)) == ()
 
 
-def test_who_guesses_fast_is_flagged_with_the_evidence():
+def test_who_guesses_fast_or_says_the_same_throughout_is_flagged_with_the_evidence():
     result = {item.person: item for item in people_quality(answers(hasty=3))}
     assert [name for name, item in result.items() if item.reasons] == ["p3"]
     hasty = result["p3"]
@@ -58,9 +59,6 @@ def test_who_guesses_fast_is_flagged_with_the_evidence():
     assert signs["fast"].value < 0.5 < signs["fast"].pool
     assert all(reason.p <= 0.05 for reason in hasty.reasons)
     json.dumps(hasty.to_json(), allow_nan=False)
-
-
-def test_who_says_the_same_throughout_is_flagged():
     result = {item.person: item for item in people_quality(answers(same=5))}
     assert "for 100 % of items" in next(r.sentence for r in result["p5"].reasons if r.sign == "straight")
 
@@ -103,7 +101,3 @@ def test_answers_that_are_no_options_are_looked_at_for_speed_and_golden_items(tm
     result = signs_of(table, replace(make(tmp_path / "campaign", pairs(1)), form=Telling()))
     assert result["p3"] == {"fast", "golden"}
     assert not any(signs for name, signs in result.items() if name != "p3")
-
-
-def test_no_answers_are_no_people():
-    assert people_quality(answers().slice(0, 0)) == ()

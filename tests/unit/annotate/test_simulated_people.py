@@ -40,14 +40,11 @@ def test_people_are_right_as_often_as_their_chances_say(kind):
     assert right == pytest.approx(blind / 4 + (1 - blind) * person.accuracy, abs=0.04)
 
 
-def test_wrong_answers_on_a_scale_are_beside_the_right_one():
+def test_wrong_answers_on_a_scale_are_beside_the_right_one_and_any_where_none_is_known():
     person = SimulatedPerson("a", accuracy=0.5)
     assert places(person, Scale(4, "ordinal"), "1") == pytest.approx([0.25, 0.5, 0.25, 0], abs=0.04)
     assert places(person, Scale(4, "ordinal"), "3") == pytest.approx([0, 0, 0.5, 0.5], abs=0.04)
     assert places(person, Scale(4, "nominal"), "3") == pytest.approx([1 / 6, 1 / 6, 1 / 6, 0.5], abs=0.04)
-
-
-def test_without_a_known_answer_any_option_is_taken():
     assert places(KINDS["able"], Scale(4, "nominal"), "") == pytest.approx([0.25] * 4, abs=0.04)
 
 

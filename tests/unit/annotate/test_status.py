@@ -53,11 +53,12 @@ def campaign(tmp_path):
     return campaign_of(tmp_path / "campaign")
 
 
-def test_it_counts_people_answers_and_what_is_needed(campaign):
+def test_it_counts_people_answers_what_is_needed_and_what_was_saved(campaign, tmp_path):
     result = status(campaign)
     assert result.people == {"working": 1, "done": 2}
     assert (result.items, result.finished, result.answers, result.needed, result.saved) == (4, 1, 3, 5, None)
     assert (result.golden_right, result.golden, result.seconds) == (1, 2, 4.0)
+    assert status(campaign_of(tmp_path / "adaptive", design="adaptive", most=9)).saved == 7
 
 
 @pytest.mark.parametrize(
@@ -86,10 +87,6 @@ def test_pay_is_what_items_pay_over_the_time_that_they_took(campaign):
     assert by["cy"].pay is None
 
 
-def test_an_adaptive_campaign_says_what_it_saved(tmp_path):
-    assert status(campaign_of(tmp_path / "campaign", design="adaptive", most=9)).saved == 7
-
-
 @pytest.mark.parametrize(("year", "overdue"), [(1970, True), (2170, False)])
 def test_a_date_that_has_passed_is_overdue(tmp_path, year, overdue):
     assert status(campaign_of(tmp_path / "campaign", keep_until=f"{year}-02-01")).overdue is overdue
@@ -104,6 +101,7 @@ def test_the_data_sheet_says_who_judged_for_what_and_by_which_instructions(campa
     ):
         assert words in text
     assert not any(name in text for name in ("ann", "bo "))
+    assert data_sheet(campaign, TABLE.slice(3)) == ("Campaign “Cats”: no answers.",)
 
 
 def test_the_data_sheet_has_instructions_and_consent_in_every_language(tmp_path):
@@ -162,10 +160,6 @@ def test_what_the_least_pay_depends_on(tmp_path, change, warned):
         campaign_of(tmp_path / "campaign", **{**LOW, **change}), TABLE.slice(0, 0), ()
     ).pay_warning
     assert ("below the least that the recipe allows, 9.50" in result) == warned == bool(result)
-
-
-def test_the_data_sheet_of_no_answers_is_one_line(campaign):
-    assert data_sheet(campaign, TABLE.slice(3)) == ("Campaign “Cats”: no answers.",)
 
 
 def test_medians_by_person_are_numpys():

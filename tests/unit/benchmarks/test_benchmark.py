@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from contracts import forms
 from counterfoil.benchmarks.benchmark import Benchmark, Card, card
 from counterfoil.benchmarks.forms import Choice, Quad
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
@@ -58,14 +59,10 @@ def test_what_is_at_hand(data):
 
 
 def test_questions_of_fewer_candidates_show_no_others():
-    whole = Benchmark(
-        card=Card(name="few", title="Few", form="choice"),
-        images=(Image("i0", None), Image("i1", None)),
-        captions=tuple(Caption(f"c{k}", f"text {k}") for k in range(5)),
-        questions=Choice(("a", "b"), query=np.array([0, 1]), candidates=np.array([[0, 1, 2], [3, 4, -1]])),
-    )
-    assert whole[1]["captions"] == ["text 3", "text 4"]
-    assert whole.to_arrow()["captions"].to_pylist() == [["text 0", "text 1", "text 2"], ["text 3", "text 4"]]
+    whole = forms.choices({"few": 2}, k=(3, 2))
+    texts = [f"caption {k}" for k in range(5)]
+    assert whole[1]["captions"] == texts[3:]
+    assert whole.to_arrow()["captions"].to_pylist() == [texts[:3], texts[3:]]
 
 
 def test_select_takes_positions_in_their_order():
@@ -84,8 +81,7 @@ def test_equal_bytes_are_one_photograph_where_nobody_named_it():
     contents = (b"one", b"two", b"one")
     images = tuple(Image(f"{i}_i0", BytesSource(data), photo=None) for i, data in enumerate(contents))
     captions = tuple(Caption(f"{i}", f"caption {i}") for i in range(6))
-    asked = Choice(("0", "1", "2"), query=np.arange(3), candidates=np.arange(6).reshape(3, 2))
-    benchmark = Benchmark(Card(name="toy", title="Toy", form="choice"), images, captions, asked)
+    benchmark = forms.choices_of(images, captions)
     assert benchmark.clusters.tolist() == [0, 1, 0]
     # Named photographs are believed, and an image that is not at hand stands for itself.
     named = replace(benchmark, images=tuple(replace(image, photo="", source=None) for image in images))
@@ -103,11 +99,6 @@ def test_one_caption_in_two_normal_forms_and_one_image_in_two_spellings_are_shar
 
 
 OWN = ("pairs", "gallery", "ratings", "preferences", "statements")
-
-
-def test_the_benchmarks_there_are():
-    assert len(BENCHMARKS) == 98
-    refuses("did you mean 'bivlc'", card, "bivcl", error=UnknownNameError)
 
 
 @pytest.mark.parametrize("each", BENCHMARKS.values(), ids=list(BENCHMARKS))
@@ -128,7 +119,7 @@ def test_a_card_is_complete(each):
     assert each.macro or not any(name.endswith("_macro") for name in each.measures)
 
 
-def test_group_counts_add_up():
+def test_the_benchmarks_there_are_and_that_group_counts_add_up():
     bivlc, sugarcrepe, winoground = card("bivlc"), card("sugarcrepe"), card("winoground")
     subsets = ("add_obj", "add_att", "replace_obj", "replace_att", "replace_rel", "swap_obj", "swap_att")
     for item in (bivlc, sugarcrepe):
@@ -143,3 +134,5 @@ def test_group_counts_add_up():
         "swap": sugarcrepe.counts["swap"] + 1,
         "same words": sugarcrepe.counts["same words"] + 1,
     }
+    assert len(BENCHMARKS) == 98
+    refuses("did you mean 'bivlc'", card, "bivcl", error=UnknownNameError)

@@ -15,12 +15,19 @@ def written(tmp_path, value, name="c.json"):
     return path
 
 
-def test_clip_score_s_layout(tmp_path):
+def test_clip_score_s_layout_and_annotations_of_coco(tmp_path):
     result = read_candidates(written(tmp_path, {"image2": "a dog", "image1": " a cat."}))
     assert dict(result.captions) == {"image2": ("a dog",), "image1": (" a cat.",)}
     assert list(result.captions) == ["image2", "image1"]
     references = read_references(written(tmp_path, {"image1": ["x", "y"], "image2": "z"}))
     assert dict(references.captions) == {"image1": ("x", "y"), "image2": ("z",)}
+    value = {
+        "images": [{"id": 42, "file_name": "COCO_val2014_000000000042.jpg"}],
+        "annotations": [{"id": 1, "image_id": 42, "caption": "a"}, {"id": 2, "image_id": 42, "caption": "b"}],
+    }
+    result = read_references(written(tmp_path, value))
+    assert dict(result.captions) == {"42": ("a", "b")}
+    assert dict(result.files) == {"42": "COCO_val2014_000000000042.jpg"}
 
 
 @pytest.mark.parametrize("key", ["image_id", "id", "file_name"])
@@ -29,16 +36,6 @@ def test_results_of_coco(tmp_path, key):
     assert dict(read_candidates(written(tmp_path, entries)).captions) == {"42": ("a",), "7": ("b",)}
     several = [*entries, {key: 42, "caption": "c"}]
     assert dict(read_references(written(tmp_path, several)).captions) == {"42": ("a", "c"), "7": ("b",)}
-
-
-def test_annotations_of_coco(tmp_path):
-    value = {
-        "images": [{"id": 42, "file_name": "COCO_val2014_000000000042.jpg"}],
-        "annotations": [{"id": 1, "image_id": 42, "caption": "a"}, {"id": 2, "image_id": 42, "caption": "b"}],
-    }
-    result = read_references(written(tmp_path, value))
-    assert dict(result.captions) == {"42": ("a", "b")}
-    assert dict(result.files) == {"42": "COCO_val2014_000000000042.jpg"}
 
 
 @pytest.mark.parametrize(
@@ -151,17 +148,14 @@ def test_candidates_are_numbered_as_the_file_says(tmp_path, as_text):
     assert dict(read_candidates(written(tmp_path, other), several=True).numbers) == {"a": (0, 1)}
 
 
-def test_what_is_left_of_several_candidates_keeps_its_number(tmp_path):
-    path = written(tmp_path, {"a": ["", "x", " ", "y"], "b": "z", "c": ["", ""]})
-    result = read_candidates(path, several=True, empty="leave-out")
-    assert dict(result.captions) == {"a": ("x", "y"), "b": ("z",)}
-    assert dict(result.numbers) == {"a": (1, 3), "b": (0,)}
-    assert (result.left_out, result.images_left_out) == (4, 1)
-
-
-def test_an_empty_candidate_is_refused_or_left_out(tmp_path):
+def test_an_empty_candidate_is_refused_or_left_out_and_the_others_keep_their_numbers(tmp_path):
     path = written(tmp_path, {"a": "a dog", "b": " ", "c": ""})
     refuses(r"c.json, 'b': the caption is empty", read_candidates, path)
     result = read_candidates(path, empty="leave-out")
     assert (dict(result.captions), result.left_out) == ({"a": ("a dog",)}, 2)
     refuses("no captions", read_candidates, written(tmp_path, {"b": ""}), empty="leave-out")
+    path = written(tmp_path, {"a": ["", "x", " ", "y"], "b": "z", "c": ["", ""]})
+    result = read_candidates(path, several=True, empty="leave-out")
+    assert dict(result.captions) == {"a": ("x", "y"), "b": ("z",)}
+    assert dict(result.numbers) == {"a": (1, 3), "b": (0,)}
+    assert (result.left_out, result.images_left_out) == (4, 1)

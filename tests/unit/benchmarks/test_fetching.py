@@ -74,12 +74,16 @@ def test_files_and_a_record_of_them(host, take, tmp_path):
     assert not list((tmp_path / "toy").glob("*.part"))
 
 
-def test_what_is_there_is_kept_and_nothing_is_asked_for(host, take, tmp_path):
+def test_what_is_there_is_kept_and_one_fetches_at_a_time(host, take, tmp_path):
     take()
     host.asked.clear()
     done = take()
     assert (done.new, done.present) == ((), ("one.json", "two b.json"))
     assert host.asked == []
+    held = claim(tmp_path / "toy", "fetch")
+    refuses("another command is writing there", take, error=InputError)
+    held.release()
+    take()
 
 
 @pytest.mark.parametrize("ranges", [True, False])
@@ -141,14 +145,11 @@ def test_a_broken_record_is_no_record(tmp_path, record):
     assert fetched(PINNED, tmp_path) is None
 
 
-def test_addresses_that_lead_nowhere(host, take, tmp_path):
+def test_addresses_that_lead_nowhere_and_answers_that_are_closed(host, take, tmp_path, monkeypatch):
     del host.files[f"owner/toy/{REVISION}/data/one.json"]
     refuses("cannot be fetched: 404 Not Found; the file has moved", take)
     refuses("Connection refused; is there a network", take, mirror="http://127.0.0.1:9")
     refuses("--mirror: not an address; given: file:///etc", take, mirror="file:///etc", error=InputError)
-
-
-def test_the_answer_of_a_refusal_is_closed(host, take, monkeypatch):
     closed = []
     monkeypatch.setattr(urllib.error.HTTPError, "close", lambda error: closed.append(error.code))
     host.files.clear()
@@ -177,13 +178,6 @@ def test_no_pipe_is_waited_for(host, take, tmp_path, name):
         assert fetched(PINNED, tmp_path) is None
     else:
         refuses(r"one\.json: is a pipe", take)
-
-
-def test_one_of_two_fetches_into_one_folder(host, take, tmp_path):
-    held = claim(tmp_path / "toy", "fetch")
-    refuses("another command is writing there", take, error=InputError)
-    held.release()
-    take()
 
 
 class TestDataSetsOfTheHub:

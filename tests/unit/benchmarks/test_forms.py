@@ -51,14 +51,12 @@ def test_what_it_says_of_itself():
     assert questions.defined.tolist() == [True, True, True, True, True, False]
     captions, images = questions.used()
     assert (captions.tolist(), images.tolist()) == ([0, 1, 2, 3, 4], [0, 1, 2])
-
-
-def test_an_image_and_what_was_written_for_it_are_one_cluster():
-    """Queries: image 0, image 2, captions 0 and 1 (of image 0), 3 (of image 1), 4 (of nobody)."""
+    # An image and what was written for it are one cluster: image 0, image 2, captions 0 and 1 (of image 0),
+    # 3 (of image 1), 4 (of nobody).
     assert _benchmark(_gallery()).clusters.tolist() == [0, 1, 0, 0, 2, 3]
 
 
-def test_some_queries_of_the_same_gallery():
+def test_some_queries_of_the_same_gallery_also_by_rule():
     result = _benchmark(_gallery(groupings={"kind": tuple("uvwxyz")})).select(np.array([4, 1]))
     questions = result.gallery
     assert (questions.ids, questions.groupings) == (("i2t/c", "t2i/3"), {"kind": ("v", "y")})
@@ -69,6 +67,10 @@ def test_some_queries_of_the_same_gallery():
     assert (len(mask.gallery.i2t), len(mask.gallery.t2i)) == (1, 0)
     assert mask.gallery.defined.tolist() == [True]
     refuses("no question is left", _benchmark(_gallery()).select, np.zeros(6, dtype=bool))
+    questions = _gallery(i2t=BY_RULE)
+    assert questions.defined.tolist() == [True, True, True, True, True, False]
+    kept = questions.select(np.array([1, 2])).i2t.positives
+    assert kept.distances(slice(None)).tolist() == [[2, 2, 2, 2, 0]]
 
 
 def test_parts():
@@ -94,13 +96,6 @@ def _ruled(queries, items):
     return {"i2t": RetrievalDirection(np.array([0, 2]), Plausible(queries, items))}
 
 
-def test_right_by_rule():
-    questions = _gallery(i2t=BY_RULE)
-    assert questions.defined.tolist() == [True, True, True, True, True, False]
-    kept = questions.select(np.array([1, 2])).i2t.positives
-    assert kept.distances(slice(None)).tolist() == [[2, 2, 2, 2, 0]]
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -124,10 +119,6 @@ def test_right_by_rule():
 )
 def test_what_is_no_gallery(changes, message):
     refuses(message, _gallery, **changes)
-
-
-def test_items_must_be_those_of_the_gallery():
-    refuses("given: 3 images and 5 captions; allowed: 4 and 5", _benchmark, _gallery(n_images=4))
 
 
 def test_the_digest_knows_all_that_decides_a_number():
@@ -269,8 +260,9 @@ def test_what_no_judged_questions_are(make, change, message):
     refuses(message, make, **change)
 
 
-def test_a_reference_that_is_no_caption_is_refused():
+def test_references_and_items_must_be_those_of_the_benchmark():
     refuses("a question points to caption 9", benchmark, rated(references=References.of([[9], [], []])))
+    refuses("given: 3 images and 5 captions; allowed: 4 and 5", _benchmark, _gallery(n_images=4))
 
 
 def test_scores_have_the_shape_of_their_form():

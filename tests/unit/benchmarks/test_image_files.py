@@ -68,23 +68,18 @@ def test_pairs(home):
             read_pairs(card, _pairs(home, cell), images)
         with outside_allowed():
             assert read_pairs(card, _pairs(home, cell), images).images[0].read() == b"secret"
-
-
-def test_what_is_not_there_is_not_at_hand(home):
     # Scores that are given need no images, and tables name files of other machines.
-    read = read_pairs(benchmark_card("pairs"), _pairs(home, "/data/coco/1.jpg"), home / "work" / "images")
+    read = read_pairs(card, _pairs(home, "/data/coco/1.jpg"), images)
     assert read.images[0].source is None
 
 
-def test_without_a_folder_the_table_s_own_is_the_root(home):
+def test_without_a_folder_the_table_s_own_is_the_root_and_a_build_takes_no_path(home):
     card = benchmark_card("pairs")
     assert read_pairs(card, _pairs(home, "images/a.png"), None).images[0].source is not None
     refuses("an image outside of", read_pairs, card, _pairs(home, "../.ssh/id_rsa"), None)
-
-
-def test_without_a_folder_no_photo_is_outside_the_table_s(home):
     assert Photos(None).source(str(home / ".ssh" / "id_rsa")) is None
     refuses("an image outside of", Photos(None, home / "work").source, str(home / ".ssh" / "id_rsa"))
+    refuses("an image outside of", StepContext(home / "build", seed=0).image, str(home / ".ssh" / "id_rsa"))
 
 
 def test_a_path_in_a_cell_of_parquet(home):
@@ -121,10 +116,6 @@ def test_no_reader_leaves_the_folder(home, read):
         refuses("an image outside of", read, home, cell)
 
 
-def test_a_build_without_a_folder_takes_no_path(home):
-    refuses("an image outside of", StepContext(home / "build", seed=0).image, str(home / ".ssh" / "id_rsa"))
-
-
 def test_a_link_in_a_benchmark_folder(home):
     benchmarks.save(read_pairs(benchmark_card("pairs"), _pairs(home, "images/a.png"), None), home / "saved")
     (kept,) = (home / "saved" / "images").iterdir()
@@ -148,34 +139,25 @@ def secret(tmp_path):
     return path
 
 
-def test_saved(secret):
+def test_saved_published_and_in_memory(secret):
     table = secret.with_name("mine.csv")
     table.write_text("image,caption,negative_caption\nkey.png,a cat,a dog\n")
     read = read_pairs(benchmark_card("pairs"), table, None)
     refuses(r"key\.png: not an image file", benchmarks.save, read, secret.with_name("out"))
     assert not secret.with_name("out").exists()
-
-
-def test_published(secret):
     refuses(r"key\.png: not an image file", image_cell, Image("key.png", FileSource(secret)))
+    refuses("image 'x': not an image file", Image("x", BytesSource(b"%!PS-Adobe-3.0 EPSF-3.0\n")).checked)
 
 
-def test_rows_to_learn_from(secret, tmp_path):
+def test_rows_to_learn_from_and_of_a_build(secret, tmp_path):
     images = Image("a", PixelSource(np.zeros((8, 8, 3), np.uint8))), Image("key", FileSource(secret))
     captions = Caption("0", "a"), Caption("1", "b")
     rows = {"image": np.array([0, 1]), "caption": np.array([0, 1])}
     made = TrainingSet("t", images, captions, rows, {}, "t")
     refuses(r"key\.png: not an image file", save_training, made, tmp_path / "out", share=0.5)
     assert not list((tmp_path / "out").glob("*"))
-
-
-def test_rows_of_a_build_are_pictures(secret, tmp_path):
     table = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"image": [secret.read_bytes()], "caption": ["a cat"]}), table)
     with pytest.raises(DataError, match="an image of the rows: not an image file"):
         read_rows(table, StepContext(tmp_path / "build", seed=0))
     assert not (tmp_path / "build").exists()
-
-
-def test_bytes_in_memory():
-    refuses("image 'x': not an image file", Image("x", BytesSource(b"%!PS-Adobe-3.0 EPSF-3.0\n")).checked)

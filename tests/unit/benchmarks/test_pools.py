@@ -30,7 +30,7 @@ def test_the_words_of_eccv_caption(gain):
     assert {gain_of(answer) for answer in ANSWERS[gain]} == {gain}
 
 
-def test_a_row_per_pair(tmp_path):
+def test_a_row_per_pair_whose_answer_counts_in_both_directions(tmp_path):
     text = (
         "direction,image,caption,answer,place:a,place:b\nt2i,10,7,100% YES,1,0\ni2t,10,7,100% YES,,2\n"
         "t2i,11,7,Partially YES,0,3\nt2i,10,5,100% NO,2,1\nt2i,12,5,,1,1\n"
@@ -46,9 +46,6 @@ def test_a_row_per_pair(tmp_path):
     assert t2i.place["a"].tolist() == [1, 0, 2]
     # One pair stands in both directions and was judged once; one has no answer.
     assert (judged.rows, judged.pairs, judged.several, judged.unanswered) == (5, 3, 0, 1)
-
-
-def test_an_answer_counts_in_both_directions(tmp_path):
     judged = read_judgements(written(tmp_path, "direction,image,caption,gain\nt2i,10,7,\ni2t,10,7,0.5\n"))
     assert [one.gain.tolist() for one in judged.directions] == [[0.5], [0.5]]
     assert (judged.pairs, judged.unanswered) == (1, 0)
@@ -135,7 +132,7 @@ def test_a_pool_is_written_and_comes_back_judged(tmp_path, suffix):
     assert (result.rows, result.pairs, result.several) == (8, 7, 0)
 
 
-def test_rows_and_a_square_say_the_same(tmp_path):
+def test_rows_and_a_square_say_the_same_and_judges_keep_their_votes(tmp_path):
     rows = read_votes(written(tmp_path, "winner,loser,count\nb,a,2\na,b,1\nc,a,4\nb,a,1\n"))
     square = read_votes(written(tmp_path, "who,a,b,c\na,0,1,0\nb,3,0,0\nc,4,0,9\n"))
     assert rows.names == square.names == ("a", "b", "c")
@@ -143,9 +140,6 @@ def test_rows_and_a_square_say_the_same(tmp_path):
     # The diagonal is no vote between two things.
     assert rows.total == square.total == 8
     assert rows.judges is square.judges is None
-
-
-def test_judges_keep_their_votes(tmp_path):
     result = read_votes(written(tmp_path, "winner,loser,worker\nb,a,w2\na,b,w1\nb,a,w2\n"))
     assert result.judges.tolist() == [[[0, 1], [0, 0]], [[0, 0], [2, 0]]]
     assert (result.judges.sum(axis=0) == result.wins).all()

@@ -17,7 +17,7 @@ def test_references_are_taken_row_by_row():
     assert result.rows.tolist() == [0, 0, 2, 2, 2, 3]
 
 
-def test_drawn_references_are_some_of_their_row_in_their_order():
+def test_drawn_references_are_some_of_their_row_in_their_order_each_as_often():
     rows = [list(range(start, start + size)) for start, size in ((0, 48), (100, 3), (200, 5), (300, 9))]
     result = References.of(rows)
     drawn = result.sample(5, np.random.default_rng(1))
@@ -27,9 +27,6 @@ def test_drawn_references_are_some_of_their_row_in_their_order():
         assert set(kept) <= set(own)
     assert result.sample(5, np.random.default_rng(1)).captions.tolist() == drawn.captions.tolist()
     assert result.sample(5, np.random.default_rng(2)).captions.tolist() != drawn.captions.tolist()
-
-
-def test_each_reference_is_drawn_as_often_as_any_other():
     result, rng = References.of([list(range(6))]), np.random.default_rng(0)
     often = np.bincount(np.concatenate([result.sample(2, rng).captions for _ in range(3000)]), minlength=6)
     # Binomial with 3,000 trials of 1/3: 1,000 give or take five of its standard deviations, 26.
@@ -93,15 +90,12 @@ def _slow(left, right):
     return row[-1]
 
 
-def test_edit_distance():
+def test_edit_distance_and_the_nearest_reference():
     rng = random.Random(1)
     for _ in range(100):
         left, right = ("".join(rng.choice("abcé ") for _ in range(rng.randrange(90))) for _ in range(2))
         assert edit_distance(left, right) == _slow(left, right)
         assert edit_distance(left, left) == 0
-
-
-def test_the_nearest_reference():
     assert nearest("a dog runs .", ["a cat", "a dog runs", "the dog runs ."]) == 1
     assert nearest("ab", ["xb", "ax"]) == 0  # as near as the other: the first
     assert nearest("ab", ["aab", "ab", "ab"]) == 1

@@ -30,11 +30,13 @@ def _write(path, text):
     return path
 
 
-def test_csv_keeps_line_breaks_quotes_and_blanks_in_cells(tmp_path):
+def test_csv_keeps_line_breaks_quotes_and_blanks_in_cells_and_parquet_images(tmp_path, hub_parquet, jpeg):
     table = read_table(_write(tmp_path / "a.csv", '\ufeffid,caption\n1,"two\nlines, ""quoted"" "\n2, x \n'))
     assert list(table.columns) == ["id", "caption"]  # the byte-order mark is not part of the name
     assert (list(table["caption"]), table.kind) == (['two\nlines, "quoted" ', " x "], "csv")
     assert len(table) == 2
+    table = read_table(hub_parquet(tmp_path / "a.parquet", {"image": [jpeg(1)], "n": [3]}))
+    assert (table["image"][0], table["n"][0]) == ({"bytes": jpeg(1), "path": None}, 3)
 
 
 @pytest.mark.parametrize(
@@ -54,11 +56,6 @@ def test_layouts(tmp_path, name, kind, text, columns, last):
     assert {column: list(cells) for column, cells in table.columns.items()} == columns
     assert table.kind == kind
     assert table.where(len(table) - 1, "x") == f"{tmp_path / name}, {last}, column 'x'"
-
-
-def test_parquet_image_cells(tmp_path, hub_parquet, jpeg):
-    table = read_table(hub_parquet(tmp_path / "a.parquet", {"image": [jpeg(1)], "n": [3]}))
-    assert (table["image"][0], table["n"][0]) == ({"bytes": jpeg(1), "path": None}, 3)
 
 
 def test_folder_stacks_its_files_by_name(tmp_path):
@@ -111,18 +108,12 @@ def test_folders_that_are_no_table(tmp_path):
     refuses("two files for one subset; given: a", read_table, tmp_path)
 
 
-def test_stack_refuses_to_hide_a_column():
-    with pytest.raises(DataError, match="column 'subset' is taken"):
-        stack([DataTable({"subset": ["x"]}, "a.csv")], source="folder", column="subset", values=["a"])
-
-
-def test_unknown_columns_are_answered_with_the_near_one():
+def test_columns_that_are_unknown_hidden_or_of_different_lengths():
     table = DataTable({"caption": ["a"], "negative_caption": ["b"]}, "a.csv")
     with pytest.raises(DataError, match=r"no column 'captoin'; given: caption, negative_caption"):
         table["captoin"]
-
-
-def test_columns_of_different_lengths_are_refused():
+    with pytest.raises(DataError, match="column 'subset' is taken"):
+        stack([DataTable({"subset": ["x"]}, "a.csv")], source="folder", column="subset", values=["a"])
     refuses("different lengths", DataTable, {"a": [1, 2], "b": [1]}, "a.csv")
 
 
@@ -166,9 +157,10 @@ def _table(*cells):
     return DataTable({"x": cells}, "a.csv")
 
 
-def test_floats_read_numbers_and_their_texts():
+def test_floats_read_numbers_and_their_texts_and_long_cells_are_cut_in_messages():
     numbers = floats(_table("0.5", 2, -1.5, "1e-3", " 7 "), "x")
     np.testing.assert_array_equal(numbers, [0.5, 2.0, -1.5, 0.001, 7.0])
+    assert len(refuses("", floats, _table("x" * 5000), "x", error=CounterfoilError)) < 150
 
 
 @given(st.lists(st.floats(-1e100, 1e100), min_size=1))
@@ -205,24 +197,14 @@ def test_booleans_name_the_odd_cell(cell):
         booleans(_table(cell), "x")
 
 
-def test_integers():
+def test_integers_texts_that_keep_blanks_and_labels():
     np.testing.assert_array_equal(integers(_table("3", 4, 5.0), "x"), [3, 4, 5])
     for cell in ("3.5", "x", None, float("nan")):
         refuses("not a whole number", integers, _table(cell), "x")
-
-
-def test_texts_keep_blanks_and_refuse_emptiness():
     assert texts(_table(" a ", "b"), "x") == (" a ", "b")
     for cell in ("", "  ", None, 3, {"a": 1}):
         refuses(r"a\.csv, row 2, column 'x': (empty|not a) text", texts, _table("a", cell), "x")
-
-
-def test_labels():
     assert labels(_table("a", 3, None, " b "), "x") == ("a", "3", "", "b")
     with pytest.raises(DataError, match=r"row 2, column 'x': unknown label; given: flip; allowed: add, swap"):
         labels(_table("add", "flip"), "x", ("add", "swap"))
     refuses("not a label", labels, _table(1.5), "x")
-
-
-def test_long_cells_are_cut_in_messages():
-    assert len(refuses("", floats, _table("x" * 5000), "x", error=CounterfoilError)) < 150

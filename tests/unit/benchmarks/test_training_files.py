@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from contracts import forms
 from counterfoil.benchmarks import (
     Benchmark,
     BytesSource,
@@ -63,6 +64,8 @@ def test_folders_of_splits_and_tables_of_splits(tmp_path, jpeg):
     (tmp_path / "empty").mkdir()
     refuses("no data set in this folder", read, tmp_path / "empty")
     refuses("no such file or folder", read, tmp_path / "nowhere")
+    files = [Path("00000.tar"), Path("00001.tar")]
+    assert of_split(files, None, where=Path()) == files
 
 
 @pytest.mark.parametrize(
@@ -80,12 +83,7 @@ def test_which_split_a_file_is_of(name, of):
     refuses(f"allowed: {of}$", of_split, [Path(name)], "other", where=Path())
 
 
-def test_files_of_no_split_are_all_read():
-    files = [Path("00000.tar"), Path("00001.tar")]
-    assert of_split(files, None, where=Path()) == files
-
-
-def _coco(folder, split="train2017"):
+def test_captions_of_coco_in_the_order_of_the_file(tmp_path, jpeg):
     value = {
         "images": [{"id": number, "file_name": f"{number}.jpg"} for number in (5, 3, 1)],
         "annotations": [
@@ -94,14 +92,9 @@ def _coco(folder, split="train2017"):
             {"id": 12, "image_id": 3, "caption": "Cats."},
         ],
     }
-    path = folder / "annotations" / f"captions_{split}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = tmp_path / "annotations" / "captions_train2017.json"
+    path.parent.mkdir()
     path.write_text(json.dumps(value))
-    return path
-
-
-def test_captions_of_coco_in_the_order_of_the_file(tmp_path, jpeg):
-    path = _coco(tmp_path)
     (tmp_path / "images" / "train2017").mkdir(parents=True)
     (tmp_path / "images" / "train2017" / "5.jpg").write_bytes(jpeg(5))
     refuses(r"1 of 2 photographs are not there; given: 3.jpg", read, path)
@@ -228,12 +221,7 @@ def test_a_saved_gallery_gives_images_with_their_captions(tmp_path, jpeg, owned)
 
 
 def test_a_benchmark_without_pictures_teaches_nothing(tmp_path, jpeg):
-    benchmark = Benchmark(
-        card=Card(name="mine", title="Mine", form="choice"),
-        images=(Image("lost.jpg"),),
-        captions=(Caption("a", "a"), Caption("b", "b")),
-        questions=Choice(("a",), query=np.array([0]), candidates=np.array([[0, 1]])),
-    )
+    benchmark = forms.choices_of([Image("lost.jpg")], [Caption("a", "a"), Caption("b", "b")])
     save(benchmark, tmp_path / "choices")
     refuses(r"1 of 1 rows have no image at hand; given: image 'lost.jpg'", read, tmp_path / "choices")
     refuses(r"image 'lost.jpg' is not at hand", read(tmp_path / "choices", missing="keep").images[0].decode)
@@ -269,13 +257,16 @@ def test_shards_that_webdataset_wrote(tmp_path):
     assert source.read() == png(0)
 
 
-def test_captions_in_the_json(tmp_path):
+def test_captions_in_the_json_and_members_that_are_no_samples(tmp_path):
     facts = {"captions": ["one", " two "], "negative_caption": "three"}
     members = [("x/a.png", png(0)), ("x/a.json", json.dumps(facts).encode())]
     data = read(write_tar(tmp_path / "a.tar", members))
     assert texts(data, "caption") == ["one", "two"]
     assert texts(data, "negative_caption") == ["three", "three"]
     assert data.rows["image"].tolist() == [0, 0]
+    others = [("__meta__.json", b"{}"), ("README", b"x")]
+    members = [*others, *pair("a", 0), ("a.cls", b"3"), (".hidden.jpg", b"")]
+    assert texts(read(write_tar(tmp_path / "a.tar", members)), "caption") == ["caption 0"]
 
 
 def test_patterns_and_folders_of_shards(tmp_path):
@@ -293,12 +284,6 @@ def test_patterns_mean_what_they_mean_to_webdataset():
     braceexpand = pytest.importorskip("braceexpand")
     for pattern in ("a.tar", "a-{000..011}.tar", "{a,b}-{0..2}.tar", "{x,y}/{08..10}-{p,q}.tar"):
         assert expand(pattern) == list(braceexpand.braceexpand(pattern))
-
-
-def test_members_that_are_no_samples_are_left_alone(tmp_path):
-    others = [("__meta__.json", b"{}"), ("README", b"x")]
-    members = [*others, *pair("a", 0), ("a.cls", b"3"), (".hidden.jpg", b"")]
-    assert texts(read(write_tar(tmp_path / "a.tar", members)), "caption") == ["caption 0"]
 
 
 @pytest.mark.parametrize(
@@ -333,20 +318,17 @@ def test_a_shard_that_was_cut_off_is_named_wherever_it_was_cut(tmp_path):
     assert len(read(cut)) == 2
 
 
-def test_a_shard_of_something_else(tmp_path):
-    (tmp_path / "a.tar").write_bytes(b"no tar file at all" * 100)
-    refuses(r"a.tar: not a readable tar file", read, tmp_path / "a.tar")
-    (tmp_path / "a.tar").rename(tmp_path / "a.tar.gz")
-    refuses(r"a.tar.gz: a compressed shard", read, tmp_path / "a.tar.gz")
-
-
-def test_a_shard_that_changed_since_says_so(tmp_path):
+def test_a_shard_that_changed_since_or_is_something_else_says_so(tmp_path):
     path = write_tar(tmp_path / "a.tar", pair("a", 0))
     image = read(path).images[0]
     path.write_bytes(path.read_bytes()[:520])
     refuses(r"a.tar, a.jpg: the shard is cut off", image.read)
     path.unlink()
     refuses(r"a.tar, a.jpg: image cannot be read: No such file", image.read)
+    (tmp_path / "a.tar").write_bytes(b"no tar file at all" * 100)
+    refuses(r"a.tar: not a readable tar file", read, tmp_path / "a.tar")
+    (tmp_path / "a.tar").rename(tmp_path / "a.tar.gz")
+    refuses(r"a.tar.gz: a compressed shard", read, tmp_path / "a.tar.gz")
 
 
 def test_parquet_as_trohn_img_is_read_lazily(tmp_path, jpeg, hub_parquet):
@@ -369,7 +351,7 @@ def test_parquet_as_trohn_img_is_read_lazily(tmp_path, jpeg, hub_parquet):
     assert len(pickle.dumps(data.images[0].source)) < 400
 
 
-def test_parquet_as_trohn_text_names_its_photographs(tmp_path, jpeg):
+def test_parquet_as_trohn_text_names_its_photographs_and_numbers_are_cocos(tmp_path, jpeg):
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "000000000007.jpg").write_bytes(jpeg(7))
     captions = {"caption": ["A cat.", "Cats."], "negative_caption": ["A dog.", "Dogs."]}
@@ -379,6 +361,10 @@ def test_parquet_as_trohn_text_names_its_photographs(tmp_path, jpeg):
     assert data.rows["image"].tolist() == [0, 0]
     with pytest.raises(DataError, match=r"row 1, column 'image_id': an image that is only named.*--images"):
         read(tmp_path / "text.parquet")
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "000000000139.jpg").write_bytes(jpeg(1))
+    pq.write_table(pa.table({"image_id": [139], "caption": ["A room."]}), tmp_path / "mine.parquet")
+    assert pictures(read(tmp_path / "mine.parquet"), "image") == [jpeg(1)]
 
 
 def test_what_is_said_twice_is_kept_once(tmp_path, jpeg):
@@ -403,24 +389,7 @@ def test_what_is_said_twice_is_kept_once(tmp_path, jpeg):
     assert len(data.captions) == len({text for _, *both in expected for text in both})
 
 
-def test_lists_of_another_length_are_refused(tmp_path, jpeg, hub_parquet):
-    columns = {
-        "image": [jpeg(0), jpeg(1)],
-        "captions": [["a", "b"], ["c", "d", "e"]],
-        "negative_captions": [["a", "b"], ["c", "d"]],
-    }
-    with pytest.raises(DataError, match=r"row 2, column 'negative_captions': not as many .*given: 2"):
-        read(hub_parquet(tmp_path / "mine.parquet", columns))
-
-
-def test_ids_that_are_numbers_are_cocos(tmp_path, jpeg):
-    (tmp_path / "images").mkdir()
-    (tmp_path / "images" / "000000000139.jpg").write_bytes(jpeg(1))
-    pq.write_table(pa.table({"image_id": [139], "caption": ["A room."]}), tmp_path / "mine.parquet")
-    assert pictures(read(tmp_path / "mine.parquet"), "image") == [jpeg(1)]
-
-
-def test_a_list_of_captions_is_a_row_for_each(tmp_path, jpeg, hub_parquet):
+def test_a_list_of_captions_or_sentences_is_a_row_for_each_and_lengths_agree(tmp_path, jpeg, hub_parquet):
     columns = {
         "image": [jpeg(0), jpeg(1)],
         "captions": [["one", "two", "three"], ["four"]],
@@ -431,13 +400,17 @@ def test_a_list_of_captions_is_a_row_for_each(tmp_path, jpeg, hub_parquet):
     assert texts(data, "caption") == ["one", "two", "three", "four"]
     assert texts(data, "generated_caption") == ["a", "b", "c", "d"]
     assert (data.rows["image"].tolist(), data.groupings) == ([0, 0, 0, 1], {"type": ("x", "x", "x", "y")})
-
-
-def test_sentences_with_facts_beside_them(tmp_path, jpeg):
     sentences = [{"raw": text, "sentid": i} for i, text in enumerate(("one", "two"))]
     table = pa.table({"image": [{"bytes": jpeg(0), "path": None}], "sentences": [sentences]})
     pq.write_table(table, tmp_path / "coco.parquet")
     assert texts(read(tmp_path / "coco.parquet"), "caption") == ["one", "two"]
+    columns = {
+        "image": [jpeg(0), jpeg(1)],
+        "captions": [["a", "b"], ["c", "d", "e"]],
+        "negative_captions": [["a", "b"], ["c", "d"]],
+    }
+    with pytest.raises(DataError, match=r"row 2, column 'negative_captions': not as many .*given: 2"):
+        read(hub_parquet(tmp_path / "mine.parquet", columns))
 
 
 @pytest.mark.parametrize("row", [0, 3, 4])
@@ -472,12 +445,7 @@ def test_a_damaged_footer_ends_no_process(tmp_path):
     assert 0 < refused < len(places)
 
 
-def test_a_table_without_captions_says_what_it_has(tmp_path):
-    (tmp_path / "mine.csv").write_text("image,legend\na.jpg,a cat\n")
-    refuses("no column of the captions; given: image, legend; allowed: caption", read, tmp_path / "mine.csv")
-
-
-def test_a_csv_with_photographs_beside_it(tmp_path, jpeg):
+def test_a_csv_with_photographs_beside_it_and_one_without_captions(tmp_path, jpeg):
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "a.jpg").write_bytes(jpeg(0))
     (tmp_path / "mine.csv").write_text("filepath,title\na.jpg,a cat\nb.jpg,a dog\n")
@@ -490,6 +458,8 @@ def test_a_csv_with_photographs_beside_it(tmp_path, jpeg):
     assert kept.images[1].read() == jpeg(1)
     assert pictures(read(tmp_path / "mine.csv"), "image") == [jpeg(0), jpeg(1)]
     refuses("a file has no splits; given: validation", read, tmp_path / "mine.csv", split="validation")
+    (tmp_path / "mine.csv").write_text("image,legend\na.jpg,a cat\n")
+    refuses("no column of the captions; given: image, legend; allowed: caption", read, tmp_path / "mine.csv")
 
 
 def test_large_parquet_is_not_read_whole(tmp_path):

@@ -25,7 +25,7 @@ def _built(work, *, form="auto", **read):
     return work.folder
 
 
-def test_the_folder_of_a_build_is_a_benchmark(work):
+def test_the_folder_of_a_build_is_a_benchmark_and_assembled_again_where_it_is_gone(work):
     folder = _built(work)
     assert is_benchmark_folder(folder)
     made = load(folder)
@@ -33,6 +33,9 @@ def test_the_folder_of_a_build_is_a_benchmark(work):
     assert set(made.questions.groupings) == {"subset", "type"}
     half = cf.evaluate("blind:constant", str(folder), ties="half", cache=None, quiet=True)
     assert half.result["accuracy"].value == 0.5
+    (folder / "benchmark" / "manifest.json").unlink()
+    _built(work)
+    assert len(load(folder)) == 21
 
 
 def test_quads_are_what_their_rows_were_read_from(work, tmp_path):
@@ -64,14 +67,7 @@ def test_a_training_set_keeps_rows_and_parts_images(work):
     assert not (folder / "benchmark" / "train.parquet").exists()
 
 
-def test_what_was_assembled_and_is_gone_is_assembled_again(work):
-    folder = _built(work)
-    (folder / "benchmark" / "manifest.json").unlink()
-    _built(work)
-    assert len(load(folder)) == 21
-
-
-def test_images_that_are_missing_are_refused_where_there_is_a_folder_of_images(work, tmp_path):
+def test_images_that_are_missing_are_refused_where_a_folder_is_given_and_other_gaps_named(work, tmp_path):
     rows = tmp_path / "rows.csv"
     rows.write_text("image,caption,negative_caption\na.png,a cat,a dog\nb.png,two cats,two dogs\n")
     notes = []
@@ -84,21 +80,14 @@ def test_images_that_are_missing_are_refused_where_there_is_a_folder_of_images(w
     with pytest.raises(DataError, match=r"assemble opens are not at hand; given: 1 of 2, such as b\.png"):
         _built(work, source=str(rows), images=str(photos))
     refuses(r"no such image; given: a\.png", _built, work, source=str(rows), form="training")
-
-
-def test_rows_lacking_something_are_named(work, tmp_path):
-    rows = tmp_path / "rows.csv"
     rows.write_text("id,image,caption,negative_caption\nx,a.png,a cat,a dog\ny,b.png,two cats,\n")
     refuses("row 'y': a row without negative_caption", _built, work, source=str(rows))
 
 
-def test_rows_of_a_gallery_are_its_captions_with_their_images(work):
+def test_rows_of_a_gallery_are_its_captions_with_their_images_and_ratings_are_refused(work):
     small = gallery(12, size=32, captions_each=3)
     rows = of_benchmark(small, work)
     texts = {caption.id: caption.text for caption in small.captions}
     assert [texts[name] for name in rows["id"].to_pylist()] == rows["caption"].to_pylist()
     assert len(set(rows["image"].to_pylist())) == 12
-
-
-def test_forms_without_right_and_wrong_captions_are_refused(work):
     refuses("no training set", of_benchmark, rated(8, size=32), work)

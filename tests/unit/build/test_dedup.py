@@ -59,6 +59,8 @@ def test_the_best_share_of_every_category_is_kept(work):
     assert sum(item["kept"] for item in output.facts["categories"].values()) == len(expected)
     assert ids(run_step(Select(by=("cola",), share=1.0, category=None), rows, work).kept) == names
     refuses("holds no numbers", run_step, Select(by=("subset",)), rows, work)
+    refuses("by: number of values", Select, by=(), error=InputError)
+    assert len({step.summary for step in STEPS.values()}) == len(STEPS)
 
 
 def test_near_duplicates_are_those_of_all_pairs(shared_data):
@@ -165,8 +167,3 @@ def test_rows_shared_with_other_sets_are_dropped(work, tmp_path):
     assert ids(run_step(Clean(questions=False), rows, work).kept) == list("012345")
     assert ids(run_step(Clean(full_stop=True, questions=False), rows, work).kept) == ["0", "4"]
     refuses("no such file", run_step, Clean(against=("gone.csv",)), rows, work)
-
-
-def test_settings_that_mean_nothing_are_refused():
-    refuses("by: number of values", Select, by=(), error=InputError)
-    assert len({step.summary for step in STEPS.values()}) == len(STEPS)

@@ -54,7 +54,7 @@ def test_a_caption(given, made):
     assert uniform(pa.array([given], pa.string()))[0].to_pylist() == [made]
 
 
-def test_originals_and_counts_are_kept(tmp_path):
+def test_originals_and_counts_are_kept_and_bad_input_refused(tmp_path):
     rows = pa.table(
         {"id": ["a", "b"], "caption": ["a dog", "A cat."], "negative_caption": ["a cat", "A dog"]}
     )
@@ -63,9 +63,6 @@ def test_originals_and_counts_are_kept(tmp_path):
     assert once.kept["caption_original"].to_pylist() == ["a dog", "A cat."]
     assert once.facts["changed"]["negative_caption"]["final stop"] == 2
     assert Format().run(once.kept, StepContext(tmp_path)).kept == once.kept
-
-
-def test_bad_input(tmp_path):
     with pytest.raises(CounterfoilError, match="no column to format"):
         Format(columns=("title",)).run(pa.table({"id": ["a"], "caption": ["x"]}), StepContext(tmp_path))
     with pytest.raises(CounterfoilError, match="captions are no text"):

@@ -13,6 +13,7 @@ from counterfoil.errors import DataError, InputError
 from counterfoil.world.scenes import Scene
 from counterfoil.world.truth import matches
 from refusals import refuses
+from unchanged import digests
 
 N = 28
 
@@ -26,11 +27,7 @@ def made(step, rows, folder, seed=0):
     return run_step(step, rows, StepContext(folder, seed=seed, step="2-imagine"))
 
 
-def files(folder):
-    return {path.name: path.read_bytes() for path in (folder / "images").iterdir()}
-
-
-def test_every_negative_is_drawn_and_known(rows, tmp_path):
+def test_every_negative_is_drawn_and_known_and_captions_get_images_too(rows, tmp_path):
     output = made(Imagine(size=48), rows, tmp_path)
     assert output.kept["id"].to_pylist() == rows["id"].to_pylist()
     assert (len(output.dropped), output.facts["right"]) == (0, N)
@@ -41,6 +38,10 @@ def test_every_negative_is_drawn_and_known(rows, tmp_path):
         with PIL.Image.open(tmp_path / "images" / row["negative_image"]) as picture:
             assert picture.size == (48, 48)
         assert (row["negative_image_by"], row["negative_image_from"]) == ("world synthetic", row["id"])
+    output = made(Imagine(column="caption", size=32), rows, tmp_path)
+    assert output.facts["right"] == N
+    assert {"generated_image", "generated_scene", "generated_image_seed"} <= {*output.kept.column_names}
+    assert made(Imagine(column="caption", size=32, failure=1.0), rows, tmp_path).facts["right"] <= 1
 
 
 def test_candidates(rows, tmp_path):
@@ -59,7 +60,7 @@ def test_candidates(rows, tmp_path):
 def test_a_seed_gives_the_same_bytes_whatever_else_is_asked_for(rows, tmp_path):
     first = made(Imagine(size=32, k=2), rows, tmp_path / "a", seed=5)
     assert first.kept.equals(made(Imagine(size=32, k=2), rows, tmp_path / "b", seed=5).kept)
-    assert files(tmp_path / "a") == files(tmp_path / "b")
+    assert digests(tmp_path / "a" / "images") == digests(tmp_path / "b" / "images")
     # A row's images do not depend on the rows beside it, nor on how many there are of each.
     alone = made(Imagine(size=32), rows.slice(20, 5), tmp_path / "c", seed=5).kept
     wanted = first.kept.slice(40, 10).take([0, 2, 4, 6, 8])
@@ -68,14 +69,7 @@ def test_a_seed_gives_the_same_bytes_whatever_else_is_asked_for(rows, tmp_path):
     assert other["negative_image"].to_pylist() != first.kept["negative_image"].to_pylist()[::2]
 
 
-def test_captions_get_images_too(rows, tmp_path):
-    output = made(Imagine(column="caption", size=32), rows, tmp_path)
-    assert output.facts["right"] == N
-    assert {"generated_image", "generated_scene", "generated_image_seed"} <= {*output.kept.column_names}
-    assert made(Imagine(column="caption", size=32, failure=1.0), rows, tmp_path).facts["right"] <= 1
-
-
-def test_what_cannot_be_drawn_goes_with_its_reason(rows, tmp_path):
+def test_what_cannot_be_drawn_goes_with_its_reason_and_scenes_that_are_none_are_refused(rows, tmp_path):
     said = rows["negative_caption"].to_pylist()
     said[3:6] = ["A dog on a mat.", "A star is inside a heart.", None]
     some = rows.set_column(rows.column_names.index("negative_caption"), "negative_caption", pa.array(said))
@@ -90,9 +84,6 @@ def test_what_cannot_be_drawn_goes_with_its_reason(rows, tmp_path):
     dogs = pa.table({"id": ["a"], "caption": ["A dog."], "negative_caption": ["A cat."]})
     with pytest.raises(DataError, match=r"can read none of the captions; given: A cat\.; .*name a pipeline"):
         made(Imagine(), dogs, tmp_path)
-
-
-def test_scenes_that_are_none(rows, tmp_path):
     broken = rows.set_column(rows.column_names.index("scene"), "scene", pa.array(["{}"] * N))
     refuses(r"row 'row-000000': no scene of the drawn world; given: \{\}", made, Imagine(), broken, tmp_path)
 

@@ -191,7 +191,7 @@ def test_what_is_wrong_in_a_recipe_is_said_in_one_line(tmp_path, text, error):
     refuses(error, read_recipe, path, error=CounterfoilError)
 
 
-def test_settings_override_a_recipe_by_step_and_key(tmp_path):
+def test_settings_override_a_recipe_by_step_and_key_and_some_hold_for_drawn_rows_alone(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(RECIPE)
     recipe = read_recipe(path, settings={"read.n": "7", "assemble.validation": "0.5"}, seed=9)
@@ -199,9 +199,6 @@ def test_settings_override_a_recipe_by_step_and_key(tmp_path):
     with pytest.raises(InputError, match=r"no step of this recipe; given: imagine.k"):
         read_recipe(path, settings={"imagine.k": "7"})
     refuses("unknown key; given: m;", read_recipe, path, settings={"read.m": "7"}, error=InputError)
-
-
-def test_settings_for_drawn_rows_hold_for_drawn_rows_alone(tmp_path):
     path, table = tmp_path / "mine.toml", tmp_path / "rows.csv"
     table.write_text("image,caption,negative_caption\na.png,a cat,a dog\n")
     path.write_text(RECIPE + '[steps.world]\nform = "quad"\n')
@@ -209,12 +206,15 @@ def test_settings_for_drawn_rows_hold_for_drawn_rows_alone(tmp_path):
     assert read_recipe(path, settings={"read.source": str(table)}).steps[1].form == "choice"
 
 
-def test_a_step_for_the_world_is_left_out_elsewhere_unless_a_setting_of_it_is_given(tmp_path):
+def test_shipped_recipes_begin_in_the_world_and_leave_its_steps_out_elsewhere(tmp_path):
     named = {"read.source": str(tmp_path / "rows.csv"), "read.layout": "none"}
     assert "filter" in [step.name for step in read_recipe("bivlc").steps]
     assert "filter" not in [step.name for step in read_recipe("bivlc", settings=named).steps]
     asked = read_recipe("bivlc", settings={**named, "filter.people": "answers.csv"})
     assert "filter" in [step.name for step in asked.steps]
+    recipes = [read_recipe(name) for name in shipped()]
+    assert all(recipe.title and recipe.summary for recipe in recipes)
+    assert {recipe.steps[0].source for recipe in recipes} == {"world"}
 
 
 def test_an_impossible_order_is_found_before_any_step_but_the_first_runs(work, tmp_path):
@@ -224,12 +224,6 @@ def test_an_impossible_order_is_found_before_any_step_but_the_first_runs(work, t
     with pytest.raises(InputError, match=r"3-assemble reads 'negative_caption', which no step before"):
         run_recipe(BuildRecipe("mine", "Mine", "", 0, steps), work)
     assert not KeepShort.ran
-
-
-def test_shipped_recipes_are_read_and_begin_in_the_world():
-    recipes = [read_recipe(name) for name in shipped()]
-    assert all(recipe.title and recipe.summary for recipe in recipes)
-    assert {recipe.steps[0].source for recipe in recipes} == {"world"}
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "json", "jsonl", "parquet", "coco", "listed"])
@@ -294,11 +288,6 @@ def test_a_step_that_is_registered_is_one_of_a_recipe(tmp_path):
         STEPS._known.pop("keep-short")
 
 
-def test_a_setting_outside_its_range_is_named():
-    with pytest.raises(InputError, match="recipe, key 'k': out of range; given: 0; allowed: 1 or more"):
-        STEPS["imagine"].step({"k": 0}, where="recipe")
-
-
 @dataclass(frozen=True)
 class OldStep:
     """A step of another package that calls its columns as they were called before."""
@@ -307,9 +296,11 @@ class OldStep:
     run: ClassVar = staticmethod(Output)
 
 
-def test_a_class_that_is_no_step_is_named():
+def test_a_class_that_is_no_step_and_a_setting_outside_its_range_are_named():
     entry = StepEntry("old", "old", "an example", f"{__name__}:OldStep")
     refuses(r"is no step: .*once called reads and makes", entry.step, {}, where="recipe", error=InputError)
+    with pytest.raises(InputError, match="recipe, key 'k': out of range; given: 0; allowed: 1 or more"):
+        STEPS["imagine"].step({"k": 0}, where="recipe")
 
 
 def test_in_the_world_captions_are_exchanged_and_images_drawn_in_place_of_people(work):

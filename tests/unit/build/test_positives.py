@@ -60,7 +60,7 @@ def test_rounds_cost_and_find_what_their_facts_say(work, rows):
     assert again.kept.equals(output.kept)
 
 
-def test_people_of_a_table_judge_by_the_captions_texts(work, rows, tmp_path):
+def test_people_of_a_table_judge_by_texts_and_pairs_without_a_judge_are_refused(work, rows, tmp_path):
     truth = _truth(rows)
     images, texts = rows["image"].to_pylist(), rows["caption"].to_pylist()
     lines = [
@@ -72,9 +72,6 @@ def test_people_of_a_table_judge_by_the_captions_texts(work, rows, tmp_path):
     table.write_text("direction,image,caption,answer\n" + "\n".join(lines) + "\n")
     step = MissingPositives(k=N, rounds=1, people=str(table))
     assert _pairs(run_step(step, rows.drop_columns(["scene"]), replace(work, step="positives")).kept) == truth
-
-
-def test_pairs_without_a_judge_are_refused(work, rows):
     with pytest.raises(CounterfoilError, match="the pairs that models propose have no judge"):
         run_step(MissingPositives(), rows.drop_columns(["scene"]), replace(work, step="positives"))
 

@@ -233,15 +233,12 @@ def test_weights_are_copies_of_rows():
     )
 
 
-def test_the_area_is_the_share_of_pairs_in_order():
+def test_the_area_is_the_share_of_pairs_in_order_and_the_curve_goes_from_all_to_least():
     scores, right = rows(60, np.random.default_rng(3), steps=2)
     pairs = [(a, b) for a in scores[right] for b in scores[~right]]
     result = auroc(Verified(scores, right))
     assert result.value == pytest.approx(np.mean([(a > b) + (a == b) / 2 for a, b in pairs]))
     assert auroc(Verified(np.array([0.0, 1.0]), np.array([False, True]))).value == 1.0
-
-
-def test_curve_goes_from_all_to_least():
     points = curve(Verified(*rows(400, np.random.default_rng(4))), points=30)
     assert (len(points), points[0].kept.value, points[0].recall.value) == (30, 1.0, 1.0)
     assert [p.recall.value for p in points] == sorted((p.recall.value for p in points), reverse=True)

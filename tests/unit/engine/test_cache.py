@@ -41,7 +41,7 @@ def test_written_rows_are_found_in_the_order_of_the_keys(cache):
     assert (result.values.dtype, result.broken) == (np.float32, ())
 
 
-def test_kinds_and_identities_are_apart(cache, tmp_path):
+def test_kinds_and_identities_are_apart_and_without_a_folder_nothing_is_kept(cache, tmp_path):
     cache.write("captions", keys("a"), rows(1))
     assert not len(cache.read("images", keys("a")).rows)
     for other in (Identity("m", precision="bf16"), Identity("m", prompt="a photo of {}"), Identity("n")):
@@ -52,9 +52,6 @@ def test_kinds_and_identities_are_apart(cache, tmp_path):
     cache.write("pairs", [a + b], np.array([[0.25]]))
     assert cache.read("pairs", [b + a, a + b, a + a]).rows.tolist() == [1]
     assert cache.read("pairs", [a + b]).values.dtype == np.float64
-
-
-def test_without_a_folder_nothing_is_kept():
     cache = Cache(None, Identity("m"))
     cache.write("captions", keys("a"), rows(1))
     cache.sweep()
@@ -240,13 +237,7 @@ def test_a_file_just_written_is_not_remembered(tmp_path, reads):
     assert reads == ["0.jpg"]
 
 
-def test_a_file_that_cannot_be_read_stops_with_its_name(tmp_path):
-    images = files(tmp_path, [b"a", b"b"])
-    images[1].source.path.unlink()
-    refuses(r"1\.jpg: no such image file", named, images)
-
-
-def test_missing_items_are_counted_in_one_line(tmp_path):
+def test_missing_items_are_counted_in_one_line_and_a_file_that_is_gone_is_named(tmp_path):
     benchmark = fakes.choices(5)
     images = list(benchmark.images)
     images[1] = Image("i1")
@@ -258,3 +249,6 @@ def test_missing_items_are_counted_in_one_line(tmp_path):
     object.__setattr__(benchmark, "captions", tuple(Caption(c.id) for c in benchmark.captions))
     refuses(r"captions have no text; given: 6 of 6 without, first: c0, c1, c2", check_at_hand, benchmark)
     check_at_hand(benchmark, captions=False)
+    images = files(tmp_path, [b"a", b"b"])
+    images[1].source.path.unlink()
+    refuses(r"1\.jpg: no such image file", named, images)

@@ -81,14 +81,11 @@ def test_captions_whose_scores_were_rounded_in_two_ways_are_counted_again():
         same(rankings, twin(item, scores, 3))
 
 
-def test_a_long_pass_reports_how_far_it_is():
+def test_a_long_pass_reports_how_far_it_is_and_scores_of_other_items_are_refused():
     item, said = benchmark(np.random.default_rng(0), 5, 8), []
     rank([item], Matrix(np.zeros((5, 8))), block=2, progress=lambda *step: said.append(step))
     assert said == [("ranking", 2, 5), ("ranking", 4, 5), ("ranking", 5, 5)]
-
-
-def test_scores_of_other_items_and_what_is_no_number_are_refused():
-    item, scores = benchmark(np.random.default_rng(0), 5, 8), np.zeros((5, 8))
+    scores = np.zeros((5, 8))
     refuses(r"5 images x 7 captions.*5 x 8", rank, [item], Matrix(scores[:, :7]), error=InputError)
     scores[3, 6] = np.nan
     refuses(r"row 4, column 7", rank, [item], Matrix(scores), error=ScoreError, block=2)

@@ -252,13 +252,10 @@ def outcomes(answers):
     return {name: "".join(str(int(bit)) for bit in right) for name, right in answers.right.items()}
 
 
-def test_outcomes_of_quads_keep_their_directions(tmp_path):
+def test_outcomes_of_quads_keep_their_directions_and_detectors_answer_by_the_rule_of_two_steps(tmp_path):
     loaded = table(tmp_path, "id,ipos2t,ineg2t,tpos2i,tneg2i / 1,0,1,1,0 / 0,1,0,0,0")
     expected = {"ipos2t": "10", "ineg2t": "01", "tpos2i": "01", "tneg2i": "00"}
     assert outcomes(join_scores(loaded, quads("01"), note=never)) == expected
-
-
-def test_outputs_of_detectors_answer_by_the_rule_of_two_steps(tmp_path):
     # Of question 0 all is told apart; of question 1 caption 1 looks natural, and image 0 synthetic:
     # caption 0 is likelier synthetic than caption 1, so no caption is chosen rightly.
     loaded = table(tmp_path, "text_pred,img_pred,label / .1,.2,0. / .3,.6,0. / .9,.8,1. / .2,.7,1.")
@@ -320,12 +317,9 @@ def test_embeddings_of_candidates_of_several_sentences_give_the_mean():
     np.testing.assert_allclose(join_scores(given, preferred("ab", sentences=2)).values, expected)
 
 
-def test_more_than_ten_candidates_have_numbers_of_two_digits(tmp_path):
+def test_more_than_ten_candidates_have_numbers_of_two_digits_and_a_null_is_located(tmp_path):
     names = ",".join(f"s{k:02d}" for k in range(12))
     assert table(tmp_path, f"id,{names} / a,{','.join('1' * 12)}").values.shape == (1, 12)
-
-
-def test_a_null_in_the_first_row_is_located(tmp_path):
     path = tmp_path / "scores.jsonl"
     path.write_text('{"label": "0_c0_i0", "score": null}\n{"label": "0_c0_i1", "score": 0.5}\n')
     with pytest.raises(ScoreError, match="line 1, column 'score': not a number; given: nothing"):

@@ -168,17 +168,13 @@ class Several:
         return np.einsum("ij,ij->i", captions.astype(np.float64), images.astype(np.float64))
 
 
-def gallery(rng, n, m):
-    made = small_galleries.benchmark(rng, n, m)
-    images = tuple(Image(f"i{i}", BytesSource(fakes.png(i) + bytes([i]))) for i in range(n))
-    captions = tuple(Caption(f"c{c}", str(c)) for c in range(m))
-    return Benchmark(Card(name="few", title="Few", form="gallery"), images, captions, made.questions)
-
-
 @pytest.mark.parametrize("comparison", [*COMPARISONS, None], ids=lambda c: type(c).__name__)
 def test_a_run_on_a_gallery_uses_the_embedders_own_comparison(comparison, tmp_path):
     rng = np.random.default_rng(2)
-    benchmark = gallery(rng, 12, 30)
+    questions = small_galleries.benchmark(rng, 12, 30).questions
+    images = tuple(Image(f"i{i}", BytesSource(fakes.png(i) + bytes([i]))) for i in range(12))
+    captions = tuple(Caption(f"c{c}", str(c)) for c in range(30))
+    benchmark = Benchmark(Card(name="few", title="Few", form="gallery"), images, captions, questions)
     scorer = Several(some(rng, 12), some(rng, 30), comparison)
     assert isinstance(scorer, Embedder)
     result = run(benchmark, scorer, session=Session(tmp_path))

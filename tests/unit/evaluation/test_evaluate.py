@@ -38,11 +38,15 @@ def test_independent_questions_get_wilson_intervals(quads):
     assert (estimate.low, estimate.high) == wilson(estimate.value * 20, 20)
 
 
-def test_outcomes_leave_out_what_needs_scores(quads):
+def test_outcomes_leave_out_what_needs_scores_and_have_a_policy_that_is_not_known(quads):
     right = Outcomes({name: np.ones(4, dtype=bool) for name in ("ipos2t", "ineg2t", "tpos2i", "tneg2i")})
     result = evaluate(quads(4), right, scorer="s")
     assert "group_match" not in result.measures
     assert result.ties["rate"] is None
+    benchmark = forms.quads()
+    result = evaluate(benchmark, forms.outcomes_of(benchmark, forms.scores_of(benchmark)), scorer="s")
+    assert result.signature("t2i") == f"t2i|ties:as-given|ci:wilson|v{__version__}"
+    assert Result("toy", "s", {}).signature("group") == "group"
 
 
 def test_ties_say_what_the_other_policies_would_give(quads):
@@ -121,13 +125,6 @@ def test_a_signature_has_all_that_a_number_depends_on(benchmark, how, measure, s
     assert result.signature(measure) == expected
     assert Result.from_json(result.to_json()).signature(measure) == expected
     assert result.to_json()["signature"] == result.signature()
-
-
-def test_given_outcomes_have_a_policy_that_is_not_known_and_a_bare_result_has_the_name():
-    benchmark = forms.quads()
-    result = evaluate(benchmark, forms.outcomes_of(benchmark, forms.scores_of(benchmark)), scorer="s")
-    assert result.signature("t2i") == f"t2i|ties:as-given|ci:wilson|v{__version__}"
-    assert Result("toy", "s", {}).signature("group") == "group"
 
 
 @pytest.mark.parametrize("measure", ["i2t_recall_at_1", "mean_recall_at_1"])
@@ -286,14 +283,11 @@ def test_table_6_of_winoground(shared_data, tmp_path, scores, printed):
     refuses("captions are not at hand", mean_words, replace(benchmark, path=None))
 
 
-def test_of_captions_at_hand_the_words_are_counted():
+def test_of_captions_at_hand_the_words_are_counted_in_ratings_and_preferences_too():
     benchmark = quads(12, seed=0)
     words = mean_words(benchmark)
     texts = [[benchmark.captions[i].text.split() for i in row] for row in benchmark.listed.captions]
     assert words.tolist() == [sum(map(len, pair)) / 2 for pair in texts]
-
-
-def test_of_ratings_and_preferences_too():
     for benchmark in (ratings.rated(12, seed=0), ratings.preferences(12, seed=0)):
         words = mean_words(benchmark)
         assert words.dtype == np.float64

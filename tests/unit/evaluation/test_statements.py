@@ -170,11 +170,6 @@ def uneven(n=21, **more):
     return forms.choices({"add": n // 3, "swap": n - n // 3}, k=COUNTS, **more)
 
 
-def rows_of(benchmark, values):
-    """The scores of each question as a list as long as its candidates."""
-    return [row[row > -np.inf].tolist() for row in values]
-
-
 def value_of(row, ties):
     """Accuracy of one question, whose first candidate is right; `half` by all orders of its candidates."""
     right, highest = row[0], max(row[1:])
@@ -190,7 +185,7 @@ def value_of(row, ties):
 def test_accuracy_is_that_of_lists_without_gaps(ties, asks):
     benchmark = uneven(asks=asks)
     scores = forms.scores_of(benchmark, seed=2, values=3)
-    lists = rows_of(benchmark, scores)
+    lists = [row[row > -np.inf].tolist() for row in scores]
     assert [len(row) for row in lists] == benchmark.choices.counts.tolist() == [*COUNTS] * 3
     expected = [value_of(row, ties) for row in lists]
     result = evaluate(benchmark, Scores(scores), scorer="scorer", ties=ties, draws=50)

@@ -51,16 +51,6 @@ PUBLISHED = (
 )
 
 
-def published():
-    rows = [
-        (unit, observer, int(value))
-        for observer, line in enumerate(PUBLISHED)
-        for unit, value in enumerate(line.split())
-        if value != "."
-    ]
-    return ReliabilityData.of(*(np.array(column) for column in zip(*rows, strict=True)))
-
-
 def drawn(rng, *, items=12, people=4, missing=0.3):
     table = rng.integers(1, 6, (people, items)).astype(float)
     table[rng.random(table.shape) < missing] = np.nan
@@ -91,9 +81,19 @@ def slow_alpha(table, scale):
     return 1 - observed / (sum(distance(a, b) for a, b in permutations(every, 2)) / (len(every) - 1))
 
 
-def test_alpha_of_the_published_example():
-    result = [krippendorff_alpha(published(), scale) for scale in Scale]
+def test_alpha_of_the_published_example_and_of_words_that_are_on_no_interval_scale():
+    rows = [
+        (unit, observer, int(value))
+        for observer, line in enumerate(PUBLISHED)
+        for unit, value in enumerate(line.split())
+        if value != "."
+    ]
+    data = ReliabilityData.of(*(np.array(column) for column in zip(*rows, strict=True)))
+    result = [krippendorff_alpha(data, scale) for scale in Scale]
     assert result == pytest.approx([0.743, 0.815, 0.849], abs=5e-4)
+    data = ReliabilityData.of([1, 1], ["a", "b"], np.array(["good", "bad"]))
+    assert krippendorff_alpha(data) == 0
+    refuses("needs numbers", krippendorff_alpha, data, Scale.INTERVAL, error=InputError)
 
 
 @pytest.mark.parametrize("scale", Scale)
@@ -162,7 +162,7 @@ def test_alpha_is_undefined_where_all_is_equal_or_nothing_is_paired(values):
     assert all(isnan(krippendorff_alpha(data, scale)) for scale in Scale)
 
 
-def test_pair_kappas_are_those_of_pairs():
+def test_pair_kappas_are_those_of_pairs_and_reweighted_ones_those_of_copies():
     table = drawn(np.random.default_rng(6), items=40, missing=0.4)
     table[3, ~np.isnan(table[2])] = np.nan
     kappas, shared = pair_kappas(sparse(table))
@@ -175,9 +175,6 @@ def test_pair_kappas_are_those_of_pairs():
             assert isnan(kappas[first, second])
     assert np.isnan(np.diag(kappas)).all()
     assert shared[2, 3] == 0
-
-
-def test_reweighted_cohen_is_that_of_copies():
     rng = np.random.default_rng(7)
     first, second, copies = rng.integers(0, 3, 40), rng.integers(0, 2, 40), rng.integers(0, 4, 40)
     kappa, _ = cohen_kappa_draws(first, second, copies[:, None].astype(float))
@@ -195,12 +192,6 @@ def test_reweighted_cohen_is_that_of_copies():
 )
 def test_refuses_answers_that_are_none(items, people, values, message):
     refuses(message, ReliabilityData.of, items, people, np.array(values), error=InputError)
-
-
-def test_refuses_words_on_an_interval_scale():
-    data = ReliabilityData.of([1, 1], ["a", "b"], np.array(["good", "bad"]))
-    assert krippendorff_alpha(data) == 0
-    refuses("needs numbers", krippendorff_alpha, data, Scale.INTERVAL, error=InputError)
 
 
 def exchanged(seed, *, none):

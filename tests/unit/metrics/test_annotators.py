@@ -76,7 +76,7 @@ def test_precision_and_recall_of_sets(rows):
             assert np.isnan(recall[q])
 
 
-def test_judgements_that_do_not_fit():
+def test_judgements_that_do_not_fit_and_a_pool_without_models():
     one, two = Qrels.of([[1]]), Qrels.of([[1], [2]])
     refuses("given: 2, 1 and 1 queries", precision_recall, two, one, one, error=InputError)
     with pytest.raises(InputError, match="query 1: an accepted pair was never judged; given: item 2"):
@@ -86,9 +86,6 @@ def test_judgements_that_do_not_fit():
     assert np.isnan(precision[0])
     assert recall.tolist() == [0, 1]
     assert precision[1] == 1
-
-
-def test_a_pool_needs_models():
     refuses("no model proposes", pool, [], error=InputError)
 
 

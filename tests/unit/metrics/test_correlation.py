@@ -27,15 +27,12 @@ from counterfoil.report.results import RESULTS
 from refusals import refuses
 
 
-def test_pearson_by_hand():
+def test_pearson_by_hand_and_spearman_which_shares_ranks_of_equals():
     # Deviations (-1, 0, 1) and (-1, 1, 0): covariance 1 over sqrt(2 * 2); t = 0.5 / sqrt(0.75) on one degree
     # of freedom, whose two-sided tail is 1 - 2 * atan(t) / pi = 2 / 3.
     coefficient, p = pearson(np.array([1.0, 2.0, 3.0]), np.array([0.0, 2.0, 1.0]))
     assert coefficient == pytest.approx(0.5)
     assert p == pytest.approx(2 / 3)
-
-
-def test_spearman_sees_ranks_only_and_shares_those_of_equals():
     coefficient, _ = spearman(np.array([1.0, 2.0, 2.0, 4.0]), np.array([1.0, 10.0, 100.0, 1000.0]))
     # Ranks (1, 2.5, 2.5, 4) and (1, 2, 3, 4): covariance 4.5 over sqrt(4.5 * 5).
     assert coefficient == pytest.approx(4.5 / (4.5 * 5) ** 0.5)
@@ -43,7 +40,6 @@ def test_spearman_sees_ranks_only_and_shares_those_of_equals():
 
 @pytest.mark.parametrize("correlation", [pearson, spearman])
 def test_a_constant_column_is_undefined_and_two_rows_are_refused(correlation):
-    assert callable(correlation)
     assert all(isnan(x) for x in correlation(np.ones(5), np.arange(5.0)))
     refuses("too few rows", correlation, np.arange(2.0), np.arange(2.0), error=InputError)
 
@@ -154,11 +150,12 @@ def test_what_agrees_throughout_is_exactly_one():
     assert (result[1:, 1] < 1).any()
 
 
-def test_points_that_are_no_numbers_are_refused():
-    with pytest.raises(InputError, match="no points"):
-        WeightedCorrelation.of(np.empty(0), np.empty(0), np.empty(0, np.int64))
-    with pytest.raises(InputError, match="finite"):
-        WeightedCorrelation.of(np.array([np.nan]), np.ones(1), np.zeros(1, np.int64))
+def test_points_that_are_no_numbers_and_an_item_alone_are_refused():
+    for words, x in (("no points", np.empty(0)), ("finite", np.array([np.nan]))):
+        clusters = np.zeros(len(x), np.int64)
+        refuses(words, WeightedCorrelation.of, x, np.ones(len(x)), clusters, error=InputError)
+    for measure in (pairs.pairwise_accuracy, pairs.fitted_tie):
+        refuses("too few items for pairs", measure, np.ones(1), np.ones(1), error=InputError)
 
 
 @pytest.mark.parametrize("levels", [2, 4, 30])
@@ -203,16 +200,12 @@ def counted(scores, ratings, tie):
     return right / (len(scores) * (len(scores) - 1) / 2)
 
 
-def sample(seed, n=30):
-    rng = np.random.default_rng(seed)
-    ratings = rng.integers(1, 5, n).astype(np.float64)
-    scores = ratings + rng.normal(scale=1.0, size=n)
-    return (np.round(scores, 1) if seed % 2 else scores), ratings
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_the_measure_and_its_threshold_are_those_of_all_pairs(seed, monkeypatch):
-    scores, ratings = sample(seed)
+    rng = np.random.default_rng(seed)
+    ratings = rng.integers(1, 5, 30).astype(np.float64)
+    scores = ratings + rng.normal(scale=1.0, size=30)
+    scores = np.round(scores, 1) if seed % 2 else scores
     # A few rows at a time.
     monkeypatch.setattr(pairs, "_BLOCK", 100)
     for tie in (0.0, 0.3, 10.0):
@@ -225,11 +218,6 @@ def test_the_measure_and_its_threshold_are_those_of_all_pairs(seed, monkeypatch)
     assert counted(scores, ratings, result) == pytest.approx(best)
     assert counted(scores, ratings, result) >= counted(scores, ratings, 0.0)
     assert pairs.tied_ratings(ratings) == pytest.approx(counted(0 * scores, ratings, 0.0))
-
-
-def test_an_item_alone_has_no_pairs():
-    for measure in (pairs.pairwise_accuracy, pairs.fitted_tie):
-        refuses("too few items for pairs", measure, np.ones(1), np.ones(1), error=InputError)
 
 
 def test_benchmarks_whose_authors_report_it_have_it_with_intervals_and_a_warning():

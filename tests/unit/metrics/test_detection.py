@@ -32,11 +32,8 @@ def test_two_steps_equal_the_rule_written_out(captions, images):
         assert right.tolist() == [row[name] for row in expected]
 
 
-def test_one_half_is_natural():
+def test_one_half_is_natural_and_labels_pair_whatever_the_batches():
     assert detection.accuracy(np.array([[0.5, 0.5]])).tolist() == [[1.0, 0.0]]
-
-
-def test_by_label_pairs_whatever_the_batches():
     values = np.arange(8.0)
     label = np.array([0.0, 1, 0, 0, 1, 1, 0, 1])
     assert detection.by_label(values, label).tolist() == [[0, 1], [2, 4], [3, 5], [6, 7]]

@@ -32,14 +32,11 @@ def test_other_writings_are_no_names(name):
     assert find(name) is None
 
 
-def test_a_list_of_all_has_each_once_and_says_what_k_is():
+def test_a_list_of_all_has_each_once_says_what_k_is_and_which_are_signed():
     names = [(measure.form, measure.name) for measure in every()]
     assert len(set(names)) == len(names)
     assert ("gallery", "recall_at_K") in names
     assert {form for form, _ in names} == set(FORMS)
-
-
-def test_only_correlations_are_signed():
     signed = {measure.name for measure in every() if measure.signed}
     assert signed == {"kendall_tau_b", "kendall_tau_c", "spearman", "pearson"}
 
@@ -54,17 +51,15 @@ def test_a_measure_has_one_arithmetic_and_shares_are_in_0_to_1():
 
 
 def test_what_cannot_be_registered():
-    for name, reason in {"group": "of this name already", "i2t_group": "so it is 'group'"}.items():
-        with pytest.raises(InputError, match=reason):
-            MEASURES.register(Measure(name, "quad", "Group", "as group", "1/6", first_above_0))
-    with pytest.raises(InputError, match="another label"):
-        MEASURES.register(Measure("accuracy", "quad", "Precision", "as accuracy", "1/2", first_above_0))
-    with pytest.raises(InputError, match="of this name already"):
-        MEASURES.register(Measure("recall_at_7", "gallery", "R@7", "as recall", "R/n", first_above_0))
-    with pytest.raises(InputError, match="value per question"):
-        MEASURES.register(
-            Measure("tau", "rated", "Tau", "a correlation", "0", of_all=np.dot, range=(-1.0, 1.0))
-        )
+    for reason, *facts in (
+        ("of this name already", "group", "quad", "Group", "as group", "1/6", first_above_0),
+        ("so it is 'group'", "i2t_group", "quad", "Group", "as group", "1/6", first_above_0),
+        ("another label", "accuracy", "quad", "Precision", "as accuracy", "1/2", first_above_0),
+        ("of this name already", "recall_at_7", "gallery", "R@7", "as recall", "R/n", first_above_0),
+    ):
+        refuses(reason, MEASURES.register, Measure(*facts), error=InputError)
+    tau = Measure("tau", "rated", "Tau", "a correlation", "0", of_all=np.dot, range=(-1.0, 1.0))
+    refuses("value per question", MEASURES.register, tau, error=InputError)
 
 
 def test_one_that_is_registered_is_found(monkeypatch):

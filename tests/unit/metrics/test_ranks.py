@@ -95,12 +95,16 @@ def test_lists_are_scores_without_ties(task, seed):
     assert (cut.cut == (lost > 0)).all()
 
 
-def test_infinite_scores_are_in_order_and_nan_is_named():
+def test_infinite_scores_are_in_order_and_what_is_nan_or_does_not_fit_is_named():
     scores = np.array([[np.inf, 0.0, -np.inf], [1.0, 2.0, 3.0]])
     assert positive_ranks(scores, Qrels.of([[1, 2], [0]])).wrong.tolist() == [1, 1, 2]
     scores[1, 2] = np.nan
     with pytest.raises(ScoreError, match=r"query 1, item 2: a score is not a number; given: NaN"):
         positive_ranks(scores, Qrels.of([[1, 2], [0]]))
+    positives = Qrels.of([[0, 3]])
+    with pytest.raises(ScoreError, match="1 queries x 3 items; allowed: 1 queries, more than 3 items"):
+        positive_ranks(np.zeros((1, 3)), positives)
+    refuses("given: 2 queries", positive_ranks, np.zeros((2, 4)), positives, error=ScoreError)
 
 
 def test_absent_positives_are_counted():
@@ -121,13 +125,6 @@ def test_absent_positives_are_counted():
 )
 def test_positives_that_cannot_be(items, gains, message):
     refuses(message, Qrels.of, items, gains, error=InputError)
-
-
-def test_scores_that_do_not_fit():
-    positives = Qrels.of([[0, 3]])
-    with pytest.raises(ScoreError, match="1 queries x 3 items; allowed: 1 queries, more than 3 items"):
-        positive_ranks(np.zeros((1, 3)), positives)
-    refuses("given: 2 queries", positive_ranks, np.zeros((2, 4)), positives, error=ScoreError)
 
 
 @st.composite

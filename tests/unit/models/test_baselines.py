@@ -1,12 +1,10 @@
 """Blind scorers: constants tie, random draws belong to pairs, length counts words, and no image is opened."""
 
-import io
-
 import numpy as np
 import PIL.Image
 import pytest
 
-from counterfoil.benchmarks.records import BytesSource, Caption, Image
+from counterfoil.benchmarks.records import Caption, Image, PixelSource
 from counterfoil.metrics.contrast import QUAD, group, i2t, quad_tied as tied
 from counterfoil.metrics.ties import Ties
 from counterfoil.models import baselines
@@ -67,9 +65,7 @@ def picture(*bands, side=64):
 
 
 def image(*bands, name=""):
-    buffer = io.BytesIO()
-    picture(*bands).save(buffer, format="PNG")
-    return Image(name or "-".join(bands), BytesSource(buffer.getvalue()))
+    return Image(name or "-".join(bands), PixelSource(np.asarray(picture(*bands))))
 
 
 def score(images, texts):

@@ -115,11 +115,6 @@ def test_scores_go_before_outcomes():
     assert recognise(table).kind == "choice_outcome"
 
 
-def test_whole_numbers_that_became_floats_are_ids(tmp_path):
-    write_parquet(tmp_path / "t.parquet", pa.table({"id": [17.0, 18.0], "s0": [1, 2], "s1": [2, 1]}))
-    assert precomputed.load(str(tmp_path / "t.parquet")).ids == ("17", "18")
-
-
 def test_without_ids_and_with_a_column_of_choice(tmp_path):
     plain = precomputed.load(csv(tmp_path, "score", "0.5", "0.25"))
     assert (plain.kind, plain.ids, len(plain)) == ("rated_scores", None, 2)
@@ -132,6 +127,8 @@ def test_without_ids_and_with_a_column_of_choice(tmp_path):
     for options in (Options(), Options(column="solved")):
         outcome = precomputed.load(path, options)
         assert outcome.described == "right or wrong per question in column solved; ids in 'id'"
+    write_parquet(tmp_path / "t.parquet", pa.table({"id": [17.0, 18.0], "s0": [1, 2], "s1": [2, 1]}))
+    assert precomputed.load(str(tmp_path / "t.parquet")).ids == ("17", "18")
 
 
 @pytest.mark.parametrize(
@@ -297,7 +294,7 @@ def test_ids_that_do_not_fit(arrays, pattern, file, tmp_path):
     refused(file, pattern, ids_at(tmp_path / "i.npz", **arrays))
 
 
-def test_files_that_are_not_there(file, tmp_path):
+def test_files_that_are_not_there_and_ids_that_are_for_similarities_only(file, tmp_path):
     refuses("no such file or folder", precomputed.load, str(tmp_path / "none.csv"))
     (tmp_path / "empty").mkdir()
     refuses("no table in this folder", precomputed.load, str(tmp_path / "empty"))
@@ -307,9 +304,6 @@ def test_files_that_are_not_there(file, tmp_path):
     refuses("no such file; check the path after 'given:'", scorer, f"given:{tmp_path / 'none.npy'}")
     np.savez(tmp_path / "r.npz", i2t=np.arange(3))
     refuses("no table of scores; given: an npz file; embeddings are", scorer, f"given:{tmp_path / 'r.npz'}")
-
-
-def test_ids_are_for_similarities_only(file, tmp_path):
     (tmp_path / "t.csv").write_text("id,score\n1,2\n")
     (tmp_path / "r.json").write_text('{"i2t": {"1": [2]}, "t2i": {}}')
     options = ids_at(tmp_path / "i.npz", image_ids=np.arange(2), caption_ids=np.arange(3))

@@ -86,19 +86,15 @@ def test_points_without_variance_have_one_probability_however_it_is_computed():
     np.testing.assert_allclose(np.exp(Sampled(4.0, 3.0).pairs(captions, images)), exact, rtol=1e-12)
 
 
-def by_many_samples(captions, images):
-    """The probability of each pair from 50,000 draws of its own."""
-    rng, result = np.random.default_rng(6), []
-    for pair in zip(captions, images, strict=True):
-        x, y = (row[:WIDTH] + np.exp(row[WIDTH:] / 2) * rng.standard_normal((50_000, WIDTH)) for row in pair)
-        result.append(np.exp(log_mean_match(np.square(x - y).sum(axis=1), 4.0, 3.0, axis=(0,))))
-    return np.array(result)
-
-
 def test_samples_are_an_unbiased_estimate_over_seeds():
     rng = np.random.default_rng(5)
     captions, images = rows_of(rng, 4, "gaussian", np.float64), rows_of(rng, 4, "gaussian", np.float64)
-    truth = by_many_samples(captions, images)
+    # The probability of each pair from 50,000 draws of its own.
+    rng, truth = np.random.default_rng(6), []
+    for pair in zip(captions, images, strict=True):
+        x, y = (row[:WIDTH] + np.exp(row[WIDTH:] / 2) * rng.standard_normal((50_000, WIDTH)) for row in pair)
+        truth.append(np.exp(log_mean_match(np.square(x - y).sum(axis=1), 4.0, 3.0, axis=(0,))))
+    truth = np.array(truth)
     seeds = np.array([np.exp(Sampled(4.0, 3.0, seed=seed).pairs(captions, images)) for seed in range(200)])
     assert len(np.unique(seeds[:, 0])) == 200
     # Seeds are independent: their spread says how near their mean must come.
@@ -106,15 +102,12 @@ def test_samples_are_an_unbiased_estimate_over_seeds():
     assert (np.abs(seeds.mean(axis=0) - truth) < 5 * error + 0.01 * truth).all()
 
 
-def test_what_is_nearly_impossible_or_certain_is_still_in_order():
+def test_what_is_nearly_impossible_or_certain_is_in_order_and_means_far_away_lose_little():
     scores = log_mean_match(np.linspace(0, 400, 1000, dtype=np.float32)[:, None], 15.0, 15.0, axis=(1,))
     assert scores.dtype == np.float32
     assert np.isfinite(scores).all()
     assert (np.diff(scores) < 0).all()
     assert scores.max() <= 0
-
-
-def test_means_far_from_the_origin_lose_no_more_than_rounding():
     # Squared distances from products can fall below zero, which a root would not survive.
     same = np.tile(np.concatenate([np.full(64, 0.125), np.full(64, -60.0)]).astype(np.float32), (50, 1))
     result = Sampled(15.0, 15.0).block(same, same)

@@ -97,21 +97,15 @@ def test_figures_show_the_curves(studies):
     assert "self-bias" in {text.get_text() for text in figure.axes[0].texts}
 
 
-def test_the_yield_curve_has_a_line_per_number_of_models():
+def test_yields_have_a_line_per_number_of_models_histograms_gather_the_rest_and_strengths_are_in_order():
     curve = np.array([[10.0, 20.0, 30.0], [15.0, 28.0, 40.0]])
     (axes,) = figures.yield_curves(curve).axes
     assert [line.get_ydata().tolist() for line in axes.lines] == curve.tolist()
     assert [text.get_text() for text in axes.texts] == ["1 model", "2 models"]
-
-
-def test_histograms_gather_the_rest():
     figure = multiplicity([("t2i", {0: 3, 1: 2, 5: 1, 9: 4})], most=5)
     bars = {round(bar.get_x() + bar.get_width() / 2): bar.get_height() for bar in figure.axes[0].patches}
     assert bars == {0: 3, 1: 2, 5: 5}
     assert figure.axes[0].get_xlabel() == "right answers per query (5: that many or more)"
-
-
-def test_strengths_stand_in_order():
     result = preferences(Votes(("x", "y", "z"), np.array([[0, 3, 9], [7, 0, 8], [1, 2, 0]])), draws=300)
     (axes,) = figures.strengths(result).axes
     assert [label.get_text() for label in axes.get_yticklabels()] == [result.names[i] for i in result.order]

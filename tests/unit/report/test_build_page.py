@@ -86,7 +86,7 @@ def test_a_question_gets_all_of_its_pictures_or_none():
     assert sum(map(len, thumbnails.uris)) == room - 10
 
 
-def test_what_cannot_be_decoded_gets_a_placeholder_and_a_reason():
+def test_what_cannot_be_decoded_gets_a_placeholder_and_a_reason_and_what_is_not_at_hand_none():
     whole = drawn((300, 300), "yellow")
     thumbnails = Thumbnails()
     numbers = thumbnails.add(images(whole, b"no picture", whole[: len(whole) // 2]), [[0, 1], [2]])
@@ -95,7 +95,4 @@ def test_what_cannot_be_decoded_gets_a_placeholder_and_a_reason():
     assert set(thumbnails.broken) == {"i1", "i2"}
     assert thumbnails.broken["i1"].startswith("file 1: not an image file")
     assert "file 2" in thumbnails.broken["i2"]
-
-
-def test_images_that_are_not_at_hand_are_passed_over():
     assert Thumbnails().add([Image("gone"), *images(drawn((5, 5)))], [[0], [0, 1]]) == {1: 0}

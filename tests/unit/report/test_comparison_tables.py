@@ -76,9 +76,6 @@ def test_by_group_takes_the_official_grouping_and_the_groups_own_numbers(quads):
         assert printed(table, run.name) == expected
     assert [column.size for column in table.columns[::3]] == [14, 13, 13]
     assert by_group(quads, grouping="tag").blocks[0] == ("tag <1>", 3)
-
-
-def test_without_groups_a_table_of_them_is_empty(quads):
     run = quads.runs[0]
     questions = replace(run.benchmark.questions, groupings={})
     bare = replace(run, benchmark=replace(run.benchmark, questions=questions))
@@ -98,7 +95,7 @@ def test_many_groups_stand_in_rows(quads):
     ]
 
 
-def test_differences_say_who_is_ahead(quads):
+def test_differences_say_who_is_ahead_and_scorers_are_ranked_by_any_measure(quads):
     table = differences(quads, "group")
     value = {run.name: run.items["group"].mean() for run in quads.runs}
     assert len(table.rows) == 3
@@ -107,9 +104,6 @@ def test_differences_say_who_is_ahead(quads):
         assert row.cells[0].value == pytest.approx(value[a] - value[b])
         assert row.cells[0].low <= row.cells[0].value <= row.cells[0].high
         assert 0 < row.cells[1].value <= row.cells[2].value <= 1
-
-
-def test_scorers_are_ranked_by_any_measure(quads):
     value = {run.name: run.items["t2i"].mean() for run in quads.runs}
     assert ranking(quads, "t2i") == sorted(value, key=lambda name: -value[name])
 

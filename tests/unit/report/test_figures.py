@@ -23,17 +23,14 @@ def every(comparison):
     }
 
 
-def texts(svg):
-    return [node.text or "" for node in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
-
-
 def test_each_is_well_formed_names_the_scorers_and_gives_the_same_bytes_again(quads):
     again = every(quads)
     for name, figure in every(quads).items():
         svg = figure_style.svg(figure, name=name, title="A & <title>")
         assert ElementTree.fromstring(svg).find("{http://www.w3.org/2000/svg}title").text == "A & <title>"
         assert svg == figure_style.svg(again[name], name=name, title="A & <title>")
-        said = texts(svg)
+        texts = ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
+        said = [node.text or "" for node in texts]
         for run in quads.runs:
             assert short(run.name) in said, (name, said)
         # Nothing is fetched, no rule reaches beyond the drawing, and ids are the drawing's own.
@@ -47,20 +44,18 @@ def test_each_is_well_formed_names_the_scorers_and_gives_the_same_bytes_again(qu
         assert all(f"#{one}" in svg for one in ids)
 
 
-def test_a_figure_that_was_written_as_svg_is_what_it_was(quads):
+def test_a_figure_that_was_written_as_svg_is_what_it_was_and_its_colours_are_variables(quads):
     figure = figures.measures(quads)
 
     def state():
         return figure.dpi, figure.canvas, figure.patch.get_facecolor(), figure.axes[0].patch.get_facecolor()
 
     before = state()
-    assert figure_style.svg(figure, name="m", title="m") == figure_style.svg(figure, name="m", title="m")
+    svg = figure_style.svg(figure, name="m", title="m")
+    assert svg == figure_style.svg(figure, name="m", title="m")
     assert state() == before
     assert before[2][3] == 1
-
-
-def test_colours_are_variables_so_that_dark_pages_can_turn_them(quads):
-    svg = figure_style.svg(figures.measures(quads), name="m", title="m")
+    # So that dark pages can turn them.
     assert f"var(--right, {RIGHT})" in svg
     assert f"var(--wrong, {WRONG})" in svg
     assert not re.findall(r"#[0-9a-fA-F]{6}\b", re.sub(r"var\([^)]*\)", "", svg).replace("#000000", ""))

@@ -28,14 +28,11 @@ def test_documents_and_pages_say_the_same():
     assert {word: " ".join(text.split()) for word, text in entries.items()} == dict(words)
 
 
-def test_recall_at_one_and_at_many_are_explained_differently():
+def test_recall_at_one_and_at_many_and_what_forms_share_are_explained_differently():
     assert measure_meaning("recall_at_1") == "a right answer comes first"
     assert measure_meaning("i2t_recall_at_1000").startswith(
         "a right answer is among the first 1,000; each image"
     )
-
-
-def test_what_forms_share_has_a_meaning_of_each():
     assert measure_meaning("accuracy") == measure_meaning("accuracy", "choice")
     assert measure_meaning("accuracy", "preference") == "the preferred caption scores above the other"
 

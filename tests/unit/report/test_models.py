@@ -101,19 +101,16 @@ def test_json_in_a_script_element_is_the_same_value_and_ends_nothing(value):
     assert not set(text) & set("<>&\u2028\u2029")
 
 
-def test_kinds_follow_from_the_scores(quads):
-    s = quads.runs[0].answers.values
-    i2t = (s[:, 0, 0] > s[:, 1, 0]) & (s[:, 1, 1] > s[:, 0, 1])
-    t2i = (s[:, 0, 0] > s[:, 0, 1]) & (s[:, 1, 1] > s[:, 1, 0])
-    np.testing.assert_array_equal(QUADS.kinds(quads.runs[0]), 2 * ~t2i + ~i2t)
-
-
-def test_half_a_point_for_a_tie_is_a_failure_still():
+def test_kinds_follow_from_the_scores_and_half_a_point_for_a_tie_is_a_failure_still(quads):
     benchmark = quad_benchmark(6)
     tied = run_of(benchmark, "constant", Scores(np.zeros((6, 2, 2))), ties=Ties.HALF)
     assert QUADS.kinds(tied).tolist() == [3] * 6
     generous = run_of(benchmark, "constant", Scores(np.zeros((6, 2, 2))), ties=Ties.OPTIMISTIC)
     assert QUADS.kinds(generous).tolist() == [0] * 6
+    s = quads.runs[0].answers.values
+    i2t = (s[:, 0, 0] > s[:, 1, 0]) & (s[:, 1, 1] > s[:, 0, 1])
+    t2i = (s[:, 0, 0] > s[:, 0, 1]) & (s[:, 1, 1] > s[:, 1, 0])
+    np.testing.assert_array_equal(QUADS.kinds(quads.runs[0]), 2 * ~t2i + ~i2t)
 
 
 def test_every_beginning_of_the_spread_holds_every_kind_and_group(quads):

@@ -38,10 +38,13 @@ def test_a_constant_scorer_is_exposed():
     assert "random order" in QUADS.ties(one(np.zeros((40, 2, 2)), Ties.HALF))
 
 
-def test_a_scorer_without_ties_gives_no_warning():
+def test_a_scorer_without_ties_gives_no_warning_and_equal_ones_are_not_distinguished():
     comparison = one(np.random.default_rng(0).normal(size=(40, 2, 2)) + 5 * np.eye(2))
     assert all(note.kind == "fact" for note in QUADS.notes(comparison))
     assert "No scorer has a tie; they count by the policy strict." in said(comparison)
+    benchmark, scores = quad_benchmark(), Scores(np.random.default_rng(1).normal(size=(40, 2, 2)))
+    comparison = compare([run_of(benchmark, name, scores) for name in ("a", "b")])[0]
+    assert lead(comparison).endswith("the highest of 2, not told apart (p ≥ 0.05 after Holm) from b.")
 
 
 def test_the_lead_names_the_best_and_the_scorers_not_distinguished_from_it(quads):
@@ -53,15 +56,6 @@ def test_the_lead_names_the_best_and_the_scorers_not_distinguished_from_it(quads
     rivals = {{d.a: d.b, d.b: d.a}[best.name] for d in tested if best.name in (d.a, d.b)}
     assert all(name in text for name in rivals)
     assert ("not told apart" in text) == bool(rivals)
-
-
-def test_equal_scorers_are_not_distinguished():
-    benchmark, scores = quad_benchmark(), Scores(np.random.default_rng(1).normal(size=(40, 2, 2)))
-    comparison = compare([run_of(benchmark, name, scores) for name in ("a", "b")])[0]
-    assert lead(comparison).endswith("the highest of 2, not told apart (p ≥ 0.05 after Holm) from b.")
-
-
-def test_outcomes_and_intervals_are_mentioned(quads):
     texts = said(quads)
     assert any(text.startswith("outcomes: only right and wrong were given") for text in texts)
     # Neighbouring questions share an image, so the intervals come from clusters.

@@ -58,11 +58,6 @@ def test_the_heatmap_has_tau_below_and_rho_above_and_frames_what_is_sure():
     ]  # fmt: skip
 
 
-def test_a_column_that_stands_alone_needs_no_benchmark():
-    result = correlation(np.zeros((4, 2)), {})
-    assert labels(replace(result, columns=result.columns[1:], values=result.values[:, 1:])) == ["mean R@1"]
-
-
 @pytest.mark.parametrize(("models", "columns"), [(3, 2), (8, 5), (30, 12)])
 def test_names_and_lines_of_the_bump_chart_never_overlap(models, columns):
     figure = bump(many(models, columns))
@@ -107,12 +102,9 @@ def report():
     return page(correlation(values, TAUS), title="Rank & <file>")
 
 
-def test_it_is_whole_runs_its_own_script_and_fetches_nothing(report):
+def test_it_is_whole_runs_its_own_script_fetches_nothing_and_says_every_number(report):
     assert closed(report) == html.static("page.js")
     assert "<title>Rank &amp; &lt;file&gt;</title>" in report
-
-
-def test_it_says_every_number(report):
     body = html_of.unescape(re.sub(r"<[^>]+>", " ", report))
     for text in ("12.34", ".50", ".10 to .80", "−.60 to .30", "open-clip:ViT", "100 draws"):
         assert text in body, text
@@ -129,12 +121,14 @@ def test_the_lead_names_the_most_and_the_least_alike():
     assert "Method" in page(nothing)
 
 
-def test_ranks_stand_beside_values_and_shared_ones_say_so():
+def test_ranks_stand_beside_values_and_a_column_alone_needs_no_benchmark():
     table = ranks_table(correlation(np.array([[0.5, 0.25], [0.5, np.nan], [0.75, 0.5]]), {}))
     assert [row.name for row in table.rows] == ["model 2", "model 0", LONG]
     ranks = [[row.cells[i].value for i in (1, 3)] for row in table.rows]
     assert ranks == [["1", "1"], ["2=", "2"], ["2=", ""]]
     assert table.rows[2].cells[2].value is None
+    result = correlation(np.zeros((4, 2)), {})
+    assert labels(replace(result, columns=result.columns[1:], values=result.values[:, 1:])) == ["mean R@1"]
 
 
 @pytest.mark.browser

@@ -16,7 +16,6 @@ MANY = 5000
 
 @pytest.mark.parametrize("draw", [cluster_draws, sign_draws])
 def test_the_seed_decides_and_more_draws_begin_with_fewer(draw):
-    assert callable(draw)
     few, many, other = (
         np.concatenate(list(draw(MANY, draws, seed=seed))) for draws, seed in ((500, 3), (900, 3), (500, 4))
     )
@@ -28,7 +27,6 @@ def test_the_seed_decides_and_more_draws_begin_with_fewer(draw):
 @pytest.mark.parametrize("draw", [cluster_draws, sign_draws])
 @pytest.mark.parametrize(("n_clusters", "draws"), [(1, 1), (7, 1), (3, 2500), (MANY, 1000), (3_000_000, 2)])
 def test_blocks_are_bounded_and_add_up(draw, n_clusters, draws):
-    assert callable(draw)
     shapes = [block.shape for block in draw(n_clusters, draws, seed=0)]
     assert sum(rows for rows, _ in shapes) == draws
     assert all(width == n_clusters for _, width in shapes)
@@ -40,7 +38,7 @@ def test_refuses_no_draws_and_negative_seeds(draws, seed):
     refuses("out of range; given", list, cluster_draws(5, draws, seed=seed), error=InputError)
 
 
-def test_counts_are_multinomial_and_signs_fair():
+def test_counts_are_multinomial_signs_fair_and_both_of_streams_of_their_own():
     # Each count is binomial(5, 1/5): mean 1, variance 4/5, covariance of two -1/5. With 40,000 draws the mean
     # is known to 0.0045, the second moments to about 0.01.
     counts = np.concatenate(list(cluster_draws(5, 40_000, seed=1)))
@@ -52,17 +50,8 @@ def test_counts_are_multinomial_and_signs_fair():
     assert (np.abs(signs) == 1).all()
     assert (signs.T @ signs) / len(signs) == pytest.approx(np.eye(9), abs=0.025)
     assert signs.mean(axis=0) == pytest.approx(np.zeros(9), abs=0.025)
-
-
-def test_counts_and_signs_of_one_seed_come_from_different_streams():
     counts = next(iter(cluster_draws(64, 1, seed=5)))[0]
     assert abs(np.corrcoef(counts, next(iter(sign_draws(64, 1, seed=5)))[0])[0, 1]) < 0.5
-
-
-def test_cluster_sums_take_any_numbers_in_any_order():
-    sums = cluster_sums(np.arange(12.0).reshape(6, 2), np.array([9, -1, 9, 4, 4, 9]))
-    # Clusters -1, 4 and 9 hold rows {1}, {3, 4} and {0, 2, 5}.
-    assert sums.tolist() == [[2, 3], [14, 16], [14, 17]]
 
 
 POINTS = st.sampled_from(
@@ -90,12 +79,15 @@ def test_other_numbers_are_rounded_to_a_fine_grid(values):
     assert abs(result / made.scale - float(sum(Fraction(value) for value in values))) <= 2e-9
 
 
-def test_large_sums_leave_float32():
+def test_cluster_sums_take_any_numbers_in_any_order_and_large_ones_leave_float32():
     # 2**25 + 1 is not a float32; halves of it force a scale of 2.
     made = exact_sums(np.full((3, 1), 2.0**25 + 0.5), np.array([0, 1, 1]))
     assert made.numbers.dtype == np.float64
     assert made.weighted(np.array([[1.0, -1.0]], dtype=np.float32))[0, 0] == -(2.0**26 + 1)
     assert exact_sums(np.ones((3, 1)), np.arange(3)).numbers.dtype == np.float32
+    sums = cluster_sums(np.arange(12.0).reshape(6, 2), np.array([9, -1, 9, 4, 4, 9]))
+    # Clusters -1, 4 and 9 hold rows {1}, {3, 4} and {0, 2, 5}.
+    assert sums.tolist() == [[2, 3], [14, 16], [14, 17]]
 
 
 def test_products_do_not_depend_on_how_the_columns_are_split():

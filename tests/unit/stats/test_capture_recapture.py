@@ -55,7 +55,4 @@ def test_ends_where_little_is_known():
     # What none found does not count.
     apart = np.array([[True, False]] * 5 + [[False, True]] * 4)
     assert chao(np.concatenate([apart, [[False, False]]])) == chao(apart)
-
-
-def test_too_few_proposers():
     refuses("proposers", chao, np.ones((3, 1), bool), error=InputError)

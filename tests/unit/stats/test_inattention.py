@@ -41,27 +41,16 @@ def campaign(rng, kinds, *, per_person=60, labels=3, classes=4, golden=10, skill
     return careless(who, item, answer, n_classes=classes, seconds=seconds, known=known)
 
 
-def false_alarms(repetitions, people, **settings):
-    """How often any of a pool of able people is flagged."""
-    rng = np.random.default_rng(0)
-    return float(
-        np.mean([campaign(rng, ["able"] * people, **settings).flagged().any() for _ in range(repetitions)])
-    )
-
-
-def detected(repetitions, **settings):
-    """How often people of each kind are flagged, one or two of each among 24 able ones."""
-    rng = np.random.default_rng(1)
-    kinds = ["able"] * 24 + list(KINDS[1:])
-    flags = np.array([campaign(rng, kinds, **settings).flagged() for _ in range(repetitions)])
-    return {kind: float(flags[:, np.array(kinds) == kind].mean()) for kind in KINDS}
-
-
 # 5 % are promised; 8 repetitions know that to 8 points, and 30 to 4.
 @pytest.mark.parametrize(("pools", "crowds"), [(8, 2), pytest.param(30, 8, marks=pytest.mark.slow)])
 def test_able_people_are_rarely_flagged_and_careless_ones_mostly(pools, crowds):
-    assert false_alarms(pools, 30) <= 0.05 + 2 * (0.05 * 0.95 / pools) ** 0.5
-    result = detected(crowds)
+    rng = np.random.default_rng(0)
+    alarms = [campaign(rng, ["able"] * 30).flagged().any() for _ in range(pools)]
+    assert np.mean(alarms) <= 0.05 + 2 * (0.05 * 0.95 / pools) ** 0.5
+    # One of each other kind among 24 able people.
+    rng, kinds = np.random.default_rng(1), np.array(["able"] * 24 + list(KINDS[1:]))
+    flags = np.array([campaign(rng, kinds).flagged() for _ in range(crowds)])
+    result = {kind: float(flags[:, kinds == kind].mean()) for kind in KINDS}
     assert result["able"] <= 0.05 / crowds
     assert result["bot"] > 0.9
     assert result["adversarial"] > 0.9
@@ -96,6 +85,10 @@ def test_each_sign_sees_what_it_is_for():
     order[mine] = np.argsort(np.argsort(answers[mine], kind="stable"))
     result = careless(people, items, answers, n_classes=3, order=order)
     assert result.reasons(11) == ("straight",)
+    # Answers below the floor are seen even where all are fast.
+    people, items = np.tile(np.arange(10), 40), np.repeat(np.arange(40), 10)
+    result = careless(people, items, items % 3, n_classes=3, seconds=np.full(400, 0.1))
+    assert all(result.reasons(person) == ("fast",) for person in range(10))
 
 
 def test_one_slow_answer_or_an_unknown_time_makes_no_difference():
@@ -113,19 +106,15 @@ def test_one_slow_answer_or_an_unknown_time_makes_no_difference():
     assert not np.isnan(second.adjusted[4, 1])
 
 
-def test_answers_below_the_floor_are_seen_even_where_all_are_fast():
-    people, items = np.tile(np.arange(10), 40), np.repeat(np.arange(40), 10)
-    result = careless(people, items, items % 3, n_classes=3, seconds=np.full(400, 0.1))
-    assert all(result.reasons(person) == ("fast",) for person in range(10))
-
-
-def test_few_people_have_no_pool():
+def test_few_people_have_no_pool_and_no_answers_are_refused():
     people, items = np.tile(np.arange(5), 30), np.repeat(np.arange(30), 5)
     known = np.zeros(30, dtype=np.int64)
     result = careless(people, items, items % 2, n_classes=2, seconds=np.full(150, 3.0), known=known)
     assert np.isnan(result.p[:, SIGNS.index("golden")]).all()
     assert np.isnan(result.p[:, SIGNS.index("disagree")]).all()
     assert not result.flagged().any()
+    none = np.empty(0, dtype=np.int64)
+    refuses("no answers", careless, none, none, none, error=InputError, n_classes=2)
 
 
 def test_run_tail_is_never_below_how_often_such_runs_come():
@@ -154,8 +143,3 @@ def test_tails_of_a_normal_pool_are_uniform_enough():
         assert (p <= level).mean() == pytest.approx(level, abs=0.02)
     assert (p <= 0.001).mean() < 0.002
     assert np.isnan(lower_tail(np.r_[np.zeros(7), np.nan], np.ones(8))).all()
-
-
-def test_refuses_no_answers():
-    none = np.empty(0, dtype=np.int64)
-    refuses("no answers", careless, none, none, none, error=InputError, n_classes=2)

@@ -22,9 +22,11 @@ def test_as_scipy_has_it_at_the_widened_level(n):
     assert abs(high[0] - expected.high) < near
 
 
-def test_the_mean_is_covered_nearly_as_often_as_it_says():
+def test_the_mean_is_covered_nearly_as_often_as_it_says_and_of_few_numbers_there_is_none():
     low, high = mean_intervals(np.random.default_rng(0).exponential(size=(40, 2000)))
     assert 0.92 < np.mean((low <= 1) & (high >= 1)) < 0.97
+    with pytest.raises(InputError, match="no interval for the mean; given: 9 numbers; allowed: 10 or more"):
+        mean_intervals(np.ones((FEWEST - 1, 1)))
 
 
 @pytest.mark.parametrize("n", [10, 200])
@@ -49,11 +51,6 @@ def test_a_column_alone_has_the_same_bits():
         assert (alone[0][0], alone[1][0]) == pytest.approx((together[0][k], together[1][k]), rel=1e-12)
     assert np.array_equal(together, mean_intervals(values, seed=5))
     assert not np.array_equal(together, mean_intervals(values, seed=6))
-
-
-def test_few_numbers_have_no_interval():
-    with pytest.raises(InputError, match="no interval for the mean; given: 9 numbers; allowed: 10 or more"):
-        mean_intervals(np.ones((FEWEST - 1, 1)))
 
 
 @given(st.integers(1, 500), st.floats(0, 1), st.floats(0.5, 13))

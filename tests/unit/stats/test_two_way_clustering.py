@@ -40,11 +40,6 @@ def test_sums_over_pairs_equal_a_list_of_all_pairs(seed, n, images, captions, wi
     assert sharing.independent == (alike.sum() == n)
 
 
-def test_components_are_reached_through_others():
-    sharing = Sharing(np.array([[0, 1], [2, 3], [3, 4]]), np.array([[0], [1], [2]]))
-    assert (sharing.components.tolist(), sharing.counts) == ([0, 1, 1], (5, 3))
-
-
 def test_where_sets_are_apart_it_is_the_variance_of_the_sets():
     # 40 images of four questions, captions of their own: the textbook variance of cluster means.
     values = np.random.default_rng(0).random((40, 4))
@@ -72,7 +67,7 @@ def test_two_ways_are_both_ways_less_what_is_in_both():
 # -------------------------------------------------------------------------------- what is taken as given
 
 
-def test_two_captions_of_all_questions_are_given_and_the_photographs_counted():
+def test_what_all_questions_share_is_given_and_an_only_image_is_not():
     """159 photographs, each with "a photo of a cat" and "a photo of a dog"; 154 right."""
     sharing = Sharing(np.arange(159)[:, None], np.tile([[0, 1]], (159, 1)))
     assert sharing.given_captions.tolist() == [True, True]
@@ -80,6 +75,13 @@ def test_two_captions_of_all_questions_are_given_and_the_photographs_counted():
     assert sharing.crossed
     low, high = cluster_interval(np.repeat([[1.0], [0.0]], [154, 5], axis=0), sharing)
     assert (low[0], high[0]) == pytest.approx(wilson(154, 159), abs=2e-3)
+    beside = Sharing(np.stack([np.arange(30), np.full(30, 30)], axis=1), np.arange(30)[:, None])
+    assert np.flatnonzero(beside.given_images).tolist() == [30]
+    assert beside.independent
+    alone = Sharing(np.zeros((30, 1), int), np.arange(30)[:, None])
+    assert not alone.given_images.any()
+    low, high = cluster_interval(np.eye(30)[:, :1], alone)
+    assert (low[0], high[0]) == pytest.approx(wilson(1 / 30, 1), abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -100,16 +102,6 @@ def test_two_captions_of_all_questions_are_given_and_the_photographs_counted():
 def test_captions_in_more_than_a_quarter_of_what_is_left_are_given(captions, taken):
     sharing = Sharing(np.arange(len(captions))[:, None], captions[:, None])
     assert np.flatnonzero(sharing.given_captions).tolist() == taken
-
-
-def test_a_wrong_image_of_all_questions_is_given_and_an_only_image_is_not():
-    beside = Sharing(np.stack([np.arange(30), np.full(30, 30)], axis=1), np.arange(30)[:, None])
-    assert np.flatnonzero(beside.given_images).tolist() == [30]
-    assert beside.independent
-    alone = Sharing(np.zeros((30, 1), int), np.arange(30)[:, None])
-    assert not alone.given_images.any()
-    low, high = cluster_interval(np.eye(30)[:, :1], alone)
-    assert (low[0], high[0]) == pytest.approx(wilson(1 / 30, 1), abs=1e-9)
 
 
 # ------------------------------------------------------------------------------- all users of the variance
@@ -146,13 +138,15 @@ def test_the_test_of_crossed_questions_is_that_of_a_student_t():
     assert p > 100 * difference_interval(values, np.arange(600), np.array([[0, 1]]))[2][0]
 
 
-def test_accounts_of_the_same_questions_are_joined():
+def test_components_are_reached_through_others_and_accounts_of_the_same_questions_joined():
     one = Sharing(np.array([[0], [0], [1]]), np.array([[0], [1], [2]]))
     renamed = Sharing(np.array([[7], [7], [3]]), np.array([[2], [1], [0]]))
     other = Sharing(np.array([[0], [1], [2]]), np.array([[0], [1], [1]]))
     assert Sharing.joined([one, renamed]).images.shape == (3, 1)
     assert Sharing.joined([one, other]).components.tolist() == [0, 0, 0]
     assert Sharing.joined([one]).components.tolist() == [0, 0, 1]
+    sharing = Sharing(np.array([[0, 1], [2, 3], [3, 4]]), np.array([[0], [1], [2]]))
+    assert (sharing.components.tolist(), sharing.counts) == ([0, 1, 1], (5, 3))
 
 
 def test_a_hub_caption_costs_no_list_of_pairs():

@@ -12,15 +12,12 @@ ENTRIES = [
 ]
 
 
-def test_what_is_written_is_read_to_the_last_bit(tmp_path):
+def test_what_is_written_is_read_to_the_last_bit_and_without_a_file_in_memory(tmp_path):
     journal = Journal(tmp_path / "journal.csv")
     for count, entry in enumerate(ENTRIES, start=1):
         journal.write(entry)
         assert read(tmp_path / "journal.csv") == ENTRIES[:count] == journal.entries
     assert (tmp_path / "journal.csv").read_text().splitlines()[0] == ",".join((*FIRST, "validation_accuracy"))
-
-
-def test_without_a_file_it_is_in_memory():
     journal = Journal(None)
     journal.write(ENTRIES[0])
     journal.sync()

@@ -40,13 +40,15 @@ def names(network, parameters):
     return {name for name, parameter in network.named_parameters() if id(parameter) in wanted}
 
 
-def test_only_matrices_decay():
+def test_only_matrices_decay_or_all_where_the_recipe_says_so():
     network = Towers()
     decayed, rest = parameter_groups(network, RECIPES["coco"])
     assert (decayed["weight_decay"], rest["weight_decay"]) == (0.1, 0.0)
     assert names(network, decayed["params"]) == {"visual.0.weight", "proj", "head.weight"}
     everything = {name for name, _ in network.named_parameters()}
     assert names(network, rest["params"]) == everything - {"visual.0.weight", "proj", "head.weight"}
+    (group,) = parameter_groups(network, Recipe("mine", decay="all"))
+    assert names(network, group["params"]) == everything
 
 
 def test_the_rule_is_open_clips():
@@ -65,12 +67,6 @@ def test_the_rule_is_open_clips():
     assert len(theirs) > 5
 
 
-def test_all_decays_where_the_recipe_says_so():
-    network = Towers()
-    (group,) = parameter_groups(network, Recipe("mine", decay="all"))
-    assert names(network, group["params"]) == {name for name, _ in network.named_parameters()}
-
-
 def test_what_is_not_trained_is_frozen_and_opened_again():
     network = Towers()
     parameter_groups(network, RECIPES["pac"])
@@ -84,13 +80,10 @@ def test_what_is_not_trained_is_frozen_and_opened_again():
     assert closed == {"logit_scale"}  # no loss of PCME has a temperature
 
 
-def test_the_temperature_is_trained_beside_a_part():
+def test_the_temperature_is_trained_beside_a_part_and_one_that_is_not_there_is_one_line():
     network = Towers()
     recipe = Recipe("mine", trains="projections")
     assert [name for name, _ in trained_parameters(network, recipe)] == ["proj", "logit_scale"]
-
-
-def test_a_part_that_is_not_there_is_one_line():
     with pytest.raises(InputError, match="recipe pcme: the network has no heads to train; given: Towers"):
         parameter_groups(Towers(head=False), RECIPES["pcme"].staged()[0])
 
@@ -108,7 +101,7 @@ def rates(recipe, total):
     return [learning_rate(step, recipe=recipe, total=total) for step in range(total)]
 
 
-def test_the_cosine_is_the_one_that_bivlc_used():
+def test_the_cosine_is_the_one_that_bivlc_used_and_a_short_training_only_rises():
     # FORMATS 1c, by hand: lr (step + 1) / 50, then half a cosine over what is left.
     result = rates(RECIPES["coco"], 250)
     assert result[0] == pytest.approx(1e-6 / 50)
@@ -116,6 +109,8 @@ def test_the_cosine_is_the_one_that_bivlc_used():
     assert result[49] == result[50] == 1e-6
     assert result[150] == pytest.approx(1e-6 / 2)  # half way: cos(pi / 2) = 0
     assert result[249] == pytest.approx(0.5e-6 * (1 + math.cos(math.pi * 199 / 200)))
+    assert rates(Recipe("mine", lr=1.0, warmup=4), 3) == [0.25, 0.5, 0.75]
+    assert rates(Recipe("mine", lr=1.0, warmup=4), 4) == [0.25, 0.5, 0.75, 1]
 
 
 def test_a_cosine_by_epochs_is_torchs_cosine_annealing():
@@ -129,11 +124,6 @@ def test_a_cosine_by_epochs_is_torchs_cosine_annealing():
         assert ours[epoch * steps : (epoch + 1) * steps] == pytest.approx([theirs.get_last_lr()[0]] * steps)
         optimiser.step()
         theirs.step()
-
-
-def test_a_training_shorter_than_its_warm_up_only_rises():
-    assert rates(Recipe("mine", lr=1.0, warmup=4), 3) == [0.25, 0.5, 0.75]
-    assert rates(Recipe("mine", lr=1.0, warmup=4), 4) == [0.25, 0.5, 0.75, 1]
 
 
 @given(

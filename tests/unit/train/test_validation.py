@@ -272,7 +272,7 @@ def states(seed=0):
     return tuple(dict(thumbnails.thumb(seed=seed + i).network.state_dict()) for i in range(2))
 
 
-def test_mixtures_are_element_by_element_and_exact_at_the_ends():
+def test_mixtures_are_element_by_element_and_exact_at_the_ends_and_what_does_not_mix_is_said():
     start, tuned = states()
     for alpha in (0.0, 0.3, 0.5, 1.0):
         mixed = interpolate(start, tuned, alpha)
@@ -281,6 +281,10 @@ def test_mixtures_are_element_by_element_and_exact_at_the_ends():
             assert torch.allclose(mixed[name].double(), expected, atol=1e-7)
     assert all(torch.equal(interpolate(start, tuned, 0)[name], start[name]) for name in start)
     assert all(torch.equal(interpolate(start, tuned, 1)[name], tuned[name]) for name in start)
+    with pytest.raises(InputError, match=r"alpha 1\.5; allowed: 0 \(start\) to 1 \(tuned\)"):
+        interpolate(start, tuned, 1.5)
+    other = dict(thumbnails.thumb(width=8).network.state_dict())
+    refuses("two different networks do not mix", interpolate, start, other, 0.5, error=ModelError)
 
 
 def test_a_mixture_shares_no_memory_and_keeps_counters_whole():
@@ -290,11 +294,3 @@ def test_a_mixture_shares_no_memory_and_keeps_counters_whole():
         interpolate(start, tuned, alpha)["w"].fill_(7)
     assert start["w"].tolist() == [0, 0]
     assert tuned["w"].tolist() == [1, 1]
-
-
-def test_what_does_not_mix_is_said():
-    start, tuned = states()
-    with pytest.raises(InputError, match=r"alpha 1\.5; allowed: 0 \(start\) to 1 \(tuned\)"):
-        interpolate(start, tuned, 1.5)
-    other = dict(thumbnails.thumb(width=8).network.state_dict())
-    refuses("two different networks do not mix", interpolate, start, other, 0.5, error=ModelError)

@@ -92,11 +92,13 @@ def test_every_correlation_of_the_oracle_is_one(rated, tmp_path):
     assert (run(rated, load("oracle"), session=Session(tmp_path)).values == scores).all()
 
 
-def test_the_oracle_prefers_what_people_prefer():
+def test_the_oracle_prefers_what_people_prefer_and_frames_alone_are_no_scene():
     preferences = ratings.preferences(48, size=32, lazy=True)
     scores = run(preferences, load("oracle")).values
     assert not (scores[:, 0] == scores[:, 1]).any()
     assert (np.argmax(scores, axis=1) == preferences.questions.label).all()
+    for item in (Image("a", BytesSource(b"")), Video("a", BytesSource(b""))):
+        refuses("knows the scenes behind pictures", load("oracle").score, [item], [Caption("c", "A star.")])
 
 
 # Hundreds of pictures are drawn for it.
@@ -106,8 +108,3 @@ def test_the_catalog_knows_how_many_there_are():
         world = benchmark(name)
         assert len(world) == world.card.size == 400
         assert set(world.card.groupings) == set(world.questions.groupings)
-
-
-def test_a_video_that_is_only_frames_is_no_scene():
-    for item in (Image("a", BytesSource(b"")), Video("a", BytesSource(b""))):
-        refuses("knows the scenes behind pictures", load("oracle").score, [item], [Caption("c", "A star.")])

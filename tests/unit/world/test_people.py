@@ -35,16 +35,13 @@ def test_people_err_as_often_as_was_chosen():
         assert seconds.mean() == pytest.approx(chosen.seconds, abs=4 * chosen.seconds / 2 / sqrt(n))
 
 
-def test_who_never_errs_tells_the_truth_and_who_always_errs_its_reverse():
+def test_who_never_errs_tells_the_truth_who_always_errs_its_reverse_and_seeds_decide():
     so = truth(50)
     sure, contrary, yes = Annotator("a"), Annotator("b", accuracy=0.0), Annotator("c", 0.5, 0.5)
     said = annotate(so, [sure, contrary, yes], np.random.default_rng(1)).votes
     assert (said[0] == so).all()
     assert (said[1] == ~so).all()
     assert said[2].all()
-
-
-def test_same_seed_same_answers():
     one, again, other = (annotate(truth(99), CROWD, np.random.default_rng(seed)) for seed in (4, 4, 5))
     assert (one.votes == again.votes).all()
     assert (one.seconds == again.seconds).all()

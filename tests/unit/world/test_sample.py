@@ -16,11 +16,6 @@ from counterfoil.world.sample import STREAMS, benchmark, choices, contrasts, qua
 from refusals import refuses
 
 
-def scenes_of(rows):
-    """The scenes that images show, by position: each where it is used first."""
-    return list(dict.fromkeys(scene for row in rows for scene in row))
-
-
 def content(made):
     return [
         [caption.text for caption in made.captions],
@@ -47,12 +42,24 @@ def test_kinds_of_edit_are_equally_common():
     assert set(made.questions.groups()) == {*SUBSETS, "replace", "swap", "add"}
 
 
-def test_questions_share_images_within_a_scene_only():
+def test_questions_have_items_of_their_own_begin_alike_and_share_images_within_a_scene_only():
     made = quads(200, seed=1, size=32)
     assert set(Counter(Counter(made.clusters.tolist()).values())) == {1, 2, 3}
     # Questions of one cluster are edits of one scene, which is the first image of some, of others the second.
     for cluster in range(max(made.clusters) + 1):
         assert set.intersection(*map(set, made.questions.images[made.clusters == cluster].tolist()))
+    assert (made.questions.captions[:, 0] != made.questions.captions[:, 1]).all()
+    assert (made.questions.images[:, 0] != made.questions.images[:, 1]).all()
+    assert made.captions_at_hand
+    assert made.images_at_hand
+    assert len({c.text for c in made.captions}) == len(made.captions)
+    assert len({i.read() for i in made.images}) == len(made.images)
+    assert made.card.redistributable
+    openings = {
+        tuple(made.captions[i].text.split()[0] in ("There",) for i in pair)
+        for pair in made.questions.captions
+    }
+    assert openings == {(True, True), (False, False)}
 
 
 @pytest.mark.parametrize("of", ["quads", "choices", "contrasts"])
@@ -73,26 +80,6 @@ def test_longer_captions_are_right_as_often_as_shorter_ones():
     added = np.array([kind == "add" for kind in made.questions.groupings["type"]])
     assert (long[added, 0] > long[added, 1]).sum() == (long[added, 0] < long[added, 1]).sum() == 100
     assert abs(np.sign(long[:, 0] - long[:, 1]).mean()) < 0.02
-
-
-def test_every_question_has_four_items_of_its_own_kind():
-    made = quads(50, seed=2, size=32)
-    assert (made.questions.captions[:, 0] != made.questions.captions[:, 1]).all()
-    assert (made.questions.images[:, 0] != made.questions.images[:, 1]).all()
-    assert made.captions_at_hand
-    assert made.images_at_hand
-    assert len({c.text for c in made.captions}) == len(made.captions)
-    assert len({i.read() for i in made.images}) == len(made.images)
-    assert made.card.redistributable
-
-
-def test_both_captions_of_a_question_begin_alike():
-    made = quads(60, seed=4, size=32)
-    openings = {
-        tuple(made.captions[i].text.split()[0] in ("There",) for i in pair)
-        for pair in made.questions.captions
-    }
-    assert openings == {(True, True), (False, False)}
 
 
 @pytest.mark.parametrize(
@@ -120,7 +107,7 @@ def test_how_many_are_drawn_at_a_time_changes_no_byte(monkeypatch):
 def test_choices_hold_a_caption_and_its_edit():
     made = choices(70, seed=3, size=32)
     chosen = contrasts(70, seed=3, of="choices")
-    scenes = scenes_of([contrast.scenes[:1] for contrast in chosen])
+    scenes = list(dict.fromkeys(contrast.scenes[0] for contrast in chosen))
     assert (made.questions.asks, made.questions.candidates.shape) == ("image", (70, 2))
     assert Counter(made.questions.groupings["subset"]) == dict.fromkeys(SUBSETS, 10)
     for question, contrast in enumerate(chosen):

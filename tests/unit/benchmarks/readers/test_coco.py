@@ -56,7 +56,7 @@ def _check(found, half):
     assert _right(found) == right
 
 
-def test_ids_alone(half, read_free):
+def test_ids_alone_and_with_texts_and_photographs(half, read_free, captions_of):
     made = half()
     result = read_free("coco-5k", made.folder)
     _check(result, made)
@@ -65,10 +65,6 @@ def test_ids_alone(half, read_free):
     assert not result.images_at_hand
     assert result.gallery.image_parts is None
     refuses(r"given: 4 images missing and 20 captions missing", result.available)
-
-
-def test_texts_and_photographs(half, read_free, captions_of):
-    made = half()
     made.write("annotations/captions_val2014.json", captions_of(made))
     photo = made.write(f"val2014/COCO_val2014_{made.images[1]:012d}.jpg", "pixels")
     result = read_free("coco-5k", made.folder)
@@ -163,10 +159,6 @@ def test_broken_folders(half, read_free, captions_of, what):
     spoil, message = BROKEN[what]
     spoil(made, captions_of(made))
     refuses(message, read_free, "coco-5k", made.folder)
-
-
-def test_nothing_of_coco(tmp_path, read_free):
-    refuses("nothing of COCO here", read_free, "coco-5k", tmp_path)
 
 
 def test_without_the_package(monkeypatch, half, read_free):
@@ -318,7 +310,7 @@ def _matches(search, threshold):
     return [np.flatnonzero(row).tolist() for row in (search.positives.distances(slice(None)) <= threshold)]
 
 
-def test_equal_codes(objects, read_free):
+def test_equal_codes_for_which_instances_alone_are_enough(objects, read_free):
     """By hand: images 0 and 1 match each other; 3 itself; 2 is no query and matches nobody."""
     result = read_free("pmrp", objects.folder)
     questions = result.gallery
@@ -334,15 +326,11 @@ def test_equal_codes(objects, read_free):
     assert result.source.endswith("instances_val2014.json")
     # The rows of a smaller search are its queries'.
     assert _matches(questions.select(np.array([2, 3])).i2t, 0) == [list(range(15, 20))]
-
-
-def test_instances_alone_are_enough(objects, read_free):
-    """Without captions there are no texts; what is right is the same."""
-    whole = read_free("pmrp", objects.folder)
+    # Without captions there are no texts; what is right is the same.
     (objects.folder / "annotations" / "captions_val2014.json").unlink()
     result = read_free("pmrp", objects.folder)
     assert not result.captions_at_hand
-    assert _matches(result.gallery.t2i, 0) == _matches(whole.gallery.t2i, 0)
+    assert _matches(result.gallery.t2i, 0) == _matches(questions.t2i, 0)
 
 
 def test_the_original_protocol(objects, read_free):
@@ -395,7 +383,8 @@ def test_broken_instances(objects, free, read_free):
     refuses("no instances here, which say what objects an image shows", read_free, "pmrp", objects.folder)
 
 
-def _codes_by_hand(shared_data):
+def test_real_instances(shared_data):
+    """Two images of coco_mini are at the distance of their sets of categories, by Python's own sets."""
     shown = {}
     for split in ("train2017", "val2017"):
         path = shared_data / "coco_mini" / "annotations" / f"instances_{split}.json"
@@ -404,12 +393,6 @@ def _codes_by_hand(shared_data):
             shown.setdefault(str(image["id"]), set())
         for item in value["annotations"]:
             shown[str(item["image_id"])].add(item["category_id"])
-    return {name: frozenset(result) for name, result in shown.items()}
-
-
-def test_real_instances(shared_data):
-    """Two images of coco_mini are at the distance of their sets of categories, by Python's own sets."""
-    shown = _codes_by_hand(shared_data)
     files = sorted((shared_data / "coco_mini" / "annotations").glob("instances_*.json"))
     codes = read_codes(files, np.array([int(image) for image in shown]))
     assert len(codes) == len(shown) >= 159
@@ -455,11 +438,15 @@ def _check_ratings(found):
     assert questions.i2t.positives.items.tolist() == right
 
 
-def test_files_of_positives(rated, read_free):
+def test_files_of_positives_and_two_that_do_not_agree(rated, read_free):
     result = read_free("cxc", rated.folder)
     _check_ratings(result)
     assert result.source.endswith("cxc_image_to_caption.json, cxc_caption_to_image.json")
     assert len(result) == 24  # all are queries, one of them without a right answer
+    forth = json.loads((rated.folder / "cxc_caption_to_image.json").read_text())
+    forth[str(rated.captions[0][0])] = [rated.images[0]]
+    rated.write("cxc_caption_to_image.json", forth)
+    refuses("the two directions do not agree", read_free, "cxc", rated.folder)
 
 
 def test_table_alone(rated, read_free, monkeypatch):
@@ -469,13 +456,6 @@ def test_table_alone(rated, read_free, monkeypatch):
     _check_ratings(read_free("cxc", rated.folder))
     (rated.folder / "sits_test.csv").unlink()
     refuses("eccv", read_free, "cxc", rated.folder, error=MissingExtraError)
-
-
-def test_what_does_not_agree(rated, read_free):
-    forth = json.loads((rated.folder / "cxc_caption_to_image.json").read_text())
-    forth[str(rated.captions[0][0])] = [rated.images[0]]
-    rated.write("cxc_caption_to_image.json", forth)
-    refuses("the two directions do not agree", read_free, "cxc", rated.folder)
 
 
 @pytest.mark.parametrize(
@@ -587,5 +567,6 @@ def test_a_lone_table_is_a_gallery_of_what_it_names(tmp_path, read_free):
     refuses("a caption has two rows 'c2i_original'", read_free, "cxc", tmp_path)
 
 
-def test_no_ratings(tmp_path, read_free):
+def test_no_ratings_and_nothing_of_coco(tmp_path, read_free):
     refuses(r"no ratings here; allowed: sits_test\.csv or sits_val\.csv", read_free, "cxc-sits", tmp_path)
+    refuses("nothing of COCO here", read_free, "coco-5k", tmp_path)

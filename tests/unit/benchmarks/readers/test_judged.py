@@ -329,7 +329,7 @@ def _rows(benchmark):
     return [(*row[:3], rating, row[3]) for row, rating in zip(judged_rows(benchmark), ratings, strict=True)]
 
 
-def test_the_first_three_captions_without_the_reference_that_is_one(captioned, read_free):
+def test_the_first_three_captions_without_the_reference_that_is_one_and_throughness(captioned, read_free):
     benchmark = read_free("composite", captioned)
     bus, tree = "COCO_val2014_000000000042.jpg", "COCO_val2014_000000000007.jpg"
     assert _rows(benchmark) == [
@@ -355,6 +355,9 @@ def test_the_first_three_captions_without_the_reference_that_is_one(captioned, r
     assert "6 rows at the end of a file, without an image, left out" in benchmark.source
     assert "4 references nearest to the first candidate taken out" in benchmark.source
     assert np.array_equal(np.unique(benchmark.clusters, return_counts=True)[1], [3, 3, 3, 3])
+    benchmark = read_free("composite-throughness", captioned)
+    assert [row[3] for row in _rows(benchmark)][:3] == [3, 2, 1]
+    assert "8k_throughness.csv" in benchmark.source
 
 
 def test_rows_at_the_end_may_hold_anything_but_an_image(captioned, read_free):
@@ -365,12 +368,6 @@ def test_rows_at_the_end_may_hold_anything_but_an_image(captioned, read_free):
     benchmark = read_free("composite", captioned)
     assert _rows(benchmark) == before
     assert "7 rows at the end of a file, without an image" in benchmark.source
-
-
-def test_throughness_is_another_benchmark(captioned, read_free):
-    benchmark = read_free("composite-throughness", captioned)
-    assert [row[3] for row in _rows(benchmark)][:3] == [3, 2, 1]
-    assert "8k_throughness.csv" in benchmark.source
 
 
 def test_without_any_captions_there_are_no_references(survey, read_free):
@@ -648,12 +645,9 @@ def test_the_real_token_file(shared_data):
     assert [f"{c.id}\t{c.text}" for c in result.captions] == lines
 
 
-def test_no_files(tmp_path):
+def test_no_files_and_an_image_twice(tmp_path):
     with pytest.raises(DataError, match=r"nothing of Flickr30k here; allowed: dataset_flickr30k\.json"):
         read(card("flickr30k"), tmp_path, None)
-
-
-def test_an_image_twice(tmp_path):
     path = _json(tmp_path / "x.json")
     value = json.loads(path.read_text())
     value["images"].append(value["images"][1])

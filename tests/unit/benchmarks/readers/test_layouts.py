@@ -43,28 +43,18 @@ def found(name, released):
     return _small(name, released)
 
 
-def _scores(found, right):
-    """1 for right pairs, 0 for the others, in the shape of the answers."""
-    captions, images = found.listed.pairs()
-    values = [
-        float((found.captions[c].text, found.images[i].id) in right)
-        for c, i in zip(captions.reshape(-1).tolist(), images.reshape(-1).tolist(), strict=True)
-    ]
-    return found.listed.collect(np.array(values))
-
-
-def test_right_pairs_are_right(released, found):
+def test_right_pairs_are_right_and_pictures_those_of_the_rows(released, found):
     assert list(found.questions.ids) == released.ids
-    scores = Scores(_scores(found, released.right))
+    # 1 for right pairs, 0 for the others.
+    captions, images = (part.reshape(-1).tolist() for part in found.listed.pairs())
+    pairs = [(found.captions[c].text, found.images[i].id) for c, i in zip(captions, images, strict=True)]
+    scores = Scores(found.listed.collect(np.array([float(pair in released.right) for pair in pairs])))
     result = evaluate(found, scores, scorer="truth", draws=100, interval="wilson")
     assert {item.value for item in result.measures.values()} == {1.0}
     assert set(found.card.measures) <= set(result.measures)
     assert set(found.card.macro_groupings) <= set(found.questions.groupings)
     groups = {group: int(mask.sum()) for group, mask in found.questions.groups().items()}
     assert released.counts.items() <= groups.items()
-
-
-def test_pictures_are_those_of_the_rows(found):
     assert found.images_at_hand
     pictures = [image.decode() for image in found.images]
     assert {picture.mode for picture in pictures} == {"RGB"}

@@ -17,6 +17,7 @@ from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import cola
 from counterfoil.benchmarks.readers.own import read_statements
 from counterfoil.benchmarks.readers.specs import read
+from counterfoil.benchmarks.records import PixelSource
 from counterfoil.engine.outcomes import question_items
 from counterfoil.engine.session import Session, run
 from counterfoil.errors import DataError
@@ -131,12 +132,6 @@ ENDS = {
 }
 
 
-def png(number):
-    buffer = io.BytesIO()
-    PIL.Image.new("RGB", (8, 6), (number % 256, 5 * number % 256, 90)).save(buffer, "PNG")
-    return buffer.getvalue()
-
-
 def rows(n):
     """Rows of the release, the official pattern of answers: question q is yes of image q."""
     result = []
@@ -144,7 +139,8 @@ def rows(n):
         kind, (yes, no) = (("yes_no", ("Yes", "No")), ("multiple_choice", ("A", "B")))[index % 2]
         row = {"Index": index, "Question_Type": kind, "Source": "DOCCI" if index % 3 else "Flickr"}
         for i, place in enumerate(("first", "second")):
-            row[f"Image_{i}"] = {"bytes": png(2 * index + i), "path": None}
+            pixels = np.full((6, 8, 3), (2 * index + i, 5 * index, 90), np.uint8)
+            row[f"Image_{i}"] = {"bytes": PixelSource(pixels).read(), "path": None}
             row[f"Question_{i}"] = f"Is number {index} {place}?"
             for image in (0, 1):
                 row[f"Image_{image}_Question_{i}"] = yes if image == i else no
@@ -258,6 +254,7 @@ SMALL = card("vsr-zeroshot").model_copy(update={"size": 6})
 
 def test_the_dev_split_of_vsr_only_chooses_the_threshold(vsr, tmp_path):
     rows = [vsr_row(i) for i in range(10)]
+    refuses(r"no test\.jsonl in this folder", read, SMALL, vsr(dev=rows[6:]), None)
     folder = vsr(test=rows[:6], dev=rows[6:])
     (tmp_path / "coco" / "train2017").mkdir(parents=True)
     (tmp_path / "coco" / "train2017" / rows[0]["image"]).touch()
@@ -286,10 +283,6 @@ def test_the_dev_split_of_vsr_only_chooses_the_threshold(vsr, tmp_path):
 def test_cells_of_vsr_that_do_not_fit_are_named(vsr, cell):
     folder = vsr(test=[vsr_row(0), vsr_row(1, vote_true_validator_id=cell)])
     refuses(r"(?s)line 2.*not a list of validators", read, SMALL, folder, None)
-
-
-def test_a_folder_without_test_is_an_error(vsr):
-    refuses(r"no test\.jsonl in this folder", read, SMALL, vsr(dev=[vsr_row(0), vsr_row(1)]), None)
 
 
 def test_the_released_files_of_vsr(shared_data):
@@ -371,18 +364,14 @@ def test_sentences_of_svo_probes_are_true_of_one_image_and_false_of_the_other(tm
 BOXES = [(100, 50, 500, 450), (10, 10, 200, 400), (380, 260, 630, 500)]
 
 
-def mask_of(size):
-    buffer = io.BytesIO()
-    PIL.Image.new("1", size).save(buffer, "PNG")
-    return base64.b64encode(buffer.getvalue()).decode()
-
-
 def file(number, *, captions=6):
     """One file: an image of 640 x 512 with three masks, two of which are large enough."""
+    mask = io.BytesIO()
+    PIL.Image.new("1", (640, 512)).save(mask, "PNG")
     masks = {
         str(i): {
             "idx": i,
-            "outer_mask": mask_of((640, 512)),
+            "outer_mask": base64.b64encode(mask.getvalue()).decode(),
             "mask_quality": 0,
             "label": f"thing {i}",
             "caption": f"a thing {i} of {number}",

@@ -72,25 +72,16 @@ def test_a_replaced_parquet_file_is_read_anew(tmp_path, jpeg, hub_parquet):
     assert second.images[0].read() == jpeg(2)
 
 
-def test_image_folder(folder, tmp_path_factory):
-    path = _csv(tmp_path_factory.mktemp("tables") / "a.csv", "image,caption,negative_caption", "2.jpg,a,b")
-    assert own.read_pairs(PAIRS, path, folder).images_at_hand
-    assert not own.read_pairs(PAIRS, path, None).images_at_hand
-
-
-def test_captions_alone_are_asked_of_scorers_that_see_no_image(folder):
-    path = _csv(folder / "mine.csv", "picture,caption,negative_caption", "0.jpg,a,b", "0.jpg,a,c")
-    result = own.read_pairs(PAIRS, path, None)
-    assert len(result) == 2
-    refuses(r"images are not at hand; .*\(.*mine.csv has no column 'image'\)", check_at_hand, result)
-
-
-def test_an_error_says_where_an_image_was_looked_for(folder):
+def test_an_error_says_where_an_image_was_looked_for_or_that_there_are_captions_alone(folder):
     path = _csv(folder / "mine.csv", "image,caption,negative_caption", "0.jpg,a,b", "gone.jpg,c,d")
     result = own.read_pairs(PAIRS, path, folder)
     where = re.escape(str(folder / "gone.jpg"))
     refuses(rf"first: gone\.jpg \(looked for {where}\)", check_at_hand, result)
     refuses(rf"'gone\.jpg' is not at hand; given: looked for {where}", result.images[1].read)
+    path = _csv(folder / "mine.csv", "picture,caption,negative_caption", "0.jpg,a,b", "0.jpg,a,c")
+    result = own.read_pairs(PAIRS, path, None)
+    assert len(result) == 2
+    refuses(r"images are not at hand; .*\(.*mine.csv has no column 'image'\)", check_at_hand, result)
 
 
 def test_names_and_separators_of_other_programs(folder):
@@ -101,9 +92,10 @@ def test_names_and_separators_of_other_programs(folder):
     assert [caption.text for caption in result.captions] == ["a cat, black", "a dog", "b", "c"]
     path = _csv(folder / "mine.csv", "image,Image,caption,negative_caption", "0.jpg,1.jpg,a,b")
     refuses("two columns differ in capitals alone; given: image, Image", own.read_pairs, PAIRS, path, None)
+    refuses("--data", own.read_pairs, PAIRS, None, None)
 
 
-def test_a_folder_with_a_file_per_subset(folder, tmp_path_factory):
+def test_a_folder_with_a_file_per_subset_and_one_of_images(folder, tmp_path_factory):
     data = tmp_path_factory.mktemp("sets")
     for name in ("swap", "add"):
         row = {"filename": "0.jpg", "caption": "a cat", "negative_caption": "a dog"}
@@ -112,10 +104,9 @@ def test_a_folder_with_a_file_per_subset(folder, tmp_path_factory):
     assert result.questions.ids == ("add/0", "swap/0")
     assert result.questions.groupings["subset"] == ("add", "swap")
     assert [image.id for image in result.images] == ["0.jpg"]
-
-
-def test_data_must_be_given():
-    refuses("--data", own.read_pairs, PAIRS, None, None)
+    path = _csv(tmp_path_factory.mktemp("tables") / "a.csv", "image,caption,negative_caption", "2.jpg,a,b")
+    assert own.read_pairs(PAIRS, path, folder).images_at_hand
+    assert not own.read_pairs(PAIRS, path, None).images_at_hand
 
 
 RATINGS, VOTES = card("ratings"), card("preferences")
@@ -180,7 +171,7 @@ c.jpg,a fish,0.0
 """
 
 
-def test_pairs_with_grades_are_a_gallery(tmp_path):
+def test_pairs_with_grades_are_a_gallery_and_without_relevance_all_rows_are_right(tmp_path):
     (tmp_path / "mine.csv").write_text(GRADED)
     (tmp_path / "b.jpg").write_bytes(b"pixels")
     result = own.read_gallery(card("gallery"), tmp_path / "mine.csv", None)
@@ -200,9 +191,6 @@ def test_pairs_with_grades_are_a_gallery(tmp_path):
     assert result.clusters.tolist() == [0, 1, 2, 3, 1, 0, 4]
     assert [image.source for image in result.images] == [None, FileSource(tmp_path / "b.jpg"), None]
     assert (result.card.title, result.card.size) == ("mine", 7)
-
-
-def test_without_relevance_all_rows_are_right(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("image,caption\na.jpg,a dog\na.jpg,a cat\nb.jpg,a dog")
     result = own.read_gallery(card("gallery"), path, None).gallery

@@ -20,11 +20,13 @@ from processes import python
 from refusals import refuses
 
 
-def test_any_row_of_any_row_group(tmp_path, jpeg, hub_parquet):
+def test_any_row_of_any_row_group_and_files_that_went_away(tmp_path, jpeg, hub_parquet):
     path = hub_parquet(tmp_path / "a.parquet", {"image": [jpeg(n) for n in range(7)]}, rows_per_group=3)
     assert pq.ParquetFile(path).metadata.num_row_groups == 3
     for row in (6, 0, 3, 2, 5, 4, 1):
         assert CellSource(path, "image", row).read() == jpeg(row)
+    path.unlink()
+    refuses(r"a\.parquet, row 1, column 'image': image cannot be read", CellSource(path, "image", 0).read)
 
 
 def test_in_other_processes(tmp_path, jpeg, hub_parquet):
@@ -74,12 +76,6 @@ def test_plain_bytes_paths_and_empty_cells(tmp_path, jpeg):
             CellSource(path, "image", row).read()
 
 
-def test_files_that_went_away(tmp_path, jpeg, hub_parquet):
-    path = hub_parquet(tmp_path / "a.parquet", {"image": [jpeg(1)]})
-    path.unlink()
-    refuses(r"a\.parquet, row 1, column 'image': image cannot be read", CellSource(path, "image", 0).read)
-
-
 def test_folders_of_several_tables(tmp_path):
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text("id\n1\n")
@@ -110,18 +106,15 @@ def _check(found, columns):
     assert sizes == {"add": 2, "replace": 1, "swap": 2, "add_obj": 2, "replace_rel": 1, "swap_att": 2}
 
 
-def test_parquet_file_and_folder(tmp_path, small, hub_parquet, bivlc_columns):
+def test_parquet_file_folder_and_two_shards_in_their_order(tmp_path, small, hub_parquet, bivlc_columns):
     file = hub_parquet(tmp_path / "data" / "test-00000-of-00001.parquet", bivlc_columns)
     for data in (file, tmp_path, tmp_path / "data"):
         _check(read(small, data, None), bivlc_columns)
-
-
-def test_parquet_in_two_shards_keeps_order(tmp_path, small, hub_parquet, bivlc_columns):
     for part, rows in enumerate((slice(0, 3), slice(3, 5))):
         cut = {name: cells[rows] for name, cells in bivlc_columns.items()}
-        hub_parquet(tmp_path / f"test-{part:05}-of-00002.parquet", cut)
-    hub_parquet(tmp_path / "train-00000-of-00001.parquet", bivlc_columns)  # another split is left alone
-    _check(read(small, tmp_path, None), bivlc_columns)
+        hub_parquet(tmp_path / "two" / f"test-{part:05}-of-00002.parquet", cut)
+    hub_parquet(tmp_path / "two" / "train-00000-of-00001.parquet", bivlc_columns)  # another split
+    _check(read(small, tmp_path / "two", None), bivlc_columns)
 
 
 def test_released_result_table(shared_data):

@@ -65,14 +65,11 @@ def test_images_that_are_there(folder, small, jpeg, tmp_path):
     assert there.images[0].decode().size == (24, 16)
 
 
-def test_one_file_alone(folder, small):
+def test_one_file_alone_and_one_that_is_cut_off(folder, small):
     assert read(small, folder / "swap_obj.json", None).questions.ids == ("swap_obj/0", "swap_obj/2")
     (folder / "add_att.json").unlink()
     refuses(r"file missing: add_att\.json; name one file", read, small, folder, None)
     refuses("no such folder", read, small, folder / "nowhere", None)
-
-
-def test_a_file_that_is_cut_off_is_named(folder, small):
     (folder / "add_obj.json").write_text(json.dumps({"0": _item("a", 0)}))
     words = refuses("in group 'add_obj'; given: 1; allowed: 2", read, small, folder / "add_obj.json", None)
     assert str(folder / "add_obj.json") in words

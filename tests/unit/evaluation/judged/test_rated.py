@@ -120,13 +120,17 @@ def test_groups_leave_out_what_is_not_defined_in_them():
     json.dumps(result.to_json(), allow_nan=False)
 
 
-def test_one_image_says_nothing_of_the_spread():
+def test_one_image_says_nothing_of_the_spread_and_intervals_know_that_questions_share_one():
     benchmark = rated(grades(8), per_image=8)
     estimate = evaluate(benchmark, Scores(np.arange(8.0)), scorer="s", draws=50).measures["spearman"]
     assert (estimate.low, estimate.high) == (-1.0, 1.0)
+    votes = _votes(40)
+    scores = Scores(np.random.default_rng(3).normal(size=(40, 2)))
+    results = [evaluate(preferred(votes, per_image=k), scores, scorer="s", draws=50) for k in (1, 2)]
+    assert [result.provenance["interval"]["method"] for result in results] == ["wilson", "clusters"]
 
 
-def test_the_question_about_ratings():
+def test_the_question_about_ratings_and_the_correlations_that_its_card_names():
     benchmark = rated(grades(8))
     assert of(benchmark).measure_names(benchmark) == main_measures(benchmark) == MEASURES
     assert chance(benchmark) == dict.fromkeys(MEASURES, 0.0)
@@ -143,10 +147,6 @@ def test_the_question_about_ratings():
         evaluate(benchmark, Outcomes({"accuracy": np.ones(8, bool)}), scorer="s")
     with pytest.raises(ScoreError, match="not a finite number"):
         evaluate(benchmark, Scores(np.full(8, np.nan)), scorer="s")
-
-
-def test_the_card_says_which_correlations_are_compared():
-    benchmark = rated(grades(8))
     card = benchmark.card.model_copy(update={"measures": ("kendall_tau_c", "made_up")})
     assert main_measures(
         type(benchmark)(card, benchmark.images, benchmark.captions, benchmark.questions)
@@ -393,13 +393,6 @@ def test_draws_of_references_are_averaged():
     assert result.ties["rate"] == pytest.approx((scores[:, 0] == scores[:, 1]).mean())
     assert result.ties["questions"] == (scores[:, 0] == scores[:, 1]).any(axis=1).sum()
     assert result.measures["accuracy"].value == pytest.approx(result.ties["measures"]["strict"]["accuracy"])
-
-
-def test_intervals_know_that_questions_share_an_image():
-    votes = _votes(40)
-    scores = Scores(np.random.default_rng(3).normal(size=(40, 2)))
-    results = [evaluate(preferred(votes, per_image=k), scores, scorer="s", draws=50) for k in (1, 2)]
-    assert [result.provenance["interval"]["method"] for result in results] == ["wilson", "clusters"]
 
 
 def test_right_and_wrong_may_be_given():

@@ -75,15 +75,12 @@ def test_few_systems_that_agree_are_no_proof():
         assert one.p > 0.05
 
 
-def test_systems_that_one_lacks_are_left_out_and_named():
+def test_systems_that_one_lacks_are_left_out_and_named_and_too_few_refused():
     humans = {"h": _named(range(5)), "other": _named(range(4))}
     result = system_correlations({"m": _named(range(5))}, humans, over="systems", draws=20)
     assert [result.get("m", human, "pearson").systems for human in humans] == [5, 4]
     assert result.left_out == {"other": ("s4",)}
     json.dumps(result.to_json(), allow_nan=False)
-
-
-def test_what_cannot_be_correlated_is_refused():
     with pytest.raises(InputError, match="too few systems"):
         system_correlations({"m": {"a": 1.0, "b": 2.0, "c": 3.0}}, {"h": {"a": 1.0, "b": 2.0, "d": 3.0}})
     with pytest.raises(InputError, match="not a finite number"):

@@ -36,10 +36,8 @@ def slow_reference_score(candidate, image, own, weight, paper):
 
 
 def test_equals_the_formula_row_by_row():
-    candidates, images, references = rows(40), rows(40, seed=1), rows(100, seed=2)
-    counts = np.random.default_rng(3).integers(1, 5, 40)
-    counts[-1] += 100 - counts.sum() if counts.sum() < 100 else 0
-    starts = np.concatenate([[0], np.cumsum(counts)])
+    candidates, images = rows(40), rows(40, seed=1)
+    starts = np.concatenate([[0], np.cumsum(np.random.default_rng(3).integers(1, 5, 40))])
     references = rows(int(starts[-1]), seed=2)
     cosines = [slow_cosine(c, i) for c, i in zip(candidates, images, strict=True)]
     assert min(cosines) < 0 < max(cosines)
@@ -55,18 +53,6 @@ def test_equals_the_formula_row_by_row():
                 for i, (a, b) in enumerate(itertools.pairwise(starts))
             ]
             np.testing.assert_allclose(result, expected, atol=1e-12)
-
-
-def test_negative_reference_cosines_under_both_names():
-    # cos(candidate, image) = 0.4, so a = 1; the only reference points away by b.
-    candidate, image = np.array([[1.0, 0.0]]), np.array([[0.4, np.sqrt(1 - 0.16)]])
-
-    def score(b, negative):
-        reference = np.array([[b, np.sqrt(1 - b * b)]])
-        return float(ref_clip_s(candidate, image, reference, np.array([0, 1]), negative=negative)[0])
-
-    assert score(-0.5, "released") == pytest.approx(2 * 1 * -0.5 / 0.5)
-    assert score(-0.5, "paper") == 0
 
 
 def test_the_harmonic_mean_is_always_a_number():

@@ -53,12 +53,6 @@ def test_captions_without_words_have_nothing_in_common():
     assert token_match([words], [[marks, words]]).f1 == pytest.approx(1)
 
 
-def test_rows_without_references_are_named():
-    words = phrase(np.random.default_rng(3), 4)
-    refuses("row 1: a candidate has no references", token_match, [words, words], [[words], []])
-    assert token_match([], []).f1.shape == (0,)
-
-
 def test_frequencies_count_each_document_once():
     rng = np.random.default_rng(4)
     documents = [rng.integers(0, 30, int(n)) for n in rng.integers(1, 20, 50)]
@@ -80,10 +74,6 @@ def test_the_mark_of_the_end_gets_the_mean_before_it_changes():
     # Were there no padding, the mean would be over four ids.
     bare = Frequencies.of([document[document > 0] for document in documents]).with_end()
     assert bare.values[-1] == pytest.approx(math.log(1.5) / 4)
-
-
-def test_an_empty_corpus_is_refused():
-    refuses("a corpus without captions", Frequencies.of, [])
 
 
 SOS, EOS, LENGTH = 50, 51, 9
@@ -250,3 +240,7 @@ def test_what_cannot_be_scored_is_named():
     refuses(r"row 0: .* were embedded by different models; given: 5", with_videos, phrases[:1], [np.eye(5)])
     refuses("row 2: a candidate has no references", with_references, phrases[:3], [*references[:2], []])
     assert with_videos([], []).full.shape == (0,)
+    words = phrase(np.random.default_rng(3), 4)
+    refuses("row 1: a candidate has no references", token_match, [words, words], [[words], []])
+    assert token_match([], []).f1.shape == (0,)
+    refuses("a corpus without captions", Frequencies.of, [])

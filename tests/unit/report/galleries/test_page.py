@@ -40,7 +40,7 @@ from report.test_page import island
 from report_fixtures import NASTY, gallery_benchmark, gallery_scores, rankings_of, run_of
 
 
-def test_the_overview_has_a_block_per_direction(galleries):
+def test_the_overview_has_a_block_per_direction_and_stands_beside_other_benchmarks(galleries, choices):
     table = overview(galleries, measures=headline(galleries))
     assert table.blocks == (("Image to text", 2), ("Text to image", 2), ("Mean of both", 2))
     assert [column.label for column in table.columns] == ["mAP@R", "R@1"] * 3
@@ -54,6 +54,8 @@ def test_the_overview_has_a_block_per_direction(galleries):
             assert len(halves) == (2 if side == "mean" else 1)
             assert written(cell, column) == f"{100 * np.mean(halves):.2f}"
     assert main_measures(galleries) == ("i2t_map_at_r", "t2i_map_at_r", "mean_map_at_r")
+    table = overview(galleries, choices, finer=False)
+    assert (table.blocks[0], table.blocks[-1]) == (("Drawn gallery: image to text", 1), ("Choices", 1))
 
 
 def test_everything_has_all_measures_and_what_a_cut_ranking_cannot_say_is_empty(galleries):
@@ -67,15 +69,12 @@ def test_everything_has_all_measures_and_what_a_cut_ranking_cannot_say_is_empty(
     assert empty == set(galleries.runs[2].result.provenance["gallery"]["unsupported"])
 
 
-def test_galleries_stand_beside_other_benchmarks(galleries, choices):
-    table = overview(galleries, choices, finer=False)
-    assert (table.blocks[0], table.blocks[-1]) == (("Drawn gallery: image to text", 1), ("Choices", 1))
-
-
-def test_queries_share_images_so_mcnemars_test_does_not_apply(galleries):
+def test_queries_share_images_so_mcnemars_test_does_not_apply_and_the_mean_leads(galleries):
     pairs = differences(galleries, "mean_map_at_r")
     assert len(pairs.rows) == 3
     assert all(row.cells[3].value is None for row in pairs.rows)
+    value = galleries.runs[0].result.measures["mean_map_at_r"].value
+    assert f"has mean mAP@R {100 * value:.2f}" in lead(galleries)
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -105,7 +104,12 @@ def test_groups_of_queries_have_a_table():
 
 
 def test_a_gallery_of_one_direction_has_a_chapter_and_data():
-    result = one_way(8)
+    # Its images look for captions, and not the other way round.
+    listed = gallery_benchmark(8)
+    gallery, no_one = listed.gallery, RetrievalDirection(np.empty(0, np.int64), Qrels.of([]))
+    alone = Gallery(gallery.ids[:8], i2t=gallery.i2t, t2i=no_one, owners=gallery.owners, n_images=8)
+    benchmark = replace(listed, questions=alone)
+    (result,) = compare([run_of(benchmark, "good", rankings_of(benchmark, gallery_scores(8)["good"]))])
     assert GALLERY.about(result.runs[0].benchmark) == "8 images look for 0 to 4 right captions among all 16."
     assert "has I2T mAP@R" in GALLERY.chapter(result, "b-x", "").lead
     assert GALLERY.directions(result, "b-x") is None
@@ -118,12 +122,14 @@ def test_a_gallery_of_one_direction_has_a_chapter_and_data():
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_where_right_is_a_rule_there_is_no_curve():
+def test_where_right_is_a_rule_there_is_no_curve_and_nothing_known_where_no_item_was_kept():
     benchmark, answers, _ = ruled()
     comparison = compare([run_of(benchmark, "ruled", answers)])[0]
     assert [section.key for section in GALLERY.sections(comparison, "b-x")] == ["multiplicity"]
     # The main measure is the only one, so there is no second table.
     assert GALLERY.everything(comparison) is None
+    bare = replace(answers.i2t, top=answers.i2t.top[:, :0], top_scores=answers.i2t.top_scores[:, :0])
+    assert not first_right(benchmark.gallery.i2t, bare).any()
 
 
 def one(answers, *, policy=Ties.STRICT):
@@ -134,7 +140,7 @@ def texts(comparison, kind):
     return [note.text for note in GALLERY.notes(comparison) if note.kind == kind]
 
 
-def test_a_constant_scorer_is_anything_between_nothing_and_all():
+def test_a_constant_scorer_is_anything_between_nothing_and_all_as_the_policy_of_ties_says():
     comparison = one(rankings_of(gallery_benchmark(), np.zeros((30, 60))))
     (text,) = [text for text in texts(comparison, "warning") if "ties" in text]
     # 29 image and 59 caption queries have a right answer, and with it a tie. Captions of image 0 to 29 find
@@ -144,6 +150,10 @@ def test_a_constant_scorer_is_anything_between_nothing_and_all():
     )
     untied = one(rankings_of(gallery_benchmark(), gallery_scores()["good"]))
     assert any("No scorer has a tie" in text for text in texts(untied, "fact"))
+    answers = rankings_of(gallery_benchmark(), gallery_scores()["good"])
+    said = {GALLERY.ties(one(answers, policy=policy)) for policy in Ties}
+    assert len(said) == 3
+    assert any(text.endswith("a tie is wrong.") for text in said)
 
 
 def test_what_is_outside_undefined_cut_and_not_measured_is_said(galleries):
@@ -156,11 +166,6 @@ def test_what_is_outside_undefined_cut_and_not_measured_is_said(galleries):
     (text,) = [text for text in warnings if text.startswith("cut: not measured: ")]
     assert "ndcg" in text
     assert "map_at_r" not in text
-
-
-def test_the_lead_is_about_the_mean_of_both_directions(galleries):
-    value = galleries.runs[0].result.measures["mean_map_at_r"].value
-    assert f"has mean mAP@R {100 * value:.2f}" in lead(galleries)
 
 
 def test_about_counts_queries_and_right_answers():
@@ -187,7 +192,7 @@ def recall(scores, search, k):
     return float(np.mean(hits))
 
 
-def test_curves_are_recall_at_every_k(galleries):
+def test_curves_are_recall_at_every_k_and_chance_that_of_a_random_order(galleries):
     gallery = galleries.runs[0].benchmark.gallery
     tables = gallery_scores()
     result = curves(galleries)
@@ -204,11 +209,7 @@ def test_curves_are_recall_at_every_k(galleries):
         known = by_name["cut"]
         np.testing.assert_allclose(known.values, by_name["good"].values[: len(known.ks)])
         assert max(by_name["cut"].ks) == 10 or recall(tables["good"], gallery.i2t, 12) == 1
-
-
-def test_chance_is_that_of_a_random_order(galleries):
-    gallery = galleries.runs[0].benchmark.gallery
-    chance = curves(galleries)["t2i"][-1]
+    chance = result["t2i"][-1]
     assert chance.name == CHANCE
     # Of 30 images one or two are right: none of K drawn ones is with chance C(30 - r, K) / C(30, K).
     counts = [r for r in gallery.t2i.positives.counts.tolist() if r]
@@ -409,12 +410,6 @@ def test_by_rule_places_are_looked_for_among_the_items_kept(rounded):
     assert data["models"][0]["first"][:30] == result.tolist()
 
 
-def test_by_rule_nothing_is_known_where_no_item_was_kept():
-    benchmark, answers, _ = ruled()
-    bare = replace(answers.i2t, top=answers.i2t.top[:, :0], top_scores=answers.i2t.top_scores[:, :0])
-    assert not first_right(benchmark.gallery.i2t, bare).any()
-
-
 def test_all_queries_with_a_right_answer_are_shown_while_there_is_room(galleries, monkeypatch):
     gallery = galleries.runs[0].benchmark.gallery
     np.testing.assert_array_equal(sample(galleries), np.flatnonzero(gallery.defined))
@@ -486,20 +481,3 @@ def test_what_was_not_kept_is_not_shown():
     # Still known: where the first right answer stands.
     assert model["first"][0][0] >= 1
     assert model["missed"][0] != 0
-
-
-def one_way(n):
-    """A comparison of one scorer on a gallery whose images look for captions, and not the other way round."""
-    listed = gallery_benchmark(n)
-    gallery = listed.gallery
-    no_one = RetrievalDirection(np.empty(0, np.int64), Qrels.of([]))
-    alone = Gallery(gallery.ids[:n], i2t=gallery.i2t, t2i=no_one, owners=gallery.owners, n_images=n)
-    benchmark = replace(listed, questions=alone)
-    return compare([run_of(benchmark, "good", rankings_of(benchmark, gallery_scores(n)["good"]))])[0]
-
-
-def test_the_tie_policy_in_words():
-    answers = rankings_of(gallery_benchmark(), gallery_scores()["good"])
-    said = {GALLERY.ties(one(answers, policy=policy)) for policy in Ties}
-    assert len(said) == 3
-    assert any(text.endswith("a tie is wrong.") for text in said)
