@@ -9,7 +9,6 @@ import numpy as np
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.folder import is_benchmark_folder, load
-from counterfoil.benchmarks.forms import Ids
 from counterfoil.benchmarks.readers.released_captions import captions_files, photographs, read_captions
 from counterfoil.benchmarks.records import (
     Caption,
@@ -32,7 +31,6 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "image": ("image", "image_id", "file_name", "filename", "filepath", "image_path"),
     "caption": ("caption", "captions", "sentences", "text", "title"),
 }
-
 
 #: The columns that may hold images.
 _IMAGE_COLUMNS = tuple(dict.fromkeys([*_NAMES["image"], *IMAGE_ROLES]))
@@ -94,29 +92,20 @@ def _assembled(
             role: References(bounds(ones if counts is None else counts), positions)
             for role, (positions, counts) in texts.items()
         }
-        rows, source = _rows_of(places, spoken, columns, cells.table)
+        counts, source = spoken["caption"].counts, spoken["caption"].rows
+        within = np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
+        rows = {role: positions[source] for role, positions in places.items()}
+        for role, of_role in spoken.items():
+            n_texts = of_role.counts
+            odd = (n_texts != counts) & (n_texts != 1)
+            if odd.any():
+                row = int(np.argmax(odd))
+                what, where = "not as many texts as captions", cells.table.where(row, columns[role])
+                raise DataError(what, where=where, given=int(n_texts[row]), allowed=f"1 or {counts[row]}")
+            place = of_role.starts[source] + np.where(n_texts[source] == 1, 0, within)
+            rows[role] = of_role.captions[place]
         labels = cells.labels(source)
     return TrainingSet(name, shown_images, captions, rows, labels, cells.table.source)
-
-
-def _rows_of(
-    places: dict[str, Ids], spoken: dict[str, References], columns: Mapping[str, str], table: DataTable
-) -> tuple[dict[str, Ids], Ids]:
-    """A row per caption: positions by role, and the row of the table that each is from."""
-    counts, source = spoken["caption"].counts, spoken["caption"].rows
-    within = np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
-    rows = {role: positions[source] for role, positions in places.items()}
-    for role, texts in spoken.items():
-        n_texts = texts.counts
-        odd = (n_texts != counts) & (n_texts != 1)
-        if odd.any():
-            row = int(np.argmax(odd))
-            what, allowed = "not as many texts as captions", f"1 or {counts[row]}"
-            raise DataError(
-                what, where=table.where(row, columns[role]), given=int(n_texts[row]), allowed=allowed
-            )
-        rows[role] = texts.captions[texts.starts[source] + np.where(n_texts[source] == 1, 0, within)]
-    return rows, source
 
 
 def _columns(cells: Columns) -> dict[str, str]:
@@ -151,13 +140,6 @@ def _source(cell: Any, photos: Photos, missing: Missing, where: str) -> Source:
         hint = "give the folder that holds the images with --images"
         raise DataError(what, where=where, given=cell if folder is None else folder / cell, hint=hint)
     return source
-
-
-def _of_shards(samples: DataTable, path: Path) -> TrainingSet:
-    """A row per sample, or per caption of it where it has a list of them."""
-    columns = {role: role for role in (*IMAGE_ROLES, *CAPTION_ROLES) if role in samples}
-    name = path.name.split(".")[0] or "shards"
-    return _assembled(name, Columns(samples), columns, lambda cell, column, row: cell, None)
 
 
 def read_coco(
@@ -238,7 +220,10 @@ def read(
     """
     path, images = Path(path), None if images is None else Path(images)
     if is_shards(path):
-        return _of_shards(read_shards(path, split=split), path)
+        samples = read_shards(path, split=split)
+        columns = {role: role for role in (*IMAGE_ROLES, *CAPTION_ROLES) if role in samples}
+        name = path.name.split(".")[0] or "shards"
+        return _assembled(name, Columns(samples), columns, lambda cell, column, row: cell, None)
     if isinstance(location(path), Location):
         hint = "training data of other kinds are read from a disk: mount it, or copy them"
         raise DataError("no shards at this URL", where=path, allowed="tar files", hint=hint)

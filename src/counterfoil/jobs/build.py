@@ -41,7 +41,6 @@ REPORT = "report.html"
 FILES = ("steps", "images", "benchmark", "unfinished", REPORT)
 _FORMAT = "counterfoil build"
 
-
 #: The options of a recipe that stand for a setting of one of its steps.
 _STANDS_FOR = {
     "source": "read.source",

@@ -203,7 +203,6 @@ def same_items(all_asked: Sequence[CaptionInputs]) -> None:
 #: The score of an image with several candidates: the mean of theirs, or the best (oracle).
 PerImage = Literal["mean", "best"]
 
-
 METRICS = Option(
     "Metrics, separated by commas (see 'counterfoil list metrics'); bleu is bleu-1 to 4.",
     flag="--metrics",

@@ -24,7 +24,6 @@ from counterfoil.store import check_table_kind, write_table, write_text
 #: Which images a page carries: those whose licence lets a report carry them, all, or none.
 Pictures = Literal["auto", "always", "never"]
 
-
 _TYPES = {"": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
 _TYPES |= {"texts": pa.list_(pa.string()), "ints": pa.list_(pa.int64())}
 _COLUMN = re.compile(r"`(\w+)(?:: (\w+))?`")

@@ -31,7 +31,6 @@ WORST = 10
 #: The single choices of a quad.
 SINGLE = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
 
-
 #: What makes notes on a comparison.
 NoteWriters = tuple[Callable[[Comparison], list[Note]], ...]
 
