@@ -28,7 +28,7 @@ from counterfoil.jobs.training import train_model
 from counterfoil.outputs import each_guarded, guarded, guarded_file
 from counterfoil.report import tour_page
 from counterfoil.report.build_page import StepSection
-from counterfoil.report.tour_page import Built, Campaigned
+from counterfoil.report.tour_page import Campaigned
 from counterfoil.store import check_writable, write_csv, write_json, write_text
 from counterfoil.studies.example_files import write_example_files
 from counterfoil.world.sample import choices
@@ -274,17 +274,16 @@ class _Making:
         with self._timed("building", "built negatives for captions"):
             built = build_benchmark("sugarcrepe", Path("built"), settings=settings, **self._alone)
         folders = built.build.folders
-        steps = (
+        steps = [
             StepSection(record.label, "", record.rows_in, record.rows_out, record.dropped, {}, record.facts)
             for record in built.build.records
-        )
-        dropped = (row for folder in folders for row in folder.dropped().slice(0, 200).to_pylist())
-        self.shown["built"] = Built(
-            captions=self.sizes.captions,
-            steps=tuple(steps),
-            kept_rows=tuple(folders[-1].rows().slice(0, 200).to_pylist()),
-            dropped_rows=tuple(dropped),
-        )
+        ]
+        self.shown |= {
+            "n_captions": self.sizes.captions,
+            "steps": steps,
+            "kept_rows": folders[-1].rows().slice(0, 200).to_pylist(),
+            "dropped_rows": [r for folder in folders for r in folder.dropped().slice(0, 200).to_pylist()],
+        }
 
     def compare(self) -> None:
         with self._timed("comparing", "compared them"):

@@ -35,16 +35,6 @@ _WIDTH, _BARS = 4.6, 2.4
 
 
 @dataclass(frozen=True)
-class Built:
-    """What came of a table of captions: the steps, and rows that were kept and dropped."""
-
-    captions: int
-    steps: tuple[StepSection, ...]
-    kept_rows: tuple[Mapping[str, Any], ...]
-    dropped_rows: tuple[Mapping[str, Any], ...]
-
-
-@dataclass(frozen=True)
 class Campaigned:
     """A simulated campaign: labels by model with interval, kinds of people, and their agreement."""
 
@@ -66,23 +56,28 @@ def page(
     called: Mapping[str, str],
     commands: Mapping[str, tuple[str, ...]],
     seconds: Mapping[str, float],
-    built: Built,
+    n_captions: int,
+    steps: Sequence[StepSection],
+    kept_rows: Sequence[Mapping[str, Any]],
+    dropped_rows: Sequence[Mapping[str, Any]],
     people: Campaigned,
     explained: ExplainedQuestion,
 ) -> str:
-    """The page as HTML; `comparison` is of the runs "pairs", "negatives", "blind" and "people"."""
+    """The page as HTML; `comparison` is of the runs "pairs", "negatives", "blind" and "people", `steps` are
+    what became of `n_captions` in a table.
+    """
     thumbnails = Thumbnails(_BUDGET)
     parts = {
         "measure": _measure(comparison),
-        "build": _build(built),
+        "build": _build(n_captions, steps),
         "ask": _ask(people),
         "explain": _explain(explained),
         "compare": _compare(comparison),
     }
     # Rows that were kept, of different categories, then some that were dropped, for different reasons.
-    kept_rows = {str(row.get("subset")): row for row in reversed(built.kept_rows)}
-    dropped = {str(row.get("reason")): row for row in reversed(built.dropped_rows)}
-    shown = [*list(kept_rows.values())[:_KEPT], *list(dropped.values())[:_DROPPED]]
+    stayed = {str(row.get("subset")): row for row in reversed(kept_rows)}
+    dropped = {str(row.get("reason")): row for row in reversed(dropped_rows)}
+    shown = [*list(stayed.values())[:_KEPT], *list(dropped.values())[:_DROPPED]]
     columns = ("caption", "negative_caption", "subset", "reason")
     benchmark, cards = comparison.runs[0].benchmark, []
     for pair in explained.pairs.values():
@@ -161,15 +156,15 @@ def _measure(comparison: Comparison) -> Part:
     )
 
 
-def _build(built: Built) -> Part:
-    largest = max(step.rows_out for step in built.steps)
-    questions = built.steps[-1].rows_out
-    reasons = sum((Counter(step.reasons) for step in built.steps), Counter[str]())
+def _build(n_captions: int, steps: Sequence[StepSection]) -> Part:
+    largest = max(step.rows_out for step in steps)
+    questions = steps[-1].rows_out
+    reasons = sum((Counter(step.reasons) for step in steps), Counter[str]())
     frequent = [f"{reason} ({count:,})" for reason, count in reasons.most_common(3)]
-    figure = build_page.funnel(built.steps, "build", width=_BARS)
+    figure = build_page.funnel(steps, "build", width=_BARS)
     tested = [
         f"{name} from {_percent(its['before']['value'])} to {_percent(its['after']['value'])}"
-        for step in built.steps
+        for step in steps
         for name, its in (step.facts.get("held_out") or {}).items()
     ]
     conclusion = f"The {questions:,} questions in built/benchmark can be asked now, by every command above. "
@@ -180,7 +175,7 @@ def _build(built: Built) -> Part:
             "still be answered without looking."
         )
     return (
-        f"{amount(built.captions, 'caption')} became {largest:,} questions by rules, each a caption against "
+        f"{amount(n_captions, 'caption')} became {largest:,} questions by rules, each a caption against "
         f"one in which one thing is changed, and {questions:,} of them stayed. Whatever was dropped is kept "
         f"with the reason, most often {listed(frequent)}.",
         [figure],
