@@ -107,7 +107,14 @@ class Tabular(ABC):
         columns = _COLUMN.findall(self.rows_by[by]) if isinstance(self.rows_by, Mapping) else []
         if not columns:
             return pa.Table.from_pylist(rows)
-        plain = [column for name, type in columns for column in _plain(name, type)]
+        # By column its type, and the path by which a row has it: an interval is three columns.
+        plain: list[tuple[str, str, tuple[str, ...]]] = []
+        for name, type in columns:
+            if type == "interval":
+                ends = (("", "value"), ("_low", "low"), ("_high", "high"))
+                plain += [(name + suffix, "float", (name, end)) for suffix, end in ends]
+            else:
+                plain.append((name, type, (name,)))
         schema = pa.schema([(name, _TYPES[type]) for name, type, _ in plain])
         return pa.Table.from_pylist(
             [{name: _value(row, path, type) for name, type, path in plain} for row in rows], schema
@@ -155,14 +162,6 @@ class Tabular(ABC):
         from counterfoil.report.html import fragment
 
         return fragment(self.tables, self.notes)
-
-
-def _plain(name: str, type: str) -> list[tuple[str, str, tuple[str, ...]]]:
-    """Columns of a declared one: the name and type of each, and the path by which a row has it."""
-    if type != "interval":
-        return [(name, type, (name,))]
-    ends = (("", "value"), ("_low", "low"), ("_high", "high"))
-    return [(name + suffix, "float", (name, end)) for suffix, end in ends]
 
 
 def _value(row: Any, path: tuple[str, ...], type: str) -> Any:
