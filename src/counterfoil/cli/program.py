@@ -378,7 +378,20 @@ class CommandGroup(Documented, click.Group):
         return name, command, rest
 
     def listed(self) -> Sections:
-        return {"Commands": [(name, self._summary(name)) for name in self.rows if " " not in name]}
+        """Every command with the first paragraph of its help, of a job as the compiled module has it."""
+        commands = []
+        for name, row in self.rows.items():
+            if " " in name:
+                continue
+            text = None if isinstance(row, str) else row.help
+            if isinstance(row, str):
+                module, function = place(row.partition(" ")[0])
+                spec: Any = find_spec(module)
+                code = spec.loader.get_code(spec.name)
+                docs = {one.co_name: one.co_consts[0] for one in code.co_consts if isinstance(one, CodeType)}
+                text = docs.get(function) or self.get_command(None, name).help  # type: ignore[union-attr]
+            commands.append((name, cleandoc(text or "").partition("\n\n")[0]))
+        return {"Commands": commands}
 
     def sections(self, ctx: click.Context) -> Sections:
         """Its options, and its commands."""
@@ -391,19 +404,6 @@ class CommandGroup(Documented, click.Group):
         rows = [row for rows in self.listed().values() for row in rows if row[0].startswith(incomplete)]
         items = [CompletionItem(name, help=summary) for name, summary in rows]
         return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
-
-    def _summary(self, name: str) -> str:
-        """The first paragraph of a command's help; of a job from the compiled module, which stays unread."""
-        row = self.rows[name]
-        if isinstance(row, str):
-            module, function = place(row.partition(" ")[0])
-            spec: Any = find_spec(module)
-            code = spec.loader.get_code(spec.name)
-            docs = {one.co_name: one.co_consts[0] for one in code.co_consts if isinstance(one, CodeType)}
-            text = docs.get(function) or self.get_command(None, name).help  # type: ignore[union-attr]
-        else:
-            text = row.help
-        return cleandoc(text or "").partition("\n\n")[0]
 
 
 #: The variable by which a shell asks for completions.

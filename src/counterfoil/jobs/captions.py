@@ -73,11 +73,6 @@ class MediaFolder:
     videos: Path | None = None
     sampling: Sampling = ALL
 
-    @classmethod
-    def of(cls, media: Media) -> "MediaFolder":
-        sampling = Sampling(media["frames"], media["rate"])
-        return cls(path_of(media["images"]), path_of(media["videos"]), sampling)
-
     def __post_init__(self) -> None:
         if self.images is not None and self.videos is not None:
             raise InputError("captions are of images or of videos", given="--images and --videos")
@@ -376,8 +371,9 @@ class MetricRequest:
                 hint="leave --backbone out",
             )
         _settings_of(names, options.settings)
-        policy, session = rows["references_contain"], session_of(rows, feedback)
-        return cls(names, options, MediaFolder.of(rows), policy, session)
+        sampling = Sampling(rows["frames"], rows["rate"])
+        media = MediaFolder(path_of(rows["images"]), path_of(rows["videos"]), sampling)
+        return cls(names, options, media, rows["references_contain"], session_of(rows, feedback))
 
     def read(
         self,

@@ -238,22 +238,13 @@ class TextTables(Tabular):
         return to_csv(*self.csv_tables)
 
 
-def write_page(
-    comparisons: Sequence[Comparison],
-    path: str | Path,
-    *,
-    title: str,
-    pictures: Pictures,
-    private: bool,
-    overwrite: bool,
-) -> None:
-    """Write the page of these comparisons, with the pictures that are allowed; needs matplotlib."""
+def write_page(comparisons: Sequence[Comparison], path: str | Path, *, overwrite: bool, **how: Any) -> None:
+    """Write the page of these comparisons as `report.page.page` makes it; needs matplotlib."""
     from counterfoil.report.figure_style import check
     from counterfoil.report.page import page
 
     check()
-    html = page(comparisons, title=title, pictures=pictures, private=private)
-    write(path, html, command="compare", overwrite=overwrite)
+    write(path, page(comparisons, **how), command="compare", overwrite=overwrite)
 
 
 def write(path: str | Path, text: str, *, command: str, overwrite: bool) -> None:
