@@ -82,10 +82,6 @@ IMAGES = Schema(
 Progress = Callable[[str, int, int], None]
 
 
-def _silent(stage: str, done: int, total: int) -> None:
-    """Default progress: none."""
-
-
 def save_items(
     images: Sequence[Image], photos: Sequence[str | None], folder: Path | None, progress: Progress
 ) -> pa.Table:
@@ -274,7 +270,7 @@ def is_benchmark_folder(path: Path) -> bool:
     return isinstance(manifest, dict) and manifest.get("format") == _FORMAT
 
 
-def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _silent) -> None:
+def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = lambda *_: None) -> None:
     """Write a benchmark to `folder`, which is made if missing; one saved there before is replaced."""
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
@@ -371,7 +367,7 @@ def tables_of(
     if images is None:
         by_photo = benchmark.questions.images_by == "photo"
         photos = benchmark.photos if by_photo else [image.photo for image in benchmark.images]
-        images = save_items(benchmark.images, photos, None, _silent)
+        images = save_items(benchmark.images, photos, None, lambda *_: None)
     questions, facts = benchmark.questions.to_tables()
     rows = [{"id": caption.id, "text": caption.text} for caption in benchmark.captions]
     captions = pa.Table.from_pylist(rows, schema=_CAPTIONS.arrow)

@@ -20,7 +20,7 @@ from counterfoil.benchmarks.records import (
     image_folder,
 )
 from counterfoil.benchmarks.references import References, bounds
-from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, open_rows, rows_of_files
+from counterfoil.benchmarks.tables import EXTENSIONS, open_rows, rows_of_files
 from counterfoil.benchmarks.training_columns import Columns, Find, ParquetColumns
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES, Missing, TrainingSet, of_split
 from counterfoil.benchmarks.training_shards import is_shards, read_shards
@@ -53,9 +53,19 @@ def read_rows(
     stored = ParquetColumns.of(files, str(path)) if files else None
     if stored is not None and stored.suits(columns := _columns(stored)):
         cells: Columns = stored
+    elif files:
+        cells = Columns(rows_of_files(files, _IMAGE_COLUMNS, source=str(path)))
+        columns = _columns(cells)
     else:
-        whole = rows_of_files(files, _IMAGE_COLUMNS, source=str(path)) if files else _other_table(path, split)
-        cells = Columns(whole)
+        # A table that is no Parquet, or a folder with one per split.
+        if path.is_file() and split not in (None, "train"):
+            raise DataError("a file has no splits", where=path, given=split, hint="name the folder of both")
+        listed = sorted(path.glob("[!.]*.*")) if path.is_dir() else []
+        plain = [file for file in listed if file.suffix.lower() in EXTENSIONS]
+        # More than one of a split is for `open_rows` to complain of.
+        chosen = of_split(plain, split, where=path) if len(plain) > 1 else []
+        place = chosen[0] if len(chosen) == 1 else path
+        cells = Columns(open_rows(place, _IMAGE_COLUMNS, split=split or "train"))
         columns = _columns(cells)
     photos = Photos(image_folder(path, images), path if path.is_dir() else path.parent)
 
@@ -63,18 +73,6 @@ def read_rows(
         return _source(cell, photos, missing, cells.table.where(row, column))
 
     return _assembled(path.stem, cells, columns, source_of, shelf)
-
-
-def _other_table(path: Path, split: str | None) -> DataTable:
-    """The rows of a table that is no Parquet, or of a folder with one per split."""
-    if path.is_file() and split not in (None, "train"):
-        raise DataError("a file has no splits", where=path, given=split, hint="name the folder of both")
-    listed = sorted(path.glob("[!.]*.*")) if path.is_dir() else []
-    if len(plain := [file for file in listed if file.suffix.lower() in EXTENSIONS]) > 1:
-        # More than one of a split is for `open_rows` to complain of.
-        chosen = of_split(plain, split, where=path)
-        path = chosen[0] if len(chosen) == 1 else path
-    return open_rows(path, _IMAGE_COLUMNS, split=split or "train")
 
 
 def _assembled(

@@ -181,7 +181,6 @@ def publish(
 
 
 def _remarks(benchmark: Benchmark, about: Publication, against: Sequence[str]) -> tuple[str, ...]:
-    """What was overridden, and what is missing."""
     remarks = [f"published although {reason}" for reason in against]
     missing = sum(image.source is None for image in benchmark.images)
     if missing:

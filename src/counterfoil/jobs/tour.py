@@ -28,7 +28,6 @@ from counterfoil.jobs.training import train_model
 from counterfoil.outputs import each_guarded, guarded, guarded_file
 from counterfoil.report import tour_page
 from counterfoil.report.build_page import StepSection
-from counterfoil.report.tour_page import Campaigned
 from counterfoil.store import check_writable, write_csv, write_json, write_text
 from counterfoil.studies.example_files import write_example_files
 from counterfoil.world.sample import choices
@@ -247,14 +246,14 @@ class _Making:
                 simulated.save(_ANSWERS)
             agreement = annotate_agreement(_ANSWERS, campaign=_CAMPAIGN, feedback=SILENT)
             agreed = agreement.to_arrow().to_pylist()[0]
-        self.shown["people"] = Campaigned(
-            people=people,
-            answers=simulated.simulation.counts.answers,
-            labels=tuple((of.model, of.right, of.low, of.high, of.items) for of in simulated.labels),
-            kinds=tuple((of.kind, of.worked, of.right, of.flagged) for of in simulated.kinds),
-            raw=agreed["raw"],
-            alpha=(agreed["alpha"], agreed["alpha_low"], agreed["alpha_high"]),
-        )
+        self.shown["people"] = {
+            "people": people,
+            "answers": simulated.simulation.counts.answers,
+            "labels": [(of.model, of.right, of.low, of.high, of.items) for of in simulated.labels],
+            "kinds": [(of.kind, of.worked, of.right, of.flagged) for of in simulated.kinds],
+            "raw": agreed["raw"],
+            "alpha": (agreed["alpha"], agreed["alpha_low"], agreed["alpha_high"]),
+        }
 
     def learn(self) -> None:
         for name, (recipe, batch) in _NETWORKS.items():

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,18 +34,6 @@ _KEPT, _DROPPED = 3, 2
 _WIDTH, _BARS = 4.6, 2.4
 
 
-@dataclass(frozen=True)
-class Campaigned:
-    """A simulated campaign: labels by model with interval, kinds of people, and their agreement."""
-
-    people: int
-    answers: int
-    labels: tuple[tuple[str, float, float, float, int], ...]
-    kinds: tuple[tuple[str, int, float, int], ...]
-    raw: float
-    alpha: tuple[float, float | None, float | None]
-
-
 #: A part of the page: two sentences, figures, and what follows from them.
 Part = tuple[str, list[Drawing], str]
 
@@ -60,11 +48,12 @@ def page(
     steps: Sequence[StepSection],
     kept_rows: Sequence[Mapping[str, Any]],
     dropped_rows: Sequence[Mapping[str, Any]],
-    people: Campaigned,
+    people: Mapping[str, Any],
     explained: ExplainedQuestion,
 ) -> str:
     """The page as HTML; `comparison` is of the runs "pairs", "negatives", "blind" and "people", `steps` are
-    what became of `n_captions` in a table.
+    what became of `n_captions` in a table, and `people` labels by model with interval, kinds of simulated
+    people, and their agreement.
     """
     thumbnails = Thumbnails(_BUDGET)
     parts = {
@@ -183,8 +172,8 @@ def _build(n_captions: int, steps: Sequence[StepSection]) -> Part:
     )
 
 
-def _ask(people: Campaigned) -> Part:
-    labels = {model: Estimate(right, low, high, n, None) for model, right, low, high, n in people.labels}
+def _ask(people: Mapping[str, Any]) -> Part:
+    labels = {model: Estimate(right, low, high, n, None) for model, right, low, high, n in people["labels"]}
     figure = drawn(
         "Labels that are right",
         "Dot: the share of labels that are right, by the way in which three answers become one label. Bar: "
@@ -192,18 +181,19 @@ def _ask(people: Campaigned) -> Part:
         "ask",
         figures.dots([("right labels (%)", labels)], list(labels), 1, width=_WIDTH),
     )
-    kinds = [f"{n} {kind} ({_percent(right)} of their answers right)" for kind, n, right, _ in people.kinds]
-    alpha, low, high = people.alpha
+    kinds = people["kinds"]
+    did = [f"{n} {kind} ({_percent(right)} of their answers right)" for kind, n, right, _ in kinds]
+    alpha, low, high = people["alpha"]
     span = "" if low is None or high is None else f" (95 % interval {low:.2f} to {high:.2f})"
-    flagged = sum(count for _, _, _, count in people.kinds)
-    majority = people.labels[0]
+    flagged = sum(count for _, _, _, count in kinds)
+    majority, number = people["labels"][0], people["people"]
     return (
-        f"Before people are paid, {people.people} simulated ones did the work: {listed(kinds)}. They gave "
-        f"{people.answers:,} answers, three to each question; two answers to one question agree in "
-        f"{_percent(people.raw)}, and Krippendorff's alpha is {alpha:.2f}{span}.".replace("-", "−"),
+        f"Before people are paid, {number} simulated ones did the work: {listed(did)}. They gave "
+        f"{people['answers']:,} answers, three to each question; two answers to one question agree in "
+        f"{_percent(people['raw'])}, and Krippendorff's alpha is {alpha:.2f}{span}.".replace("-", "−"),
         [figure],
         f"Three answers by such people give labels of which {_percent(majority[1])} are right by "
-        f"{majority[0]}; the signs of careless work flag {flagged:,} of {people.people:,} people. If that "
+        f"{majority[0]}; the signs of careless work flag {flagged:,} of {number:,} people. If that "
         "will do, the campaign is ready for real ones: counterfoil annotate serve campaign.",
     )
 

@@ -46,7 +46,7 @@ class PublishedFolder:
 
 
 def publish_folder(
-    benchmark: Benchmark, out: Path, about: Publication, *, progress: own.Progress = own._silent
+    benchmark: Benchmark, out: Path, about: Publication, *, progress: own.Progress = lambda *_: None
 ) -> PublishedFolder:
     """Write the benchmark to `out`, which is made; a folder that was published there before is replaced.
 

@@ -276,7 +276,16 @@ def benchmark_of(
     captions: Any = _side(table, layout.captions)
     pictures = _images(layout, table, ids, home, images)
     if layout.right:
-        _put_right_first(table, layout.right, captions if len(captions) > 1 else pictures)
+        # The right candidate of each row, whose place is in a column, goes before the others in their order.
+        candidates, ordered = captions if len(captions) > 1 else pictures, []
+        rows_of = zip(integers(table, layout.right).tolist(), zip(*candidates, strict=True), strict=True)
+        for row, (place, of_row) in enumerate(rows_of):
+            number = sum(candidate is not None for candidate in of_row)
+            if not 0 <= place < number:
+                where = table.where(row, layout.right)
+                raise DataError("no such option", where=where, given=place, allowed=f"0 to {number - 1}")
+            ordered.append((of_row[place], *of_row[:place], *of_row[place + 1 :]))
+        candidates[:] = zip(*ordered, strict=True)
     groupings, card = _groupings(layout, card, table)
     names = [_column(table, text) for text in layout.caption_ids]
     columns = [integers(table, name) for name in layout.votes if name in table]
@@ -340,19 +349,6 @@ def _prepared(layout: Layout, card: Card, table: DataTable, home: Path | None) -
         function, options = _call(step)
         table = function(table, card, home, **options)
     return table
-
-
-def _put_right_first(table: DataTable, column: str, candidates: list[Any]) -> None:
-    """The right candidate of each row, whose place is in a column, goes before the others in their order."""
-    ordered = []
-    rows = zip(integers(table, column).tolist(), zip(*candidates, strict=True), strict=True)
-    for row, (place, of_row) in enumerate(rows):
-        number = sum(candidate is not None for candidate in of_row)
-        if not 0 <= place < number:
-            where = table.where(row, column)
-            raise DataError("no such option", where=where, given=place, allowed=f"0 to {number - 1}")
-        ordered.append((of_row[place], *of_row[:place], *of_row[place + 1 :]))
-    candidates[:] = zip(*ordered, strict=True)
 
 
 def _groupings(layout: Layout, card: Card, table: DataTable) -> tuple[dict[str, tuple[str, ...]], Card]:
