@@ -3,6 +3,7 @@
 import platform
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import metadata
@@ -177,19 +178,15 @@ _LIBRARIES = (
 )
 
 
-def versions() -> dict[str, str]:
-    """The versions of what a number can depend on, as installed; what is not installed is left out."""
-    installed = {"python": platform.python_version(), **{name: _version(name) for name in _LIBRARIES}}
-    return {name: version for name, version in installed.items() if version is not None}
-
-
 @cache
-def _version(library: str) -> str | None:
-    """Cached, since a study asks hundreds of times and each lookup parses a file."""
-    try:
-        return metadata.version(library)
-    except metadata.PackageNotFoundError:
-        return None
+def versions() -> Mapping[str, str]:
+    """The versions of what a number can depend on, as installed; what is not installed is left out."""
+    # Cached, since a study asks hundreds of times and each lookup parses a file.
+    installed = {"python": platform.python_version()}
+    for library in _LIBRARIES:
+        with suppress(metadata.PackageNotFoundError):
+            installed[library] = metadata.version(library)
+    return installed
 
 
 def command() -> list[str]:

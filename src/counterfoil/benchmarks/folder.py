@@ -63,7 +63,6 @@ _KEPT = re.compile(r"[0-9a-f]{32}(\.\w+)?")
 #: What the source of a video is, in the column `video`; null where the item is a picture.
 _FILE, _FRAMES, _FEATURES, _ABSENT = "file", "frames", "features", "absent"
 
-
 _KINDS = ((type(None), _ABSENT), (FrameFeatures, _FEATURES), (FrameStack, _FRAMES), (object, _FILE))
 _SECONDS = ColumnSchema("real", null=True, low=0, required=False)
 IMAGES = Schema(
@@ -79,13 +78,8 @@ IMAGES = Schema(
     }
 )
 
-
 #: Called with ("saving", done, total) as images are written.
 Progress = Callable[[str, int, int], None]
-
-
-def _silent(stage: str, done: int, total: int) -> None:
-    """Default progress: none."""
 
 
 def save_items(
@@ -176,7 +170,19 @@ def _save(image: Image, folder: Path) -> tuple[str, str]:
         data = image.checked()
         ending = ending_of(data)
     elif isinstance(source := image.source, FrameStack):
-        return _save_frames(source, folder)
+        if isinstance(source, FrameFolder):
+            pictures = [(Image("", file).checked(), file.path.suffix.lower()) for file in source.files]
+        else:
+            pictures = []
+            for number in range(len(source)):
+                buffer = io.BytesIO()
+                source.frame(number).save(buffer, format="PNG")
+                pictures.append((buffer.getvalue(), ".png"))
+        name = digest(b"".join(data for data, _ in pictures))
+        if not (folder / name).is_dir():
+            for number, (data, ending) in enumerate(pictures):
+                write_bytes(folder / name / f"{number:06d}{ending}", data)
+        return name, name
     elif isinstance(source, FrameFeatures):
         data, ending = FileSource(source.path).read(), source.path.suffix
     else:
@@ -188,22 +194,6 @@ def _save(image: Image, folder: Path) -> tuple[str, str]:
     if not path.is_file():
         write_bytes(path, data)
     return path.name, name
-
-
-def _save_frames(frames: FrameStack, folder: Path) -> tuple[str, str]:
-    if isinstance(frames, FrameFolder):
-        pictures = [(Image("", file).checked(), file.path.suffix.lower()) for file in frames.files]
-    else:
-        pictures = []
-        for number in range(len(frames)):
-            buffer = io.BytesIO()
-            frames.frame(number).save(buffer, format="PNG")
-            pictures.append((buffer.getvalue(), ".png"))
-    name = digest(b"".join(data for data, _ in pictures))
-    if not (folder / name).is_dir():
-        for number, (data, ending) in enumerate(pictures):
-            write_bytes(folder / name / f"{number:06d}{ending}", data)
-    return name, name
 
 
 def _load(row: Mapping[str, Any], folder: Path, verify: bool) -> Image:
@@ -280,7 +270,7 @@ def is_benchmark_folder(path: Path) -> bool:
     return isinstance(manifest, dict) and manifest.get("format") == _FORMAT
 
 
-def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _silent) -> None:
+def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = lambda *_: None) -> None:
     """Write a benchmark to `folder`, which is made if missing; one saved there before is replaced."""
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
@@ -347,10 +337,26 @@ def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _sile
 def load(folder: str | Path, *, verify: bool = True) -> Benchmark:
     """The benchmark that `save` wrote to `folder`; images stay on disk until they are asked for."""
     folder = benchmark_folder(Path(folder))
-    manifest = _read_manifest(folder)
+    path = folder / _MANIFEST
+    if not is_benchmark_folder(folder):
+        what = "not a benchmark that counterfoil saved" if folder.is_dir() else "no such folder"
+        hint = f"its {_MANIFEST} is written last: without one, saving did not finish"
+        raise DataError(what, where=folder, hint=hint)
+    fields = read_json(path)
+    version = fields.get("schema_version")
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        what, given = "saved by a newer counterfoil", f"schema version {version}"
+        hint = "update counterfoil to read it"
+        raise DataError(what, where=path, given=given, allowed=f"up to {SCHEMA_VERSION}", hint=hint)
+    manifest = check_model(fields, _Manifest, where=path)
+    allowed = files_of(manifest.form, corpus=manifest.corpus and _CORPUS in manifest.files)
+    if set(manifest.files) != set(allowed):
+        what, where = "the manifest is incomplete", f"{path}, field 'files'"
+        given = ", ".join(manifest.files) or "nothing"
+        raise DataError(what, where=where, given=given, allowed=allowed, hint="was it edited?")
     for name, expected in manifest.files.items():
         check_file(folder / name, expected)
-    benchmark = read_tables(folder, manifest.model_dump(), where=folder / _MANIFEST, verify=verify)
+    benchmark = read_tables(folder, manifest.model_dump(), where=path, verify=verify)
     return replace(benchmark, corpus=folder / _CORPUS) if manifest.corpus else benchmark
 
 
@@ -361,7 +367,7 @@ def tables_of(
     if images is None:
         by_photo = benchmark.questions.images_by == "photo"
         photos = benchmark.photos if by_photo else [image.photo for image in benchmark.images]
-        images = save_items(benchmark.images, photos, None, _silent)
+        images = save_items(benchmark.images, photos, None, lambda *_: None)
     questions, facts = benchmark.questions.to_tables()
     rows = [{"id": caption.id, "text": caption.text} for caption in benchmark.captions]
     captions = pa.Table.from_pylist(rows, schema=_CAPTIONS.arrow)
@@ -400,24 +406,3 @@ class _Manifest(Stored):
     files: dict[str, str]
     #: Whether metrics count documents in captions of its own, which may not have been at hand.
     corpus: bool = False
-
-
-def _read_manifest(folder: Path) -> _Manifest:
-    path = folder / _MANIFEST
-    if not is_benchmark_folder(folder):
-        what = "not a benchmark that counterfoil saved" if folder.is_dir() else "no such folder"
-        hint = f"its {_MANIFEST} is written last: without one, saving did not finish"
-        raise DataError(what, where=folder, hint=hint)
-    manifest = read_json(path)
-    version = manifest.get("schema_version")
-    if isinstance(version, int) and version > SCHEMA_VERSION:
-        what, given = "saved by a newer counterfoil", f"schema version {version}"
-        hint = "update counterfoil to read it"
-        raise DataError(what, where=path, given=given, allowed=f"up to {SCHEMA_VERSION}", hint=hint)
-    model = check_model(manifest, _Manifest, where=path)
-    expected = files_of(model.form, corpus=model.corpus and _CORPUS in model.files)
-    odd = sorted(set(model.files).symmetric_difference(expected))
-    if odd:
-        what, where, given = "the manifest is incomplete", f"{path}, field 'files'", ", ".join(model.files)
-        raise DataError(what, where=where, given=given or "nothing", allowed=expected, hint="was it edited?")
-    return model

@@ -278,19 +278,15 @@ def read_votes(path: Path) -> Votes:
     names the same things in the same order, each cell the votes for its row against its column.
     """
     table = read_table(path)
-    if "winner" in table or "loser" in table:
-        return _from_rows(table)
-    first, *columns = table.columns
-    rows = labels(table, first)
-    if tuple(columns) != rows or len(set(rows)) < len(rows):
-        what = "neither a list of votes nor a square table of them"
-        given = f"columns {', '.join(table.columns)}; {len(table)} rows"
-        allowed = "columns winner, loser[, count, judge], or as many columns as rows of the same names"
-        raise DataError(what, where=table.source, given=given, allowed=allowed)
-    return Votes(rows, np.stack([_counts(table, name) for name in columns], axis=1))
-
-
-def _from_rows(table: DataTable) -> Votes:
+    if "winner" not in table and "loser" not in table:
+        first, *columns = table.columns
+        rows = labels(table, first)
+        if tuple(columns) != rows or len(set(rows)) < len(rows):
+            what = "neither a list of votes nor a square table of them"
+            given = f"columns {', '.join(table.columns)}; {len(table)} rows"
+            allowed = "columns winner, loser[, count, judge], or as many columns as rows of the same names"
+            raise DataError(what, where=table.source, given=given, allowed=allowed)
+        return Votes(rows, np.stack([_counts(table, name) for name in columns], axis=1))
     sides = [_filled(table, name, "empty name") for name in ("winner", "loser")]
     count = _counts(table, "count") if "count" in table else np.ones(len(table), dtype=np.int64)
     names = tuple(sorted({*sides[0], *sides[1]}))

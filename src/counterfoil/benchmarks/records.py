@@ -385,11 +385,6 @@ def held_source(cell: Any, where: str) -> Source | str:
     return cell
 
 
-def looked_for(folder: Path | None, cell: object) -> str:
-    """Where the image that a cell names was looked for, in words; empty for a cell that holds its bytes."""
-    return f"looked for {located((folder or Path()) / cell)}" if isinstance(cell, str) else ""
-
-
 @dataclass(frozen=True)
 class CellSource:
     """An image in a cell of a Parquet file, read when asked for."""

@@ -532,11 +532,31 @@ def open_rows(
     there are several splits); a table called one of `names`; the only table; with `subsets` all tables, a
     column `subset` telling them apart.
     """
-    if path.is_dir():
-        return _open_folder(path, images, split, names, subsets)
-    if path.suffix.lower() == ".parquet":
-        return rows_of_files([path], images)
-    return read_table(path)
+    if not path.is_dir():
+        return rows_of_files([path], images) if path.suffix.lower() == ".parquet" else read_table(path)
+    if (path / "dataset_dict.json").is_file() or (path / "state.json").is_file():
+        hint = "write each split with its to_parquet, and name that file or folder"
+        raise DataError("a data set saved by the library datasets", where=path, hint=hint)
+    for place in (path, path / "data"):
+        parquet = sorted(place.glob("*.parquet"))
+        of_split = [file for file in parquet if split and file.name.startswith((f"{split}-", f"{split}."))]
+        if of_split or parquet:
+            return rows_of_files(of_split or parquet, images, source=str(path))
+    for name in names:
+        if (path / name).is_file():
+            return read_table(path / name)
+    tables = sorted(file for file in path.iterdir() if file.suffix.lower() in EXTENSIONS)
+    if len(tables) > 1 and subsets:
+        return read_table(path)
+    if len(tables) != 1:
+        raise DataError(
+            "no data set in this folder" if not tables else "several tables in this folder",
+            where=path,
+            given=", ".join(file.name for file in tables[:8]) or "nothing that can be read",
+            allowed=("Parquet files", *names),
+            hint="name the file itself" if tables else None,
+        )
+    return read_table(tables[0])
 
 
 def rows_of_files(files: Sequence[Path], images: Sequence[str], *, source: str | None = None) -> DataTable:
@@ -565,34 +585,6 @@ def rows_of_files(files: Sequence[Path], images: Sequence[str], *, source: str |
         tables.append(DataTable(columns, str(file), "parquet", (TablePart(str(file), rows),)))
     place = files[0] if len(files) == 1 else files[0].parent
     return replace(stack(tables, source=source or str(place)), kind="parquet")
-
-
-def _open_folder(
-    folder: Path, images: Sequence[str], split: str, names: Sequence[str], subsets: bool
-) -> DataTable:
-    if (folder / "dataset_dict.json").is_file() or (folder / "state.json").is_file():
-        hint = "write each split with its to_parquet, and name that file or folder"
-        raise DataError("a data set saved by the library datasets", where=folder, hint=hint)
-    for place in (folder, folder / "data"):
-        parquet = sorted(place.glob("*.parquet"))
-        of_split = [file for file in parquet if split and file.name.startswith((f"{split}-", f"{split}."))]
-        if of_split or parquet:
-            return rows_of_files(of_split or parquet, images, source=str(folder))
-    for name in names:
-        if (folder / name).is_file():
-            return read_table(folder / name)
-    tables = sorted(file for file in folder.iterdir() if file.suffix.lower() in EXTENSIONS)
-    if len(tables) > 1 and subsets:
-        return read_table(folder)
-    if len(tables) != 1:
-        raise DataError(
-            "no data set in this folder" if not tables else "several tables in this folder",
-            where=folder,
-            given=", ".join(file.name for file in tables[:8]) or "nothing that can be read",
-            allowed=("Parquet files", *names),
-            hint="name the file itself" if tables else None,
-        )
-    return read_table(tables[0])
 
 
 def holds_bytes(kind: pa.DataType) -> bool:

@@ -228,34 +228,30 @@ class Columns:
                 np.save(file, numbers[start:stop])
 
     def _batches(self, column: str) -> Iterator[tuple[pa.Array, ndarray]]:
-        """The texts of a column, some rows at a time, and how many each of those rows has."""
+        """The texts of a column without outer blanks, some rows at a time, and how many each row has; raises
+        `DataError` for a row that lacks one.
+        """
         row = 0
         for cells in self._texts(column):
-            texts = self._checked(column, row, cells)
-            lengths = cells.value_lengths().to_numpy() if _listed(cells.type) else np.ones(len(cells))
+            texts, of, lengths = cells, None, np.ones(len(cells))
+            if _listed(cells.type):
+                lengths = cells.value_lengths().fill_null(1).to_numpy()
+                if (lengths == 0).any():
+                    place = self.table.where(row + int(np.argmax(lengths == 0)), column)
+                    raise DataError("no caption", where=place)
+                # A null list is a null text, for which the message is the same.
+                if not cells.null_count:
+                    texts, of = cells.flatten(), np.repeat(np.arange(len(cells)), lengths)
+            missing = texts.is_null().to_numpy(zero_copy_only=False)
+            if not missing.any():
+                texts = pc.utf8_trim_whitespace(texts).cast(pa.string())
+                missing = pc.equal(pc.binary_length(texts), 0).to_numpy(zero_copy_only=False)
+            if missing.any():
+                i = int(np.argmax(missing))
+                place = self.table.where(row + (i if of is None else int(of[i])), column)
+                raise DataError("empty text", where=place, given=shown(texts[i].as_py()))
             yield texts, lengths.astype(np.int64)
             row += len(cells)
-
-    def _checked(self, column: str, row: int, cells: pa.Array) -> pa.Array:
-        """The texts of cells, without outer blanks; raises `DataError` for a row that lacks one."""
-        texts, of = cells, None
-        if _listed(cells.type):
-            lengths = cells.value_lengths().fill_null(1).to_numpy()
-            if (lengths == 0).any():
-                what = "no caption"
-                raise DataError(what, where=self.table.where(row + int(np.argmax(lengths == 0)), column))
-            # A null list is a null text, for which the message is the same.
-            if not cells.null_count:
-                texts, of = cells.flatten(), np.repeat(np.arange(len(cells)), lengths)
-        missing = texts.is_null().to_numpy(zero_copy_only=False)
-        if not missing.any():
-            texts = pc.utf8_trim_whitespace(texts).cast(pa.string())
-            missing = pc.equal(pc.binary_length(texts), 0).to_numpy(zero_copy_only=False)
-        if missing.any():
-            i = int(np.argmax(missing))
-            place = self.table.where(row + (i if of is None else int(of[i])), column)
-            raise DataError("empty text", where=place, given=shown(texts[i].as_py()))
-        return texts
 
     def holds_bytes(self, column: str) -> bool:
         """Whether the images of a column stay in its cells until they are asked for."""

@@ -9,7 +9,6 @@ import numpy as np
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.folder import is_benchmark_folder, load
-from counterfoil.benchmarks.forms import Ids
 from counterfoil.benchmarks.readers.released_captions import captions_files, photographs, read_captions
 from counterfoil.benchmarks.records import (
     Caption,
@@ -21,7 +20,7 @@ from counterfoil.benchmarks.records import (
     image_folder,
 )
 from counterfoil.benchmarks.references import References, bounds
-from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, open_rows, rows_of_files
+from counterfoil.benchmarks.tables import EXTENSIONS, open_rows, rows_of_files
 from counterfoil.benchmarks.training_columns import Columns, Find, ParquetColumns
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES, Missing, TrainingSet, of_split
 from counterfoil.benchmarks.training_shards import is_shards, read_shards
@@ -32,7 +31,6 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "image": ("image", "image_id", "file_name", "filename", "filepath", "image_path"),
     "caption": ("caption", "captions", "sentences", "text", "title"),
 }
-
 
 #: The columns that may hold images.
 _IMAGE_COLUMNS = tuple(dict.fromkeys([*_NAMES["image"], *IMAGE_ROLES]))
@@ -55,9 +53,19 @@ def read_rows(
     stored = ParquetColumns.of(files, str(path)) if files else None
     if stored is not None and stored.suits(columns := _columns(stored)):
         cells: Columns = stored
+    elif files:
+        cells = Columns(rows_of_files(files, _IMAGE_COLUMNS, source=str(path)))
+        columns = _columns(cells)
     else:
-        whole = rows_of_files(files, _IMAGE_COLUMNS, source=str(path)) if files else _other_table(path, split)
-        cells = Columns(whole)
+        # A table that is no Parquet, or a folder with one per split.
+        if path.is_file() and split not in (None, "train"):
+            raise DataError("a file has no splits", where=path, given=split, hint="name the folder of both")
+        listed = sorted(path.glob("[!.]*.*")) if path.is_dir() else []
+        plain = [file for file in listed if file.suffix.lower() in EXTENSIONS]
+        # More than one of a split is for `open_rows` to complain of.
+        chosen = of_split(plain, split, where=path) if len(plain) > 1 else []
+        place = chosen[0] if len(chosen) == 1 else path
+        cells = Columns(open_rows(place, _IMAGE_COLUMNS, split=split or "train"))
         columns = _columns(cells)
     photos = Photos(image_folder(path, images), path if path.is_dir() else path.parent)
 
@@ -65,18 +73,6 @@ def read_rows(
         return _source(cell, photos, missing, cells.table.where(row, column))
 
     return _assembled(path.stem, cells, columns, source_of, shelf)
-
-
-def _other_table(path: Path, split: str | None) -> DataTable:
-    """The rows of a table that is no Parquet, or of a folder with one per split."""
-    if path.is_file() and split not in (None, "train"):
-        raise DataError("a file has no splits", where=path, given=split, hint="name the folder of both")
-    listed = sorted(path.glob("[!.]*.*")) if path.is_dir() else []
-    if len(plain := [file for file in listed if file.suffix.lower() in EXTENSIONS]) > 1:
-        # More than one of a split is for `open_rows` to complain of.
-        chosen = of_split(plain, split, where=path)
-        path = chosen[0] if len(chosen) == 1 else path
-    return open_rows(path, _IMAGE_COLUMNS, split=split or "train")
 
 
 def _assembled(
@@ -94,29 +90,20 @@ def _assembled(
             role: References(bounds(ones if counts is None else counts), positions)
             for role, (positions, counts) in texts.items()
         }
-        rows, source = _rows_of(places, spoken, columns, cells.table)
+        counts, source = spoken["caption"].counts, spoken["caption"].rows
+        within = np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
+        rows = {role: positions[source] for role, positions in places.items()}
+        for role, of_role in spoken.items():
+            n_texts = of_role.counts
+            odd = (n_texts != counts) & (n_texts != 1)
+            if odd.any():
+                row = int(np.argmax(odd))
+                what, where = "not as many texts as captions", cells.table.where(row, columns[role])
+                raise DataError(what, where=where, given=int(n_texts[row]), allowed=f"1 or {counts[row]}")
+            place = of_role.starts[source] + np.where(n_texts[source] == 1, 0, within)
+            rows[role] = of_role.captions[place]
         labels = cells.labels(source)
     return TrainingSet(name, shown_images, captions, rows, labels, cells.table.source)
-
-
-def _rows_of(
-    places: dict[str, Ids], spoken: dict[str, References], columns: Mapping[str, str], table: DataTable
-) -> tuple[dict[str, Ids], Ids]:
-    """A row per caption: positions by role, and the row of the table that each is from."""
-    counts, source = spoken["caption"].counts, spoken["caption"].rows
-    within = np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
-    rows = {role: positions[source] for role, positions in places.items()}
-    for role, texts in spoken.items():
-        n_texts = texts.counts
-        odd = (n_texts != counts) & (n_texts != 1)
-        if odd.any():
-            row = int(np.argmax(odd))
-            what, allowed = "not as many texts as captions", f"1 or {counts[row]}"
-            raise DataError(
-                what, where=table.where(row, columns[role]), given=int(n_texts[row]), allowed=allowed
-            )
-        rows[role] = texts.captions[texts.starts[source] + np.where(n_texts[source] == 1, 0, within)]
-    return rows, source
 
 
 def _columns(cells: Columns) -> dict[str, str]:
@@ -151,13 +138,6 @@ def _source(cell: Any, photos: Photos, missing: Missing, where: str) -> Source:
         hint = "give the folder that holds the images with --images"
         raise DataError(what, where=where, given=cell if folder is None else folder / cell, hint=hint)
     return source
-
-
-def _of_shards(samples: DataTable, path: Path) -> TrainingSet:
-    """A row per sample, or per caption of it where it has a list of them."""
-    columns = {role: role for role in (*IMAGE_ROLES, *CAPTION_ROLES) if role in samples}
-    name = path.name.split(".")[0] or "shards"
-    return _assembled(name, Columns(samples), columns, lambda cell, column, row: cell, None)
 
 
 def read_coco(
@@ -238,7 +218,10 @@ def read(
     """
     path, images = Path(path), None if images is None else Path(images)
     if is_shards(path):
-        return _of_shards(read_shards(path, split=split), path)
+        samples = read_shards(path, split=split)
+        columns = {role: role for role in (*IMAGE_ROLES, *CAPTION_ROLES) if role in samples}
+        name = path.name.split(".")[0] or "shards"
+        return _assembled(name, Columns(samples), columns, lambda cell, column, row: cell, None)
     if isinstance(location(path), Location):
         hint = "training data of other kinds are read from a disk: mount it, or copy them"
         raise DataError("no shards at this URL", where=path, allowed="tar files", hint=hint)

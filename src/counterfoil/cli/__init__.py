@@ -94,7 +94,6 @@ COMMANDS: dict[str, str | CommandGroup] = {
     "reproduce": "jobs.reproduce:reproduce tables:show_ledger",
 }
 
-
 app = CommandGroup(
     COMMANDS,
     name="counterfoil",

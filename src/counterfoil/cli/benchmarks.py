@@ -108,14 +108,16 @@ def save(
     """
     from counterfoil import catalog
     from counterfoil.benchmarks import folder
-    from counterfoil.cli import derive
     from counterfoil.jobs.evaluation_inputs import at_hand
-    from counterfoil.outputs import Folder, active_outputs
+    from counterfoil.outputs import Folder, Outputs, active_outputs
+    from counterfoil.store import check_writable
 
     name = catalog.benchmark_card(benchmark).name if benchmark in catalog.BENCHMARKS else benchmark
-    derive.check_outputs(folders=[Folder(out, folder.FILES, alone=True)])
+    check_writable(out, folder=True)
+    outputs = active_outputs() or Outputs("")
+    outputs.folder(Folder(out, folder.FILES, alone=True))
     loaded = catalog.benchmark(benchmark, data=data, images=images)
-    if loaded.path is not None and (outputs := active_outputs()) is not None:
+    if loaded.path is not None:
         # An output that would replace it is an error.
         outputs.read(loaded.path)
     if available:

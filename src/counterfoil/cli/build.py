@@ -34,34 +34,30 @@ class Builds(CommandGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> click.Command | None:
         """The command of a recipe, a file with one, or a step; None for an unknown name."""
-        from counterfoil.build.pipeline import shipped
+        from counterfoil.build.pipeline import read_recipe, shipped
         from counterfoil.build.steps.registry import STEPS
+        from counterfoil.cli.derive import Command
+        from counterfoil.jobs.build import build_benchmark
+        from counterfoil.jobs.job import job_of
 
         if cmd_name in STEPS:
             return _step(cmd_name)
-        return _recipe(cmd_name) if cmd_name in shipped() or cmd_name.endswith(".toml") else None
+        if cmd_name not in shipped() and not cmd_name.endswith(".toml"):
+            return None
+        job = job_of(build_benchmark)
+        summary = read_recipe(cmd_name).summary if cmd_name in shipped() else f"The recipe of {cmd_name}."
+        return Command(
+            cmd_name,
+            job,
+            arguments={key: argument for key, argument in job.arguments.items() if key != "recipe"},
+            filled=lambda values: {"recipe": cmd_name, **values},
+            listing=True,
+            help=summary,
+            epilog=f"Example: counterfoil build {cmd_name} --out build/{Path(cmd_name).stem}",
+        )
 
 
 app = Builds({}, help=HELP, epilog=EPILOG)
-
-
-def _recipe(name: str) -> click.Command:
-    from counterfoil.build.pipeline import read_recipe, shipped
-    from counterfoil.cli.derive import Command
-    from counterfoil.jobs.build import build_benchmark
-    from counterfoil.jobs.job import job_of
-
-    job = job_of(build_benchmark)
-    arguments = {key: argument for key, argument in job.arguments.items() if key != "recipe"}
-    return Command(
-        name,
-        job,
-        arguments=arguments,
-        filled=lambda values: {"recipe": name, **values},
-        listing=True,
-        help=read_recipe(name).summary if name in shipped() else f"The recipe of {name}.",
-        epilog=f"Example: counterfoil build {name} --out build/{Path(name).stem}",
-    )
 
 
 def _step(name: str) -> click.Command:

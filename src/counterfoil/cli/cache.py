@@ -57,9 +57,11 @@ def limit(most: Annotated[str, option(metavar="SIZE")], *, cache: Folder = None)
     Arguments:
         most: What may stay: 500MB, 5GB, 2GiB.
     """
-    wanted = read_size(most)
+    parts = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([a-z]*)", most.strip().lower())
+    if parts is None or parts[2] not in _UNITS:
+        raise InputError("no size", given=most, allowed="a number and KB, MB, GB, TB, KiB, MiB, GiB or TiB")
     entries = _contents(cache)
-    _remove(entries, beyond(entries, wanted), cache)
+    _remove(entries, beyond(entries, int(float(parts[1]) * _UNITS[parts[2]])), cache)
 
 
 @job(
@@ -97,11 +99,3 @@ def _remove(entries: Contents, shards: Sequence[PlaceEntry], cache: Path | None)
     terminal.note(f"removed: {amount(len(shards), 'file')}, {size(freed)}")
     entries = _contents(cache)
     terminal.out().print(f"{size(entries.size)} in {entries.place}", soft_wrap=True)
-
-
-def read_size(text: str) -> int:
-    """Bytes, from a number and a unit such as 5GB or 1.5 KiB."""
-    parts = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([a-z]*)", text.strip().lower())
-    if parts is None or parts[2] not in _UNITS:
-        raise InputError("no size", given=text, allowed="a number and KB, MB, GB, TB, KiB, MiB, GiB or TiB")
-    return int(float(parts[1]) * _UNITS[parts[2]])

@@ -1,6 +1,6 @@
 """Commands made of jobs: an option per declared argument, whose value the job converts and checks."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -18,7 +18,7 @@ from counterfoil.inputs.files import read_toml
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
 from counterfoil.jobs.job import Job, closing_at_end, ignore, prose, terminal_feedback
 from counterfoil.jobs.shared_options import OVERWRITE
-from counterfoil.outputs import Folder, Outputs, active_outputs, existing_paths, guarding
+from counterfoil.outputs import Outputs, active_outputs, existing_paths, guarding
 from counterfoil.storage.place import data_folder
 from counterfoil.store import check_writable, owner_only, write_text
 
@@ -131,7 +131,7 @@ class Command(Documented):
                 for name, path in _converted(outputs, typed).items()
             }
             files: dict[str, Any] = {"out" if name == "save" else name: targets[name] for name in targets}
-            check_outputs(**files)
+            check_outputs(files)
             if "html" in targets and getattr(self.kind, "page_has_figures", True):
                 from counterfoil.report.figure_style import check
 
@@ -358,7 +358,7 @@ WRITTEN = frozenset(
 )
 
 
-def check_outputs(*, folders: Sequence[Folder] = (), **files: str | Path | None) -> None:
+def check_outputs(files: Mapping[str, str | Path | None]) -> None:
     """Declare the outputs of options by name; "-" is standard output."""
     outputs = active_outputs() or Outputs("")
     for option, target in files.items():
@@ -371,9 +371,6 @@ def check_outputs(*, folders: Sequence[Folder] = (), **files: str | Path | None)
 
             kind_of(path)
         outputs.file(path)
-    for folder in folders:
-        check_writable(folder.path, folder=True)
-        outputs.folder(folder)
 
 
 def not_read(*names: str) -> None:

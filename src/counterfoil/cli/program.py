@@ -286,25 +286,16 @@ def debugging(arguments: Sequence[str]) -> tuple[bool, list[str]]:
 
 def unforeseen(error: BaseException, arguments: Sequence[str]) -> str:
     """The line about a fault of the program; writes the report that it names."""
-    message = " ".join(str(error).split())
-    what = type(error).__name__ + (f": {message[:200]}" if message else "")
-    try:
-        report = f"the report is in {_write_report(error, arguments)}"
-    except (OSError, CounterfoilError):
-        report = "no report could be written (--debug prints it)"
-    command = next((word for word in arguments if not word.startswith("-")), "")
-    where = doing_what(error) or (f" in '{command}'" if command else "")
-    return f"a fault of counterfoil{where}: {what}; {report}"
-
-
-def _write_report(error: BaseException, arguments: Sequence[str]) -> Path:
     from counterfoil.benchmarks.answers import versions
     from counterfoil.store import write_text
 
-    now = datetime.now(UTC)
-    name = f"fault-{now:%Y%m%d-%H%M%S}-{os.getpid()}.txt"
-    text = "\n".join(
-        [
+    message = " ".join(str(error).split())
+    what = type(error).__name__ + (f": {message[:200]}" if message else "")
+    try:
+        now = datetime.now(UTC)
+        logs = Path(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"), "counterfoil")
+        path = logs / f"fault-{now:%Y%m%d-%H%M%S}-{os.getpid()}.txt"
+        lines = [
             f"counterfoil {now.isoformat(timespec='seconds')}",
             f"command: {shlex.join(['counterfoil', *arguments])}",
             f"system: {platform.platform()}",
@@ -312,12 +303,14 @@ def _write_report(error: BaseException, arguments: Sequence[str]) -> Path:
             "",
             *traceback.format_exception(error),
         ]
-    )
-    # A text of lone surrogates has no bytes in UTF-8, and the report must be written whatever it holds.
-    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    logs = Path(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"), "counterfoil")
-    write_text(logs / name, text)
-    return logs / name
+        # A text of lone surrogates has no bytes in UTF-8, and the report must be written whatever it holds.
+        write_text(path, "\n".join(lines).encode("utf-8", "backslashreplace").decode("utf-8"))
+        report = f"the report is in {path}"
+    except (OSError, CounterfoilError):
+        report = "no report could be written (--debug prints it)"
+    command = next((word for word in arguments if not word.startswith("-")), "")
+    where = doing_what(error) or (f" in '{command}'" if command else "")
+    return f"a fault of counterfoil{where}: {what}; {report}"
 
 
 def complain(text: str) -> None:
@@ -385,7 +378,20 @@ class CommandGroup(Documented, click.Group):
         return name, command, rest
 
     def listed(self) -> Sections:
-        return {"Commands": [(name, self._summary(name)) for name in self.rows if " " not in name]}
+        """Every command with the first paragraph of its help, of a job as the compiled module has it."""
+        commands = []
+        for name, row in self.rows.items():
+            if " " in name:
+                continue
+            text = None if isinstance(row, str) else row.help
+            if isinstance(row, str):
+                module, function = place(row.partition(" ")[0])
+                spec: Any = find_spec(module)
+                code = spec.loader.get_code(spec.name)
+                docs = {one.co_name: one.co_consts[0] for one in code.co_consts if isinstance(one, CodeType)}
+                text = docs.get(function) or self.get_command(None, name).help  # type: ignore[union-attr]
+            commands.append((name, cleandoc(text or "").partition("\n\n")[0]))
+        return {"Commands": commands}
 
     def sections(self, ctx: click.Context) -> Sections:
         """Its options, and its commands."""
@@ -398,19 +404,6 @@ class CommandGroup(Documented, click.Group):
         rows = [row for rows in self.listed().values() for row in rows if row[0].startswith(incomplete)]
         items = [CompletionItem(name, help=summary) for name, summary in rows]
         return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
-
-    def _summary(self, name: str) -> str:
-        """The first paragraph of a command's help; of a job from the compiled module, which stays unread."""
-        row = self.rows[name]
-        if isinstance(row, str):
-            module, function = place(row.partition(" ")[0])
-            spec: Any = find_spec(module)
-            code = spec.loader.get_code(spec.name)
-            docs = {one.co_name: one.co_consts[0] for one in code.co_consts if isinstance(one, CodeType)}
-            text = docs.get(function) or self.get_command(None, name).help  # type: ignore[union-attr]
-        else:
-            text = row.help
-        return cleandoc(text or "").partition("\n\n")[0]
 
 
 #: The variable by which a shell asks for completions.

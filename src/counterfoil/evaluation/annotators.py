@@ -30,7 +30,6 @@ MOST = 12
 #: The sets of one size from which the effect of queries on its mean bias is taken.
 _MOVED = 50
 
-
 #: The biases of a set of annotators: what they are called, and of which of `metrics.annotators.Bias`.
 KINDS = {"bias": "total", "self-bias": "own", "non-self-bias": "others"}
 

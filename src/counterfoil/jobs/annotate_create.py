@@ -204,7 +204,14 @@ def create_campaign(
                     items += reader.drawn(work, benchmark)
                 elif path is not None:
                     items += reader.table(read_table(Path(path)), benchmark, role).items
-        recipe = _with_roles(recipe, items)
+        # Golden and onboarding items are in use, where the recipe says nothing of those that are there.
+        count = Counter(item.role for item in items)
+        if count["golden"] and not (recipe.golden_share or recipe.golden_per_block):
+            if recipe.design == "blocks":
+                recipe = replace(recipe, golden_per_block=min(count["golden"], _usual_golden(recipe)))
+            else:
+                recipe = replace(recipe, golden_share=_GOLDEN_SHARE)
+        recipe = replace(recipe, onboarding=recipe.onboarding or count["onboarding"])
         check_items(items, recipe)
         with feedback.busy("copying images"):
             parts = Path(out), recipe, items, reader.pictures
@@ -262,8 +269,8 @@ class _ItemReader:
         return items, benchmark, ""
 
     def table(self, table: DataTable, benchmark: Benchmark | None, role: str = "work") -> CampaignItems:
-        """Items of a table, which may name images and captions of the `known` benchmark by their ids."""
-        where: Any = {"folder": path_of(self.given["images"]), "known": benchmark, "role": role}
+        """Items of a table, which may name images and captions of the benchmark by their ids."""
+        where: Any = {"folder": path_of(self.given["images"]), "benchmark": benchmark, "role": role}
         return items_of_table(table, self.form, self.pictures, **where)
 
     def _benchmark(self, name: str) -> Benchmark:
@@ -304,14 +311,3 @@ class _ItemReader:
 
 def _usual_golden(recipe: campaigns.CampaignRecipe) -> int:
     return max(1, round(_GOLDEN_SHARE * recipe.per_person))
-
-
-def _with_roles(recipe: campaigns.CampaignRecipe, items: Sequence[WorkItem]) -> campaigns.CampaignRecipe:
-    """The recipe with golden and onboarding items in use, where it says nothing of those that are there."""
-    count = Counter(item.role for item in items)
-    if count["golden"] and not (recipe.golden_share or recipe.golden_per_block):
-        if recipe.design == "blocks":
-            recipe = replace(recipe, golden_per_block=min(count["golden"], _usual_golden(recipe)))
-        else:
-            recipe = replace(recipe, golden_share=_GOLDEN_SHARE)
-    return replace(recipe, onboarding=recipe.onboarding or count["onboarding"])

@@ -29,7 +29,6 @@ from counterfoil.store import owner_only, write_csv, write_json, write_parquet, 
 if TYPE_CHECKING:
     from counterfoil.annotate.database import Database
 
-
 CAMPAIGN = Option("A campaign's folder.", metavar="CAMPAIGN")
 
 

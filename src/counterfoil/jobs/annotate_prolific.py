@@ -14,7 +14,6 @@ from counterfoil.errors import MissingExtraError
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.annotate_judgements import CAMPAIGN, Change, StoredAnswers
 from counterfoil.jobs.job import documented, feedback_of, job, option
-from counterfoil.jobs.shared_options import Reporting
 
 if TYPE_CHECKING:
     from counterfoil.annotate.database import Database
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
 
 
 @documented
-class Access(Reporting, total=False):
-    """How Prolific is reached.
+class StoredAccess(StoredAnswers, total=False):
+    """How Prolific is reached, and where the answers of the campaign are.
 
     Arguments:
         token_env: Environment variable with the token of Prolific's API.
@@ -32,10 +31,6 @@ class Access(Reporting, total=False):
 
     token_env: Annotated[str, option("PROLIFIC_TOKEN", metavar="VARIABLE")]
     api: Annotated[str | None, option(None, metavar="URL")]
-
-
-class StoredAccess(StoredAnswers, Access, total=False):
-    """How Prolific is reached, and where the answers of the campaign are."""
 
 
 YES = Option("Do it; without this, only show what would be done.")

@@ -211,7 +211,12 @@ def annotate_simulate(
 
     feedback = feedback_of(reporting)
     source, place = open_campaign(Path(campaign)), path_of(keep)
-    came = crowd(_shares(mix), people, seconds=source.form.seconds, accuracy=accuracy)
+    written: Mapping[str, Any] = mix if isinstance(mix, Mapping) else {}
+    if not isinstance(mix, Mapping):
+        texts = mix if isinstance(mix, str) else ",".join(mix)
+        written = key_values(texts.split(","), "--mix", "able=0.8,careless=0.2")
+    shares = {str(kind).strip(): _SHARE.converted(share, f"--mix, {kind}") for kind, share in written.items()}
+    came = crowd(shares, people, seconds=source.form.seconds, accuracy=accuracy)
     with guarded("annotate simulate", overwrite=overwrite, reads=[campaign]) as outputs:
         if place is not None:
             if (place / DATABASE).exists():
@@ -227,15 +232,6 @@ def annotate_simulate(
         rows = simulation.judgements.filter(simulation.judgements.column("counted"))
         labels = label_outcomes(rows, main, simulation.truth) if main.kind == "one" else ()
         return SimulatedCampaign(source, simulation, labels, _kinds(source, simulation))
-
-
-def _shares(mix: Mix) -> Mapping[str, float]:
-    """Shares of kinds of people, from texts KIND=SHARE,... where they are given so."""
-    shares: Mapping[str, Any] = mix if isinstance(mix, Mapping) else {}
-    if not isinstance(mix, Mapping):
-        texts = mix if isinstance(mix, str) else ",".join(mix)
-        shares = key_values(texts.split(","), "--mix", "able=0.8,careless=0.2")
-    return {str(kind).strip(): _SHARE.converted(share, f"--mix, {kind}") for kind, share in shares.items()}
 
 
 def _kinds(campaign: Campaign, simulation: "Simulation") -> tuple[KindOutcome, ...]:

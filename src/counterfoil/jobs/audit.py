@@ -167,7 +167,19 @@ def audit(
     for scorer in extra:
         if isinstance(scorer, str):
             catalog.scorer_name(scorer)
-    others = [_other(other, prepared) for other in _listed(options["against"])]
+    # The name, captions and names of images of each table, file of captions, or benchmark.
+    others: list[tuple[str, list[str], list[str]]] = []
+    for named in _listed(options["against"]):
+        path = Path(named)
+        if str(named) in catalog.BENCHMARKS:
+            other = sources.read(str(named), feedback, many=True)
+            others.append((other.name, *_captions(other)))
+        elif path.exists():
+            with feedback.busy(f"reading {path.name}"):
+                others.append((path.name, list(read_texts(path)), list(read_image_names(path))))
+        else:
+            hint = "a table of captions, or a name of 'list benchmarks'"
+            raise DataError("no such file or benchmark", where=named, hint=hint)
     read = [sources.read(one, feedback, counts=options["counts"]) for one in sources.benchmarks]
     if (limit := options["limit"]) is not None:
         read = [benchmark.limited(limit) for benchmark in read]
@@ -206,19 +218,6 @@ def _blind(name: str, scorer: Any) -> Any:
             hint="'counterfoil evaluate' measures it",
         )
     return scorer
-
-
-def _other(named: str | Path, inputs: JobInputs) -> tuple[str, list[str], list[str]]:
-    """The name, captions and names of images of a table, a file of captions, or a benchmark."""
-    if str(named) in catalog.BENCHMARKS:
-        other = inputs.sources.read(str(named), inputs.feedback, many=True)
-        return (other.name, *_captions(other))
-    path = Path(named)
-    if not path.exists():
-        hint = "a table of captions, or a name of 'list benchmarks'"
-        raise DataError("no such file or benchmark", where=named, hint=hint)
-    with inputs.feedback.busy(f"reading {path.name}"):
-        return path.name, list(read_texts(path)), list(read_image_names(path))
 
 
 def _captions(benchmark: Benchmark) -> tuple[list[str], list[str]]:
@@ -286,7 +285,6 @@ def _audited(
 
 
 def _images(benchmark: Benchmark, progress: Any, notes: list[str]) -> list[duplicates.Repeated]:
-    """Duplicates among the images that are at hand."""
     shown = [image for image in benchmark.images if image.source is not None]
     shown = shown if benchmark.card.shows == "image" else []
     facts: dict[str, tuple[str, int]] = {}

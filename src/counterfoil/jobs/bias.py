@@ -18,7 +18,7 @@ from counterfoil.evaluation import judged_pairs as judged_pairs
 from counterfoil.evaluation.annotators import AnnotatorBias, study, to_json as study_to_json
 from counterfoil.evaluation.run import Run
 from counterfoil.inputs.limits import most
-from counterfoil.jobs.job import documented, feedback_of, job, option, path_of
+from counterfoil.jobs.job import feedback_of, job, option, path_of
 from counterfoil.jobs.pool import check_asked, load
 from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.jobs.shared_options import DRAWS, IDS, SCORES, SEED, Reporting
@@ -97,19 +97,6 @@ def _by_way(counts: Sequence[judged_pairs.Coverage | judged_pairs.Multiplicity])
     return ways
 
 
-@documented
-class BiasRows(Reporting, total=False):
-    """Benchmarks whose right answers are held against judgements.
-
-    Arguments:
-        positives: Benchmark or folder whose right answers to compare with the judgements; may be repeated.
-        data: Folder of the data of those benchmarks.
-    """
-
-    positives: Annotated[Sequence[str | Path | Benchmark], option(())]
-    data: Annotated[str | Path | None, option(None, variable="COUNTERFOIL_DATA")]
-
-
 @job(
     outputs="plot json",
     examples="""Examples:
@@ -135,7 +122,9 @@ def bias(
     ids: Annotated[str | Path | None, IDS] = None,
     draws: Annotated[int, DRAWS] = 2000,
     seed: Annotated[int, SEED] = 0,
-    **options: Unpack[BiasRows],
+    positives: Sequence[str | Path | Benchmark] = (),
+    data: Annotated[str | Path | None, option(variable="COUNTERFOIL_DATA")] = None,
+    **reporting: Unpack[Reporting],
 ) -> AnnotatorStudy:
     """Measure how a benchmark favours the models whose proposals were judged for it.
 
@@ -153,6 +142,8 @@ def bias(
         direction: Direction; for a table without that column, the one of all its judgements.
         aggregate: Aggregation of several answers to a pair.
         undefined: Queries for which a set of models found nothing: leave out, or count as 0.
+        positives: Benchmark or folder whose right answers to compare with the judgements; may be repeated.
+        data: Folder of the data of those benchmarks.
 
     >>> from counterfoil import evaluate, pool
     >>> runs = [evaluate(f"blind:{name}", "world-gallery", draws=100, cache=None, quiet=True)
@@ -166,13 +157,13 @@ def bias(
     ...     print(bias(runs, judged, draws=100, quiet=True).models)
     ('blind:length', 'blind:random')
     """
-    feedback = feedback_of(options)
+    feedback = feedback_of(reporting)
     with feedback.busy("reading benchmarks"):
         galleries = []
-        for positive in options["positives"]:
+        for positive in positives:
             if not isinstance(positive, Benchmark):
-                data = None if Path(positive).is_dir() else options["data"]
-                positive = catalog.benchmark(str(positive), data=data)
+                place = None if Path(positive).is_dir() else data
+                positive = catalog.benchmark(str(positive), data=place)
             # Raises where it is none.
             _ = positive.gallery
             galleries.append(positive)

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypedDict, Unpack
+from typing import Annotated, Any, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +41,6 @@ REPORT = "report.html"
 FILES = ("steps", "images", "benchmark", "unfinished", REPORT)
 _FORMAT = "counterfoil build"
 
-
 #: The options of a recipe that stand for a setting of one of its steps.
 _STANDS_FOR = {
     "source": "read.source",
@@ -55,8 +54,12 @@ _STANDS_FOR = {
 }
 
 
+class StepRows(shared.Device, shared.Work, total=False):
+    """How scorers and models that steps name are run, and where finished work is kept."""
+
+
 @documented
-class SourceRows(TypedDict, total=False):
+class BuildRows(StepRows, total=False):
     """Settings of steps that most recipes have.
 
     Arguments:
@@ -78,14 +81,6 @@ class SourceRows(TypedDict, total=False):
     llm: Annotated[str | None, option(None, metavar="MODEL")]
     imagine: Annotated[str | None, option(None, metavar="GENERATOR")]
     people: Annotated[str | None, option(None, metavar="TABLE")]
-
-
-class StepRows(shared.Device, shared.Work, total=False):
-    """How scorers and models that steps name are run, and where finished work is kept."""
-
-
-class BuildRows(SourceRows, StepRows, total=False):
-    """All of a build."""
 
 
 class BuildResult(Tabular):

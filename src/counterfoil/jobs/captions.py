@@ -73,11 +73,6 @@ class MediaFolder:
     videos: Path | None = None
     sampling: Sampling = ALL
 
-    @classmethod
-    def of(cls, media: Media) -> "MediaFolder":
-        sampling = Sampling(media["frames"], media["rate"])
-        return cls(path_of(media["images"]), path_of(media["videos"]), sampling)
-
     def __post_init__(self) -> None:
         if self.images is not None and self.videos is not None:
             raise InputError("captions are of images or of videos", given="--images and --videos")
@@ -202,7 +197,6 @@ def same_items(all_asked: Sequence[CaptionInputs]) -> None:
 
 #: The score of an image with several candidates: the mean of theirs, or the best (oracle).
 PerImage = Literal["mean", "best"]
-
 
 METRICS = Option(
     "Metrics, separated by commas (see 'counterfoil list metrics'); bleu is bleu-1 to 4.",
@@ -377,8 +371,9 @@ class MetricRequest:
                 hint="leave --backbone out",
             )
         _settings_of(names, options.settings)
-        policy, session = rows["references_contain"], session_of(rows, feedback)
-        return cls(names, options, MediaFolder.of(rows), policy, session)
+        sampling = Sampling(rows["frames"], rows["rate"])
+        media = MediaFolder(path_of(rows["images"]), path_of(rows["videos"]), sampling)
+        return cls(names, options, media, rows["references_contain"], session_of(rows, feedback))
 
     def read(
         self,

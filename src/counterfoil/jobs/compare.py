@@ -146,38 +146,48 @@ class RunComparison(TextTables):
             if (outputs := active_outputs()) is not None:
                 outputs.read(*(path for path in (place, folder) if path is not None))
             try:
-                comparisons.append(_with_images(comparison, place, folder))
+                whole = None
+                if not run.benchmark.images_at_hand:
+                    whole = whole_benchmark(comparison.benchmark, place, folder)
+                if whole is not None:
+                    runs = tuple(run.with_benchmark(whole) for run in comparison.runs)
+                    if all(after is before for after, before in zip(runs, comparison.runs, strict=True)):
+                        raise DataError(
+                            "not the questions, captions and images that the runs were measured on",
+                            where=place or comparison.benchmark,
+                            hint="name the right ones with --data and --images",
+                        )
+                    comparison = replace(comparison, runs=runs)
             except CounterfoilError as error:
                 if required:
                     raise
                 feedback.note(f"no pictures of {comparison.benchmark} on the page: {error}")
-                comparisons.append(comparison)
+            comparisons.append(comparison)
         return RunComparison(tuple(comparisons))
 
     @property
     def tables(self) -> list[Table]:
         """The main measures of each benchmark, and the differences."""
-        overviews = [overview(comparison, finer=False) for comparison in self.comparisons]
-        return [table for table in (*overviews, *self._of_differences()) if table.columns]
+        return self._with_differences(*(overview(c, finer=False) for c in self.comparisons))
 
     @property
     def csv_tables(self) -> list[Table]:
         """All measures, those of groups, and the differences."""
-        tables = (overview(*self.comparisons), *map(by_group, self.comparisons), *self._of_differences())
-        return [table for table in tables if table.columns]
+        return self._with_differences(overview(*self.comparisons), *map(by_group, self.comparisons))
 
     @property
     def _tested(self) -> list[Comparison]:
         """The comparisons with those of their differences that are tested."""
         return [replace(c, differences=c.against_baseline()) if c.baseline else c for c in self.comparisons]
 
-    def _of_differences(self) -> list[Table]:
-        """A table of the tested differences per measure that has any."""
-        return [
+    def _with_differences(self, *tables: Table) -> list[Table]:
+        """These that have columns, and a table of the tested differences per measure that has any."""
+        of_differences = [
             differences(comparison, name)
             for comparison in self._tested
             for name in dict.fromkeys(d.measure for d in comparison.differences)
         ]
+        return [table for table in (*tables, *of_differences) if table.columns]
 
     @property
     def text_tables(self) -> list[Table]:
@@ -186,8 +196,7 @@ class RunComparison(TextTables):
         others = [comparison for comparison in self.comparisons if comparison not in galleries]
         overviews = [overview(*others)] if others else []
         overviews += [overview(comparison, measures=headline(comparison) or None) for comparison in galleries]
-        tables = (*overviews, *map(by_group, self.comparisons), *self._of_differences())
-        return [table for table in tables if table.columns]
+        return self._with_differences(*overviews, *map(by_group, self.comparisons))
 
     @property
     def notes(self) -> list[str]:
@@ -254,23 +263,6 @@ def compare(
         loaded = [remeasured(run, interval=interval, **drawn) for run in loaded]
     name = baseline.name if isinstance(baseline, Run) else baseline
     return RunComparison(tested(loaded, baseline=name, interval=interval or "auto"))
-
-
-def _with_images(comparison: Comparison, place: Path | None, folder: Path | None) -> Comparison:
-    """The comparison with its images; itself where it has them, or nothing says where they are."""
-    if comparison.runs[0].benchmark.images_at_hand:
-        return comparison
-    whole = whole_benchmark(comparison.benchmark, place, folder)
-    if whole is None:
-        return comparison
-    runs = tuple(run.with_benchmark(whole) for run in comparison.runs)
-    if all(after is before for after, before in zip(runs, comparison.runs, strict=True)):
-        raise DataError(
-            "not the questions, captions and images that the runs were measured on",
-            where=place or comparison.benchmark,
-            hint="name the right ones with --data and --images",
-        )
-    return replace(comparison, runs=runs)
 
 
 class ModelRankings(Tabular):

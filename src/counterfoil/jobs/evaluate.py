@@ -27,6 +27,7 @@ from counterfoil.jobs.evaluation_inputs import api_key, measures
 from counterfoil.jobs.job import Feedback, documented, feedback_of, job, option, path_of
 from counterfoil.jobs.results import Pictures, Tabular, measure_rows, write_page
 from counterfoil.metrics.ties import Ties
+from counterfoil.models.base import abilities
 from counterfoil.outputs import Folder, Outputs, existing_paths, guarded, guarding, overwriting
 from counterfoil.report import comparison_tables
 from counterfoil.report.results import rests_on
@@ -243,7 +244,12 @@ class _Evaluation:
             self.first_stage = inputs.load(path, bare, self.first_stage)
         for part in self.parts:
             # Raises where a caption metric lacks something, before any benchmark is measured.
-            identity = reading.scorer_for(self.scorer, part.benchmark).identity
+            scorer = self.scorer
+            if "reads_references" in abilities(scorer):
+                from counterfoil.engine.caption_scoring import checked_metric
+
+                scorer = checked_metric(part.benchmark, scorer)
+            identity = scorer.identity
             if self.out is not None and rows["name"] is not None:
                 folder = _run_folder(self.out, part.key)
                 other = (folder / "manifest.json").exists() and not overwriting()

@@ -250,15 +250,6 @@ def whole_benchmark(name: str, place: Path | None, images: Path | None) -> Bench
     return catalog.benchmark(name, images=images) if drawn else None
 
 
-def scorer_for(scorer: Any, benchmark: Benchmark) -> Any:
-    """The scorer that answers `benchmark`: a caption metric has variants, and finds all it needs there."""
-    if "reads_references" not in abilities(scorer):
-        return scorer
-    from counterfoil.engine.caption_scoring import checked_metric
-
-    return checked_metric(benchmark, scorer)
-
-
 def whole_rows(scorer: str, benchmarks: Sequence[str]) -> bool:
     """Whether each row of a given table, read before benchmarks are, answers a question of its own."""
 

@@ -26,10 +26,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
-
 #: What is closed when the outermost job that runs has ended, as workers of a cluster are.
 _ENDING: ContextVar[ExitStack | None] = ContextVar("ending", default=None)
-
 
 #: What is declared of an argument whose help is in a docstring.
 option = partial(Option, "")

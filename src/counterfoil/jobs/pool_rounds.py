@@ -4,6 +4,7 @@ The drawn world, a benchmark or a table of people's answers judges proposed pair
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
@@ -24,7 +25,7 @@ from counterfoil.evaluation.result import Run
 from counterfoil.inputs.limits import most
 from counterfoil.jobs import shared_options as shared
 from counterfoil.jobs.bias import AnnotatorStudy, bias
-from counterfoil.jobs.job import SILENT, documented, feedback_of, job, option
+from counterfoil.jobs.job import SILENT, feedback_of, job, option
 from counterfoil.jobs.pool import chosen_queries, load
 from counterfoil.jobs.results import Tabular, declared
 from counterfoil.outputs import Folder, guarded
@@ -38,56 +39,39 @@ FILES = ("positives.csv", "judgements.csv", "rounds.json")
 WORLD = "world"
 
 
-@documented
-class RoundRows(shared.Reporting, total=False):
-    """What judges know.
-
-    Arguments:
-        people: Simulated people who judge with errors.
-        accuracy: Simulated people: accuracy.
-        bias: Simulated people: bias towards yes.
-        draws: Behind the intervals of bias, which is not measured at 0.
-    """
-
-    people: Annotated[int, option(0, low=0, high=most("people"))]
-    accuracy: Annotated[float, option(0.95)]
-    bias: Annotated[float, option(0.0, hidden=True)]
-    seed: Annotated[int, shared.SEED]
-    draws: Annotated[int, option(500, low=0, hidden=True)]
-
-
 def judge_of(
     judge: str | Path | Benchmark | Judge,
     models: Sequence[ModelLists],
     chosen: Mapping[Direction, Sequence[str]],
-    options: RoundRows,
+    crowd: Sequence[Annotator],
+    seed: int,
 ) -> tuple[Judge, int | None]:
     """A function that judges pairs, and how many right pairs there are among those that could be asked."""
     if callable(judge):
         return judge, None
+    if not isinstance(judge, Benchmark) and str(judge) != WORLD:
+        if Path(judge).is_file():
+            return table_judge(Path(judge)), None
+        judge = catalog.benchmark(str(judge))
     if isinstance(judge, Benchmark):
-        return _of_benchmark(judge, models, chosen, options)
-    name = str(judge)
+        return _of_benchmark(judge, models, chosen, crowd, seed)
     benchmark = next((lists.benchmark for lists in models if lists.benchmark is not None), None)
-    if name == WORLD:
-        if benchmark is None or benchmark.card.name != "world-gallery":
-            raise InputError(
-                "the world judges runs over its own gallery only",
-                given="no run" if benchmark is None else benchmark.name,
-                allowed="runs over world-gallery",
-                hint="or name a table of judgements or a benchmark with --judge",
-            )
-        return _of_benchmark(benchmark, models, chosen, options)
-    if Path(name).is_file():
-        return table_judge(Path(name)), None
-    return _of_benchmark(catalog.benchmark(name), models, chosen, options)
+    if benchmark is None or benchmark.card.name != "world-gallery":
+        raise InputError(
+            "the world judges runs over its own gallery only",
+            given="no run" if benchmark is None else benchmark.name,
+            allowed="runs over world-gallery",
+            hint="or name a table of judgements or a benchmark with --judge",
+        )
+    return _of_benchmark(benchmark, models, chosen, crowd, seed)
 
 
 def _of_benchmark(
     benchmark: Benchmark,
     models: Sequence[ModelLists],
     chosen: Mapping[Direction, Sequence[str]],
-    options: RoundRows,
+    crowd: Sequence[Annotator],
+    seed: int,
 ) -> tuple[Judge, int]:
     """The right answers of a gallery as the judge, or simulated people who see them."""
     image_ids, caption_ids = models[0].image_ids, models[0].caption_ids
@@ -103,10 +87,7 @@ def _of_benchmark(
             where=benchmark.name,
             allowed=f"images such as {image_ids[0]}, captions such as {caption_ids[0]}",
         )
-    crowd = [
-        Annotator(f"person {i + 1}", options["accuracy"], options["bias"]) for i in range(options["people"])
-    ]
-    rng = np.random.default_rng(options["seed"])
+    rng = np.random.default_rng(seed)
 
     def truth(table: pa.Table) -> NDArray[np.float64]:
         pairs = list(zip(table["image"].to_pylist(), table["caption"].to_pylist(), strict=True))
@@ -235,7 +216,12 @@ def pool_rounds(
     direction: Annotated[Literal["t2i", "i2t", "both"], shared.DIRECTION] = "both",
     ids: Annotated[Path | None, shared.IDS] = None,
     overwrite: bool = False,
-    **options: Unpack[RoundRows],
+    people: Annotated[int, option(low=0, high=most("people"))] = 0,
+    accuracy: float = 0.95,
+    bias: Annotated[float, option(hidden=True)] = 0.0,
+    seed: Annotated[int, shared.SEED] = 0,
+    draws: Annotated[int, option(low=0, hidden=True)] = 500,
+    **reporting: Unpack[shared.Reporting],
 ) -> PoolRounds:
     """Pool and judge in rounds: what each round finds and misses.
 
@@ -252,10 +238,15 @@ def pool_rounds(
         out: Folder of positives.csv, judgements.csv and rounds.json.
         rounds: Number of rounds.
         k: New items of each model per query and round.
+        people: Simulated people who judge with errors.
+        accuracy: Simulated people: accuracy.
+        bias: Simulated people: bias towards yes.
+        draws: Behind the intervals of bias, which is not measured at 0.
     """
-    # Raises where the chances would not be chances.
-    Annotator("simulated", options["accuracy"], options["bias"])
-    feedback = feedback_of(options)
+    # Raises where the chances would not be chances, also without people.
+    simulated = Annotator("simulated", accuracy, bias)
+    crowd = [replace(simulated, name=f"person {i + 1}") for i in range(people)]
+    feedback = feedback_of(reporting)
     with guarded("pool rounds", overwrite=overwrite) as outputs:
         if out is not None:
             check_writable(out, folder=True)
@@ -263,7 +254,7 @@ def pool_rounds(
         with feedback.busy("reading lists"):
             models = load(scores, ids=ids, widest=True)
         chosen = chosen_queries(models, queries, direction)
-        judging, total = judge_of(judge, models, chosen, options)
+        judging, total = judge_of(judge, models, chosen, crowd, seed)
         state = PoolingState(models, chosen, k, total)
         remarks = []
         names = tuple(lists.name for lists in models)
@@ -276,7 +267,7 @@ def pool_rounds(
                 remarks.append(f"nothing was left to propose in round {number}")
                 break
             done.append(pooling_round)
-            biases.append(_bias(scores, state.table(), ids, options["draws"], options["seed"]))
+            biases.append(_bias(scores, state.table(), ids, draws, seed))
         if not done:
             raise InputError("the models propose nothing", given=f"k {k}")
         pooled = PoolRounds(names, k, tuple(done), state.table(), tuple(biases), tuple(remarks))

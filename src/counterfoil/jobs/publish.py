@@ -27,44 +27,11 @@ from counterfoil.inputs.files import read_json
 from counterfoil.jobs import shared_options as shared
 from counterfoil.jobs.annotate_judgements import read_judgements
 from counterfoil.jobs.evaluation_inputs import at_hand
-from counterfoil.jobs.job import documented, feedback_of, job, option
+from counterfoil.jobs.job import feedback_of, job, option
 from counterfoil.jobs.results import Tabular, declared
 from counterfoil.outputs import Folder, guarded
 from counterfoil.report.tables import Column, Table
 from counterfoil.store import check_writable
-
-
-@documented
-class PublishRows(shared.Reporting, total=False):
-    """The benchmark's data, and facts that the card and the Croissant file state.
-
-    Data:
-        data: File or folder of the benchmark.
-        images: Folder of the images, where the data name files.
-
-    Facts:
-        creators: Creator; may be repeated. Default: the citation's authors.
-        date: Date of publication. Default: the first day of the citation's year, else 1970-01-01.
-        release: Version of the data set.
-        language: Language of the captions, such as en.
-        url: Page of the data set.
-        provenance: JSON file with method, steps, people, sources, limits, uses, rows (a table of who made
-            what).
-        campaigns: Campaign whose answers are in the benchmark; its data sheet is included; may be repeated.
-    """
-
-    data: Annotated[str | Path | None, option(None)]
-    images: Annotated[str | Path | None, option(None, folder=True)]
-    available: Annotated[bool, shared.AVAILABLE]
-    counts: Annotated[bool, shared.COUNTS]
-
-    creators: Annotated[Sequence[str], option((), flag="--creator")]
-    date: Annotated[str, option("", metavar="YYYY-MM-DD")]
-    release: Annotated[str, option("1.0.0", metavar="X.Y.Z")]
-    language: Annotated[str, option("", metavar="CODE")]
-    url: Annotated[str, option("", metavar="ADDRESS")]
-    provenance: Annotated[str | Path | dict[str, Any] | None, option(None, metavar="FILE")]
-    campaigns: Annotated[Sequence[str | Path], option((), flag="--campaign", metavar="FOLDER")]
 
 
 class Published(Tabular):
@@ -114,7 +81,18 @@ def publish(
     licence: Annotated[str, option(metavar="SPDX|ADDRESS")] = "",
     anyway: bool = False,
     overwrite: Annotated[bool, shared.OVERWRITE] = False,
-    **options: Unpack[PublishRows],
+    data: str | Path | None = None,
+    images: Annotated[str | Path | None, option(folder=True)] = None,
+    available: Annotated[bool, shared.AVAILABLE] = False,
+    counts: Annotated[bool, shared.COUNTS] = True,
+    creators: Annotated[Sequence[str], option(flag="--creator")] = (),
+    date: Annotated[str, option(metavar="YYYY-MM-DD")] = "",
+    release: Annotated[str, option(metavar="X.Y.Z")] = "1.0.0",
+    language: Annotated[str, option(metavar="CODE")] = "",
+    url: Annotated[str, option(metavar="ADDRESS")] = "",
+    provenance: Annotated[str | Path | dict[str, Any] | None, option(metavar="FILE")] = None,
+    campaigns: Annotated[Sequence[str | Path], option(flag="--campaign", metavar="FOLDER")] = (),
+    **reporting: Unpack[shared.Reporting],
 ) -> Published:
     """Publish a benchmark: Parquet that 'datasets' reads, a card, Croissant, checksums, and our own format.
 
@@ -130,16 +108,30 @@ def publish(
         licence: Licence, such as CC-BY-4.0. Default: the card's.
         anyway: Publish although a licence forbids it; the card states so.
 
+    Data:
+        data: File or folder of the benchmark.
+        images: Folder of the images, where the data name files.
+
+    Facts:
+        creators: Creator; may be repeated. Default: the citation's authors.
+        date: Date of publication. Default: the first day of the citation's year, else 1970-01-01.
+        release: Version of the data set.
+        language: Language of the captions, such as en.
+        url: Page of the data set.
+        provenance: JSON file with method, steps, people, sources, limits, uses, rows (a table of who made
+            what).
+        campaigns: Campaign whose answers are in the benchmark; its data sheet is included; may be repeated.
+
     >>> import tempfile
     >>> published = publish("world-choices", f"{tempfile.mkdtemp()}/shapes", quiet=True)
     >>> published.licence.spdx, len(published.folder.sizes) > 3
     ('Apache-2.0', True)
     """
-    feedback, origin, out = feedback_of(options), options["provenance"], Path(out)
-    provenance = _provenance(origin, benchmark)
+    feedback, out = feedback_of(reporting), Path(out)
+    stated_provenance = _provenance(provenance, benchmark)
     # What campaigns say of their people.
     sheets: list[str] = []
-    for campaign in options["campaigns"]:
+    for campaign in campaigns:
         from counterfoil.annotate.export import data_sheet
 
         table, of = read_judgements(campaign)
@@ -148,24 +140,23 @@ def publish(
         sheets += data_sheet(of, table)
     about = partial(
         Publication,
-        creators=tuple(options["creators"]),
-        date=options["date"],
-        version=options["release"],
-        language=options["language"],
-        url=options["url"],
-        provenance=provenance.model_copy(update={"people": (*provenance.people, *sheets)}),
+        creators=tuple(creators),
+        date=date,
+        version=release,
+        language=language,
+        url=url,
+        provenance=stated_provenance.model_copy(update={"people": (*stated_provenance.people, *sheets)}),
     )
     named = find(licence) if licence else None
     about(licence=named or find("CC0-1.0"))
-    where = {"data": options["data"], "images": options["images"]}
-    reads = [source for source in (benchmark, *where.values(), origin) if isinstance(source, str | Path)]
+    reads = [source for source in (benchmark, data, images, provenance) if isinstance(source, str | Path)]
     with guarded("benchmarks publish", overwrite=overwrite, reads=reads) as outputs:
         check_writable(out, folder=True)
         source = benchmark
         if not isinstance(source, Benchmark):
             with feedback.busy(f"reading {source}"):
-                source = catalog.benchmark(str(source), **where, counts=options["counts"])
-        if options["available"]:
+                source = catalog.benchmark(str(source), data=data, images=images, counts=counts)
+        if available:
             source = at_hand(source, feedback)
         outputs.folder(Folder(out, writing.FILES, alone=True))
         if source.path is not None:
@@ -190,7 +181,6 @@ def publish(
 
 
 def _remarks(benchmark: Benchmark, about: Publication, against: Sequence[str]) -> tuple[str, ...]:
-    """What was overridden, and what is missing."""
     remarks = [f"published although {reason}" for reason in against]
     missing = sum(image.source is None for image in benchmark.images)
     if missing:

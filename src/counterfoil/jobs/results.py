@@ -24,7 +24,6 @@ from counterfoil.store import check_table_kind, write_table, write_text
 #: Which images a page carries: those whose licence lets a report carry them, all, or none.
 Pictures = Literal["auto", "always", "never"]
 
-
 _TYPES = {"": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
 _TYPES |= {"texts": pa.list_(pa.string()), "ints": pa.list_(pa.int64())}
 _COLUMN = re.compile(r"`(\w+)(?:: (\w+))?`")
@@ -108,7 +107,14 @@ class Tabular(ABC):
         columns = _COLUMN.findall(self.rows_by[by]) if isinstance(self.rows_by, Mapping) else []
         if not columns:
             return pa.Table.from_pylist(rows)
-        plain = [column for name, type in columns for column in _plain(name, type)]
+        # By column its type, and the path by which a row has it: an interval is three columns.
+        plain: list[tuple[str, str, tuple[str, ...]]] = []
+        for name, type in columns:
+            if type == "interval":
+                ends = (("", "value"), ("_low", "low"), ("_high", "high"))
+                plain += [(name + suffix, "float", (name, end)) for suffix, end in ends]
+            else:
+                plain.append((name, type, (name,)))
         schema = pa.schema([(name, _TYPES[type]) for name, type, _ in plain])
         return pa.Table.from_pylist(
             [{name: _value(row, path, type) for name, type, path in plain} for row in rows], schema
@@ -156,14 +162,6 @@ class Tabular(ABC):
         from counterfoil.report.html import fragment
 
         return fragment(self.tables, self.notes)
-
-
-def _plain(name: str, type: str) -> list[tuple[str, str, tuple[str, ...]]]:
-    """Columns of a declared one: the name and type of each, and the path by which a row has it."""
-    if type != "interval":
-        return [(name, type, (name,))]
-    ends = (("", "value"), ("_low", "low"), ("_high", "high"))
-    return [(name + suffix, "float", (name, end)) for suffix, end in ends]
 
 
 def _value(row: Any, path: tuple[str, ...], type: str) -> Any:
@@ -240,22 +238,13 @@ class TextTables(Tabular):
         return to_csv(*self.csv_tables)
 
 
-def write_page(
-    comparisons: Sequence[Comparison],
-    path: str | Path,
-    *,
-    title: str,
-    pictures: Pictures,
-    private: bool,
-    overwrite: bool,
-) -> None:
-    """Write the page of these comparisons, with the pictures that are allowed; needs matplotlib."""
+def write_page(comparisons: Sequence[Comparison], path: str | Path, *, overwrite: bool, **how: Any) -> None:
+    """Write the page of these comparisons as `report.page.page` makes it; needs matplotlib."""
     from counterfoil.report.figure_style import check
     from counterfoil.report.page import page
 
     check()
-    html = page(comparisons, title=title, pictures=pictures, private=private)
-    write(path, html, command="compare", overwrite=overwrite)
+    write(path, page(comparisons, **how), command="compare", overwrite=overwrite)
 
 
 def write(path: str | Path, text: str, *, command: str, overwrite: bool) -> None:

@@ -28,7 +28,6 @@ from counterfoil.jobs.training import train_model
 from counterfoil.outputs import each_guarded, guarded, guarded_file
 from counterfoil.report import tour_page
 from counterfoil.report.build_page import StepSection
-from counterfoil.report.tour_page import Built, Campaigned
 from counterfoil.store import check_writable, write_csv, write_json, write_text
 from counterfoil.studies.example_files import write_example_files
 from counterfoil.world.sample import choices
@@ -247,14 +246,14 @@ class _Making:
                 simulated.save(_ANSWERS)
             agreement = annotate_agreement(_ANSWERS, campaign=_CAMPAIGN, feedback=SILENT)
             agreed = agreement.to_arrow().to_pylist()[0]
-        self.shown["people"] = Campaigned(
-            people=people,
-            answers=simulated.simulation.counts.answers,
-            labels=tuple((of.model, of.right, of.low, of.high, of.items) for of in simulated.labels),
-            kinds=tuple((of.kind, of.worked, of.right, of.flagged) for of in simulated.kinds),
-            raw=agreed["raw"],
-            alpha=(agreed["alpha"], agreed["alpha_low"], agreed["alpha_high"]),
-        )
+        self.shown["people"] = {
+            "people": people,
+            "answers": simulated.simulation.counts.answers,
+            "labels": [(of.model, of.right, of.low, of.high, of.items) for of in simulated.labels],
+            "kinds": [(of.kind, of.worked, of.right, of.flagged) for of in simulated.kinds],
+            "raw": agreed["raw"],
+            "alpha": (agreed["alpha"], agreed["alpha_low"], agreed["alpha_high"]),
+        }
 
     def learn(self) -> None:
         for name, (recipe, batch) in _NETWORKS.items():
@@ -274,17 +273,16 @@ class _Making:
         with self._timed("building", "built negatives for captions"):
             built = build_benchmark("sugarcrepe", Path("built"), settings=settings, **self._alone)
         folders = built.build.folders
-        steps = (
+        steps = [
             StepSection(record.label, "", record.rows_in, record.rows_out, record.dropped, {}, record.facts)
             for record in built.build.records
-        )
-        dropped = (row for folder in folders for row in folder.dropped().slice(0, 200).to_pylist())
-        self.shown["built"] = Built(
-            captions=self.sizes.captions,
-            steps=tuple(steps),
-            kept_rows=tuple(folders[-1].rows().slice(0, 200).to_pylist()),
-            dropped_rows=tuple(dropped),
-        )
+        ]
+        self.shown |= {
+            "n_captions": self.sizes.captions,
+            "steps": steps,
+            "kept_rows": folders[-1].rows().slice(0, 200).to_pylist(),
+            "dropped_rows": [r for folder in folders for r in folder.dropped().slice(0, 200).to_pylist()],
+        }
 
     def compare(self) -> None:
         with self._timed("comparing", "compared them"):

@@ -290,10 +290,6 @@ class Outcome:
     #: The loss and what was validated, from step (or epoch) to value.
     curves: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values, without the curves: the checkpoint's journal has them."""
-        return {name: value for name, value in asdict(self).items() if name != "curves"}
-
 
 class TrainingPlan(Tabular):
     """A training that is ready, as `dry_run` gives it: nothing is trained yet."""
@@ -460,7 +456,8 @@ class TrainedModel(Tabular):
         return figures.training_curves(curves, kept_step=self.outcome.kept, unit=self.outcome.unit)
 
     def to_json(self) -> dict[str, Any]:
-        return self.outcome.to_json()
+        """The outcome as plain values, without the curves: the checkpoint's journal has them."""
+        return {name: value for name, value in asdict(self.outcome).items() if name != "curves"}
 
 
 @job(

@@ -9,8 +9,8 @@ from counterfoil.benchmarks import folder as benchmark_folders
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import InputError
 from counterfoil.inputs.limits import most
-from counterfoil.inputs.options import Option, rows_of, with_default
-from counterfoil.jobs.job import documented, feedback_of, job, option
+from counterfoil.inputs.options import Option, with_default
+from counterfoil.jobs.job import feedback_of, job, option
 from counterfoil.jobs.shared_options import SEED, Reporting
 from counterfoil.outputs import Folder, guarded
 from counterfoil.report.forms.gallery import right_answers
@@ -56,20 +56,6 @@ class Drawn:
     lines: tuple[str, ...]
 
 
-@documented
-class TrainingRows(Reporting, total=False):
-    """What rows to learn from hold.
-
-    Training sets:
-        kind: What a row holds: an image and something true of it; half a contrast; its negative caption too;
-            and its negative image, as is the default. pac: generated positives.
-        failure: Share of negative images that do not show their caption (of SDXL's, about 0.61).
-    """
-
-    kind: Annotated[Literal["loose", "coco", "trohn-text", "trohn-img", "pac"] | None, option(None)]
-    failure: Annotated[float | None, option(None, low=0, high=1)]
-
-
 @job(
     examples="""Examples:
   counterfoil world build quads --n 2000 --out world
@@ -87,8 +73,10 @@ def build_world(
     ] = None,
     style: Annotated[str | None, option(metavar="natural|synthetic|mixed")] = None,
     captions_each: Annotated[int | None, option(low=1, high=most("captions of each image"))] = None,
+    kind: Literal["loose", "coco", "trohn-text", "trohn-img", "pac"] | None = None,
+    failure: Annotated[float | None, option(low=0, high=1)] = None,
     overwrite: bool = False,
-    **options: Unpack[TrainingRows],
+    **reporting: Unpack[Reporting],
 ) -> Drawn:
     """Draw a benchmark, or a training set, and save it in a folder.
 
@@ -109,25 +97,28 @@ def build_world(
     Benchmarks:
         style: Style of the images; mixed (quads only) makes the second image of a question synthetic.
         captions_each: Captions per image of a gallery (2).
+
+    Training sets:
+        kind: What a row holds: an image and something true of it; half a contrast; its negative caption too;
+            and its negative image, as is the default. pac: generated positives.
+        failure: Share of negative images that do not show their caption (of SDXL's, about 0.61).
     """
-    of_training = {argument.flag: options[argument.name] for argument in rows_of(TrainingRows)}  # type: ignore[literal-required]
+    of_training = {"--kind": kind, "--failure": failure}
     foreign: dict[str, Any] = {"--style": style} if what == "training" else of_training
     kind_of = _KINDS[what]
     foreign |= {} if kind_of.captions_each else {"--captions-each": captions_each}
     for flag, value in foreign.items():
         if value is not None:
             raise InputError(f"{flag} does not go with '{what}'", hint="see 'counterfoil world build --help'")
-    kind = options["kind"]
     number = kind_of.number if n is None else n
     guard = guarded("world build", overwrite=overwrite)
-    with guard as outputs, feedback_of(options).progress() as progress:
+    with guard as outputs, feedback_of(reporting).progress() as progress:
         check_writable(out, folder=True)
         names = (TRAIN, VALIDATION) if what == "training" else benchmark_folders.FILES
         outputs.folder(Folder(out, names, alone=True))
         if what == "training":
             drawing: dict[str, Any] = {"seed": seed, "size": size or _TRAINING_SIZE, "progress": progress}
-            failure = options["failure"] or 0.0
-            rows = training(number, kind=kind or "trohn-img", failure=failure, **drawing)
+            rows = training(number, kind=kind or "trohn-img", failure=failure or 0.0, **drawing)
             learn, held = save_training(rows, out, progress=progress)
             columns = ", ".join(rows.rows)
             lines = [f"{learn:,} rows to learn from and {held:,} for validation ({columns}): {out}"]

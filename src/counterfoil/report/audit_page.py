@@ -112,8 +112,9 @@ def words_section(audit: BenchmarkAudit) -> Section:
     )
 
 
-def duplicates_section(audit: BenchmarkAudit) -> Section:
-    """How often each kind of repetition occurs, and what it is, with an example where there is one."""
+def sections(audit: BenchmarkAudit) -> list[Section]:
+    """The parts of the page on one benchmark that have a table."""
+    # How often each kind of repetition occurs, and what it is, with an example where there is one.
     counts = [(repetition.kind, f"{repetition.count:,}") for repetition in audit.repeated]
     kinds = []
     for repetition in audit.repeated:
@@ -121,28 +122,20 @@ def duplicates_section(audit: BenchmarkAudit) -> Section:
         example = f"; such as {' – '.join(shown[0])}" if shown else ""
         kinds.append((repetition.kind, repetition.meaning + example))
     table = _table(audit, "duplicates", "what", ["count"], counts)
-    return Section("duplicates", "Duplicates", tables=table, notes=tuple(kinds))
-
-
-def leakage_section(audit: BenchmarkAudit) -> Section:
-    """What the benchmark shares with other sets."""
+    duplicates = Section("duplicates", "Duplicates", tables=table, notes=tuple(kinds))
     rows = []
     for leak in audit.leakage:
         total, exact, near, images = map("{:,}".format, (leak.total, leak.questions, leak.near, leak.images))
         rows.append((shareable(leak.with_), total, exact, near, f"{100 * leak.share:.1f} %", images))
     heads = ("questions", "caption in both", "nearly", "share", "images in both")
-    return Section(
+    leakage = Section(
         "leakage",
         "Shared with other sets",
         "Questions with a caption that is in both, word for word or nearly, and names of images in both.",
         tables=_table(audit, "shared with", "with", heads, rows),
     )
-
-
-def sections(audit: BenchmarkAudit) -> list[Section]:
-    """The parts of the page on one benchmark that have a table."""
-    parts = (blind_section, words_section, duplicates_section, leakage_section)
-    return [section for part in parts if (section := part(audit)).tables]
+    parts = (blind_section(audit), words_section(audit), duplicates, leakage)
+    return [section for section in parts if section.tables]
 
 
 def tables(audit: BenchmarkAudit) -> list[Table]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,21 +12,10 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
 from counterfoil.report import comparison_tables, html, tables as labels
 from counterfoil.report.comparison_tables import ranking
-from counterfoil.report.forms import FORMS, WORST, Chapter, report_of
+from counterfoil.report.forms import FORMS, WORST, report_of
 from counterfoil.report.html import shareable, shared
 from counterfoil.report.tables import Column, Table
 from counterfoil.report.thumbnails import BUDGET, Thumbnails, carried, richest, to_json
-
-
-@dataclass(frozen=True)
-class ScorerSection:
-    """One scorer on one benchmark: groups, and worst questions as (id, how bad, captions, address)."""
-
-    anchor: str
-    name: str
-    groups: Table
-    worst: tuple[tuple[str, str, tuple[str, ...], str], ...]
-    address: str
 
 
 def page(
@@ -42,8 +31,8 @@ def page(
         raise InputError("nothing to report", hint="give at least one run")
     thumbnails = Thumbnails(budget)
     data: dict[str, list[dict[str, Any]]] = {}
-    chapters: list[Chapter] = []
-    scorers: dict[str, tuple[ScorerSection, ...]] = {}
+    chapters: list[dict[str, Any]] = []
+    scorers: dict[str, list[dict[str, Any]]] = {}
     provenance = []
     for given in comparisons:
         comparison = given if private else shared(given)
@@ -77,14 +66,14 @@ def page(
         styles=("page.css", *(report.style for report in shown.values() if report.style)),
         scripts=("browser.js", *(report.script for report in shown.values())),
         contents=[
-            *((chapter.anchor, chapter.benchmark.card.title) for chapter in chapters),
+            *((chapter["anchor"], chapter["benchmark"].card.title) for chapter in chapters),
             *((place, place.capitalize()) for place in [*shown, "provenance"]),
         ],
         chapters=chapters,
         models=scorers,
-        links={anchor: {model.name: model.anchor for model in of} for anchor, of in scorers.items()},
+        links={anchor: {model["name"]: model["anchor"] for model in of} for anchor, of in scorers.items()},
         browsers={
-            place: [chapter for chapter in chapters if chapter.report.place == place] for place in shown
+            place: [chapter for chapter in chapters if chapter["report"].place == place] for place in shown
         },
         provenance=provenance,
         broken=broken,
@@ -92,8 +81,10 @@ def page(
     )
 
 
-def scorer_sections(comparison: Comparison, anchor: str, *, captions: bool) -> tuple[ScorerSection, ...]:
-    """The scorers of `comparison`, in its order; captions are written out where `captions` allows it."""
+def scorer_sections(comparison: Comparison, anchor: str, *, captions: bool) -> list[dict[str, Any]]:
+    """The scorers of `comparison`, in its order, each with its groups and worst questions as (id, how bad,
+    captions, address); captions are written out where `captions` allows it.
+    """
     benchmark = richest(comparison)
     report = report_of(benchmark)
     sections = []
@@ -105,8 +96,9 @@ def scorer_sections(comparison: Comparison, anchor: str, *, captions: bool) -> t
             texts = tuple(text for row in rows if captions and (text := benchmark.captions[row].text))
             worst.append((name, how[q], texts, f"#{report.place}?{urlencode({**address, 'text': name})}"))
         key, all_of_them = f"{anchor}-model-{number}", f"#{report.place}?{urlencode(address)}"
-        sections.append(ScorerSection(key, run.name, group_table(run), tuple(worst), all_of_them))
-    return tuple(sections)
+        about = {"anchor": key, "name": run.name, "address": all_of_them}
+        sections.append({**about, "groups": group_table(run), "worst": worst})
+    return sections
 
 
 def group_table(run: Run) -> Table:

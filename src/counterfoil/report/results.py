@@ -389,8 +389,24 @@ class GalleryResult(ResultTable):
             side, base = split_direction(name)
             rows.setdefault(base, {})[side] = estimate
         title = f"{result.scorer} on {benchmark.title}, per cent with 95 % intervals"
-        drawn = [_directions_table(title, rows, *layout) for layout in _LAYOUTS]
-        return next((table for table in drawn if least_width(table) <= width), drawn[-1])
+        sides = [side for side in DIRECTIONS if any(side in of for of in rows.values())]
+        for digits, between in _LAYOUTS:
+            heads = (DIRECTIONS[side].arrow if between == " " else DIRECTIONS[side].label for side in sides)
+            columns = [*(Column(head, look="first") for head in heads), Column("chance", look="dim")]
+            lines = []
+            for base, of in rows.items():
+                cells = [base]
+                for e in map(of.get, sides):
+                    # In a narrow terminal 100 stands without digits.
+                    ends = () if e is None else (f"{100 * end:.{digits}f}" for end in (e.low, e.high))
+                    span = "–".join(end.replace(f"{100:.{digits}f}", "100") for end in ends)
+                    cells.append("" if e is None else f"{100 * e.value:.2f}{between}{span}")
+                chance = of[next(side for side in reversed(sides) if side in of)].chance
+                lines.append([*cells, "" if chance is None else f"{100 * chance:.2f}"])
+            table = Table.of(title, "measure", columns, lines)
+            if least_width(table) <= width:
+                break
+        return table
 
     def lines(self, result: Result) -> list[str]:
         facts = result.provenance.get("gallery", {})
@@ -457,22 +473,3 @@ def threshold_range(threshold: Mapping[str, Any]) -> str:
 
 #: Digits of intervals, and what stands before these; the first that fits is taken.
 _LAYOUTS = ((2, " "), (1, " "), (2, "\n"), (1, "\n"))
-
-
-def _directions_table(
-    title: str, rows: Mapping[str, Mapping[str, Estimate]], digits: int, between: str
-) -> Table:
-    sides = [side for side in DIRECTIONS if any(side in of for of in rows.values())]
-    heads = (DIRECTIONS[side].arrow if between == " " else DIRECTIONS[side].label for side in sides)
-    columns = [*(Column(head, look="first") for head in heads), Column("chance", look="dim")]
-    lines = []
-    for base, of in rows.items():
-        cells = [base]
-        for e in map(of.get, sides):
-            # In a narrow terminal 100 stands without digits.
-            ends = () if e is None else (f"{100 * end:.{digits}f}" for end in (e.low, e.high))
-            span = "–".join(end.replace(f"{100:.{digits}f}", "100") for end in ends)
-            cells.append("" if e is None else f"{100 * e.value:.2f}{between}{span}")
-        chance = of[next(side for side in reversed(sides) if side in of)].chance
-        lines.append([*cells, "" if chance is None else f"{100 * chance:.2f}"])
-    return Table.of(title, "measure", columns, lines)

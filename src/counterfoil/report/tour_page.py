@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,28 +34,6 @@ _KEPT, _DROPPED = 3, 2
 _WIDTH, _BARS = 4.6, 2.4
 
 
-@dataclass(frozen=True)
-class Built:
-    """What came of a table of captions: the steps, and rows that were kept and dropped."""
-
-    captions: int
-    steps: tuple[StepSection, ...]
-    kept_rows: tuple[Mapping[str, Any], ...]
-    dropped_rows: tuple[Mapping[str, Any], ...]
-
-
-@dataclass(frozen=True)
-class Campaigned:
-    """A simulated campaign: labels by model with interval, kinds of people, and their agreement."""
-
-    people: int
-    answers: int
-    labels: tuple[tuple[str, float, float, float, int], ...]
-    kinds: tuple[tuple[str, int, float, int], ...]
-    raw: float
-    alpha: tuple[float, float | None, float | None]
-
-
 #: A part of the page: two sentences, figures, and what follows from them.
 Part = tuple[str, list[Drawing], str]
 
@@ -66,23 +44,29 @@ def page(
     called: Mapping[str, str],
     commands: Mapping[str, tuple[str, ...]],
     seconds: Mapping[str, float],
-    built: Built,
-    people: Campaigned,
+    n_captions: int,
+    steps: Sequence[StepSection],
+    kept_rows: Sequence[Mapping[str, Any]],
+    dropped_rows: Sequence[Mapping[str, Any]],
+    people: Mapping[str, Any],
     explained: ExplainedQuestion,
 ) -> str:
-    """The page as HTML; `comparison` is of the runs "pairs", "negatives", "blind" and "people"."""
+    """The page as HTML; `comparison` is of the runs "pairs", "negatives", "blind" and "people", `steps` are
+    what became of `n_captions` in a table, and `people` labels by model with interval, kinds of simulated
+    people, and their agreement.
+    """
     thumbnails = Thumbnails(_BUDGET)
     parts = {
         "measure": _measure(comparison),
-        "build": _build(built),
+        "build": _build(n_captions, steps),
         "ask": _ask(people),
         "explain": _explain(explained),
         "compare": _compare(comparison),
     }
     # Rows that were kept, of different categories, then some that were dropped, for different reasons.
-    kept_rows = {str(row.get("subset")): row for row in reversed(built.kept_rows)}
-    dropped = {str(row.get("reason")): row for row in reversed(built.dropped_rows)}
-    shown = [*list(kept_rows.values())[:_KEPT], *list(dropped.values())[:_DROPPED]]
+    stayed = {str(row.get("subset")): row for row in reversed(kept_rows)}
+    dropped = {str(row.get("reason")): row for row in reversed(dropped_rows)}
+    shown = [*list(stayed.values())[:_KEPT], *list(dropped.values())[:_DROPPED]]
     columns = ("caption", "negative_caption", "subset", "reason")
     benchmark, cards = comparison.runs[0].benchmark, []
     for pair in explained.pairs.values():
@@ -161,15 +145,15 @@ def _measure(comparison: Comparison) -> Part:
     )
 
 
-def _build(built: Built) -> Part:
-    largest = max(step.rows_out for step in built.steps)
-    questions = built.steps[-1].rows_out
-    reasons = sum((Counter(step.reasons) for step in built.steps), Counter[str]())
+def _build(n_captions: int, steps: Sequence[StepSection]) -> Part:
+    largest = max(step.rows_out for step in steps)
+    questions = steps[-1].rows_out
+    reasons = sum((Counter(step.reasons) for step in steps), Counter[str]())
     frequent = [f"{reason} ({count:,})" for reason, count in reasons.most_common(3)]
-    figure = build_page.funnel(built.steps, "build", width=_BARS)
+    figure = build_page.funnel(steps, "build", width=_BARS)
     tested = [
         f"{name} from {_percent(its['before']['value'])} to {_percent(its['after']['value'])}"
-        for step in built.steps
+        for step in steps
         for name, its in (step.facts.get("held_out") or {}).items()
     ]
     conclusion = f"The {questions:,} questions in built/benchmark can be asked now, by every command above. "
@@ -180,7 +164,7 @@ def _build(built: Built) -> Part:
             "still be answered without looking."
         )
     return (
-        f"{amount(built.captions, 'caption')} became {largest:,} questions by rules, each a caption against "
+        f"{amount(n_captions, 'caption')} became {largest:,} questions by rules, each a caption against "
         f"one in which one thing is changed, and {questions:,} of them stayed. Whatever was dropped is kept "
         f"with the reason, most often {listed(frequent)}.",
         [figure],
@@ -188,8 +172,8 @@ def _build(built: Built) -> Part:
     )
 
 
-def _ask(people: Campaigned) -> Part:
-    labels = {model: Estimate(right, low, high, n, None) for model, right, low, high, n in people.labels}
+def _ask(people: Mapping[str, Any]) -> Part:
+    labels = {model: Estimate(right, low, high, n, None) for model, right, low, high, n in people["labels"]}
     figure = drawn(
         "Labels that are right",
         "Dot: the share of labels that are right, by the way in which three answers become one label. Bar: "
@@ -197,18 +181,19 @@ def _ask(people: Campaigned) -> Part:
         "ask",
         figures.dots([("right labels (%)", labels)], list(labels), 1, width=_WIDTH),
     )
-    kinds = [f"{n} {kind} ({_percent(right)} of their answers right)" for kind, n, right, _ in people.kinds]
-    alpha, low, high = people.alpha
+    kinds = people["kinds"]
+    did = [f"{n} {kind} ({_percent(right)} of their answers right)" for kind, n, right, _ in kinds]
+    alpha, low, high = people["alpha"]
     span = "" if low is None or high is None else f" (95 % interval {low:.2f} to {high:.2f})"
-    flagged = sum(count for _, _, _, count in people.kinds)
-    majority = people.labels[0]
+    flagged = sum(count for _, _, _, count in kinds)
+    majority, number = people["labels"][0], people["people"]
     return (
-        f"Before people are paid, {people.people} simulated ones did the work: {listed(kinds)}. They gave "
-        f"{people.answers:,} answers, three to each question; two answers to one question agree in "
-        f"{_percent(people.raw)}, and Krippendorff's alpha is {alpha:.2f}{span}.".replace("-", "−"),
+        f"Before people are paid, {number} simulated ones did the work: {listed(did)}. They gave "
+        f"{people['answers']:,} answers, three to each question; two answers to one question agree in "
+        f"{_percent(people['raw'])}, and Krippendorff's alpha is {alpha:.2f}{span}.".replace("-", "−"),
         [figure],
         f"Three answers by such people give labels of which {_percent(majority[1])} are right by "
-        f"{majority[0]}; the signs of careless work flag {flagged:,} of {people.people:,} people. If that "
+        f"{majority[0]}; the signs of careless work flag {flagged:,} of {number:,} people. If that "
         "will do, the campaign is ready for real ones: counterfoil annotate serve campaign.",
     )
 

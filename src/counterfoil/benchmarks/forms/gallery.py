@@ -81,11 +81,6 @@ class RetrievalDirection:
             return np.ones(len(self.queries), dtype=bool)
         return self.positives.defined
 
-    @property
-    def ruled(self) -> bool:
-        """Whether a rule says what is right, in place of a list."""
-        return isinstance(self.positives, Plausible)
-
     def take(self, rows: Ids) -> "RetrievalDirection":
         return RetrievalDirection(self.queries[rows], self.positives.take(rows))
 
@@ -260,12 +255,6 @@ class Gallery(Form):
         return np.concatenate(parts) if parts else np.zeros(len(self), dtype=np.int64)
 
     @property
-    def sizes(self) -> tuple[Ids, Ids]:
-        """How many items each query of either direction looks through: those of its own part."""
-        i2t, t2i = self.sides
-        return i2t.sizes, t2i.sizes
-
-    @property
     def defined(self) -> NDArray[np.bool_]:
         """Which queries have a right answer: the others have no value under any measure."""
         return np.concatenate([self.i2t.defined, self.t2i.defined])
@@ -366,8 +355,8 @@ class Gallery(Form):
         facts: dict[str, object] = {}
         right: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
         for side, items, offset in zip(self.sides, (captions, images), (n, 0), strict=True):
-            positives: Any = side.search.positives
-            if not side.search.ruled:
+            positives = side.search.positives
+            if isinstance(positives, Qrels):
                 held = np.where(positives.items < 0, -1, positives.items + offset)
                 right.append((positives.queries + side.first, held, positives.gains))
                 continue

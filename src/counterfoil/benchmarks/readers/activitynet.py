@@ -34,7 +34,6 @@ TIMES, REFERENCES = "anet_entities_test_1.json", "anet_entities_test_2.json"
 #: A reference is one of a sentence's own where more than this share of its seconds are the sentence's.
 OVERLAP = 0.4
 
-
 _Sentence = Annotated[str, AfterValidator(collapsed), Field(min_length=1)]
 #: In one of the files a sentence is an object.
 _Said = Annotated[_Sentence, BeforeValidator(lambda it: it.get("sentence") if isinstance(it, dict) else it)]

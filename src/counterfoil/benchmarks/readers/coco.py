@@ -25,7 +25,6 @@ from counterfoil.benchmarks.readers.released_captions import (
     place,
     read_captions,
     read_codes,
-    read_ids,
     read_karpathy,
     read_positives,
     said,
@@ -34,6 +33,7 @@ from counterfoil.benchmarks.readers.released_files import no_data
 from counterfoil.benchmarks.references import collapsed
 from counterfoil.benchmarks.tables import DataTable, check_numbers, floats, labels, read_table, shown, texts
 from counterfoil.errors import DataError, MissingExtraError
+from counterfoil.inputs.arrays import read_npy
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Qrels
 
@@ -125,7 +125,11 @@ def captions_of(data: Path | None) -> list[Path]:
 
 def _listed(ids: Path, owners: Path) -> Captioned:
     """The test half from its list of caption ids and the file that says whose they are."""
-    captions = read_ids(ids)
+    captions = read_npy(ids)
+    if captions.ndim != 1 or captions.dtype.kind not in "iu" or not len(captions):
+        given = f"{captions.dtype} {captions.shape}"
+        raise DataError("not a list of ids", where=ids, given=given, allowed="whole numbers, shape (n,)")
+    captions = captions.astype(np.int64)
     IdPositions(captions, "caption", ids)
     positives, row, image = read_positives(owners)
     rows = IdPositions(positives, "caption", owners).of(captions)
@@ -270,7 +274,19 @@ def read_cxc(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     other = place(data, OTHER_TABLE)
     names = (TABLE, IDS, KARPATHY, *(f"cxc_{way}.json" for way in WAYS))
     if other is not None and not captions_of(data) and not any(place(data, name) for name in names):
-        named = _named_by(other)
+        # The captions and images that the table names, first those that belong together.
+        rows = read_table(other)
+        captions, pictures, _ = ratings(rows)
+        original = np.array(labels(rows, "sampling_method")) == "c2i_original"
+        caption_ids, image_ids = (
+            first_use(np.concatenate([ids[original], ids[~original]])) for ids in (captions, pictures)
+        )
+        from_ids = IdPositions(caption_ids, "caption", other).of(captions[original])
+        if len(np.unique(from_ids)) < len(from_ids):
+            raise DataError("a caption has two rows 'c2i_original'", where=other)
+        owners = np.full(len(caption_ids), -1, dtype=np.int64)
+        owners[from_ids] = IdPositions(image_ids, "image", other).of(pictures[original])
+        named = Captioned.of_coco(image_ids, caption_ids, owners, (None,) * len(caption_ids), other)
         facts: dict[str, object] = {"title": f"{card.title} ({other.name})", "size": None, "counts": {}}
         return named.gallery(card.model_copy(update=facts), _rated(named, other), data, images)
     test, table = read_test(data), place(data, TABLE)
@@ -284,22 +300,6 @@ def read_cxc(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     if _pairs(searches[0]) != {(image, caption) for caption, image in _pairs(searches[1])}:
         raise DataError("the two directions do not agree", where=files[1], given=f"not {files[0].name}")
     return test.gallery(card, searches, data, images, positives=f"{said(files[0])}, {files[1].name}")
-
-
-def _named_by(path: Path) -> Captioned:
-    """The captions and images that a table of rated pairs names, first those that belong together."""
-    table = read_table(path)
-    captions, pictures, _ = ratings(table)
-    original = np.array(labels(table, "sampling_method")) == "c2i_original"
-    caption_ids, image_ids = (
-        first_use(np.concatenate([ids[original], ids[~original]])) for ids in (captions, pictures)
-    )
-    from_ids = IdPositions(caption_ids, "caption", path).of(captions[original])
-    if len(np.unique(from_ids)) < len(from_ids):
-        raise DataError("a caption has two rows 'c2i_original'", where=path)
-    owners = np.full(len(caption_ids), -1, dtype=np.int64)
-    owners[from_ids] = IdPositions(image_ids, "image", path).of(pictures[original])
-    return Captioned.of_coco(image_ids, caption_ids, owners, (None,) * len(caption_ids), path)
 
 
 def ratings(table: DataTable) -> tuple[Ids, Ids, NDArray[np.float64]]:

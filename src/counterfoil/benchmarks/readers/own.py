@@ -28,16 +28,7 @@ from counterfoil.benchmarks.readers.questions import (
     truths,
 )
 from counterfoil.benchmarks.readers.released_files import no_data
-from counterfoil.benchmarks.records import (
-    Caption,
-    FileSource,
-    Image,
-    Photos,
-    Source,
-    distinct,
-    held_source,
-    looked_for,
-)
+from counterfoil.benchmarks.records import Caption, FileSource, Image, Photos, Source, distinct, held_source
 from counterfoil.benchmarks.tables import (
     DataTable,
     check_cells,
@@ -51,7 +42,7 @@ from counterfoil.benchmarks.tables import (
     texts,
 )
 from counterfoil.errors import DataError
-from counterfoil.inputs.files import is_distant
+from counterfoil.inputs.files import is_distant, located
 
 #: What a column may be called, by its name here.
 ALIASES: Mapping[str, tuple[str, ...]] = {
@@ -269,7 +260,8 @@ def row_images(
     photos = Photos(folder) if folder is not None and is_distant(folder) else folder
     for row, (name, cell) in enumerate(zip(names, table[column], strict=True)):
         if name not in images:
-            source, sought = cell_source(table, column, row, photos), looked_for(folder, cell)
+            source = cell_source(table, column, row, photos)
+            sought = f"looked for {located((folder or Path()) / cell)}" if isinstance(cell, str) else ""
             images[name] = Image(name, source, photo="" if sought else photo, sought=sought)
     return [images[name] for name in names]
 

@@ -34,7 +34,6 @@ from counterfoil.benchmarks.tables import (
     texts,
 )
 from counterfoil.errors import DataError, MissingExtraError
-from counterfoil.inputs.arrays import read_npy
 from counterfoil.inputs.files import Location, located, location, parse_json, read_text, read_value
 
 
@@ -240,15 +239,6 @@ def place(data: Path | None, name: str) -> Path | None:
 def said(path: Path) -> str:
     """A file as provenance names it: those of the package without where it is installed."""
     return f"eccv_caption, {path.name}" if path.parent.parent.name == "eccv_caption" else str(path)
-
-
-def read_ids(path: Path) -> Ids:
-    """The ids in an npy file, (n,) int64; raises `DataError` where it is none of those."""
-    ids = read_npy(path)
-    if ids.ndim != 1 or ids.dtype.kind not in "iu" or not len(ids):
-        given = f"{ids.dtype} {ids.shape}"
-        raise DataError("not a list of ids", where=path, given=given, allowed="whole numbers, shape (n,)")
-    return ids.astype(np.int64)
 
 
 _CocoId = Annotated[int, Field(ge=0, lt=1 << 63)]

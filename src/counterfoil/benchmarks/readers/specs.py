@@ -276,7 +276,16 @@ def benchmark_of(
     captions: Any = _side(table, layout.captions)
     pictures = _images(layout, table, ids, home, images)
     if layout.right:
-        _put_right_first(table, layout.right, captions if len(captions) > 1 else pictures)
+        # The right candidate of each row, whose place is in a column, goes before the others in their order.
+        candidates, ordered = captions if len(captions) > 1 else pictures, []
+        rows_of = zip(integers(table, layout.right).tolist(), zip(*candidates, strict=True), strict=True)
+        for row, (place, of_row) in enumerate(rows_of):
+            number = sum(candidate is not None for candidate in of_row)
+            if not 0 <= place < number:
+                where = table.where(row, layout.right)
+                raise DataError("no such option", where=where, given=place, allowed=f"0 to {number - 1}")
+            ordered.append((of_row[place], *of_row[:place], *of_row[place + 1 :]))
+        candidates[:] = zip(*ordered, strict=True)
     groupings, card = _groupings(layout, card, table)
     names = [_column(table, text) for text in layout.caption_ids]
     columns = [integers(table, name) for name in layout.votes if name in table]
@@ -305,9 +314,21 @@ class _TableRows(Rows):
         return self.true_or_false(truths(table, layout.truth), dev)
 
     def rated(self) -> Benchmark:
-        written, facts = _judgements(self.layout, self.table, self.caption_ids, self.captions)
+        layout, table = self.layout, self.table
+        plain = {text: collapsed(text) for side in self.captions for text in dict.fromkeys(side)}
+        sides = zip(self.caption_ids, self.captions, strict=True)
+        written = [list(map(Caption, of_side or (), map(plain.get, side))) for of_side, side in sides]
+        facts: dict[str, Any] = {
+            "ratings": ratings_of(table, layout.ratings, missing=layout.missing) if layout.ratings else None,
+            "references": table.columns.get("references"),
+            "most": layout.references,
+            "notes": table.notes,
+            **layout.judged,
+        }
+        if "label" in table:
+            facts["label"] = np.asarray(table["label"], dtype=np.int64)
         whole = replace(self, captions=written).judged(**facts)
-        return replace(whole, corpus=self.home / self.layout.corpus if self.layout.corpus else None)
+        return replace(whole, corpus=self.home / layout.corpus if layout.corpus else None)
 
     preference = rated
 
@@ -328,19 +349,6 @@ def _prepared(layout: Layout, card: Card, table: DataTable, home: Path | None) -
         function, options = _call(step)
         table = function(table, card, home, **options)
     return table
-
-
-def _put_right_first(table: DataTable, column: str, candidates: list[Any]) -> None:
-    """The right candidate of each row, whose place is in a column, goes before the others in their order."""
-    ordered = []
-    rows = zip(integers(table, column).tolist(), zip(*candidates, strict=True), strict=True)
-    for row, (place, of_row) in enumerate(rows):
-        number = sum(candidate is not None for candidate in of_row)
-        if not 0 <= place < number:
-            where = table.where(row, column)
-            raise DataError("no such option", where=where, given=place, allowed=f"0 to {number - 1}")
-        ordered.append((of_row[place], *of_row[:place], *of_row[place + 1 :]))
-    candidates[:] = zip(*ordered, strict=True)
 
 
 def _groupings(layout: Layout, card: Card, table: DataTable) -> tuple[dict[str, tuple[str, ...]], Card]:
@@ -367,23 +375,6 @@ def _groupings(layout: Layout, card: Card, table: DataTable) -> tuple[dict[str, 
         counts = {group: number for group, number in card.counts.items() if group not in lacking}
         card = card.model_copy(update={"counts": counts})
     return groupings, card
-
-
-def _judgements(
-    layout: Layout, table: DataTable, names: Sequence[Sequence[str] | None], captions: Sequence[Any]
-) -> tuple[list[list[Caption]], dict[str, Any]]:
-    """Captions by ids and texts, and what else `Rows.judged` asks: ratings, references, fields."""
-    plain = {text: collapsed(text) for side in captions for text in dict.fromkeys(side)}
-    label = {"label": np.asarray(table["label"], dtype=np.int64)} if "label" in table else {}
-    sides = zip(names, captions, strict=True)
-    return [list(map(Caption, of_side or (), map(plain.get, side))) for of_side, side in sides], {
-        "ratings": ratings_of(table, layout.ratings, missing=layout.missing) if layout.ratings else None,
-        "references": table.columns.get("references"),
-        "most": layout.references,
-        "notes": table.notes,
-        **layout.judged,
-        **label,
-    }
 
 
 def _call(step: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:

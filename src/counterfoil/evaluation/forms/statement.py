@@ -32,7 +32,6 @@ from counterfoil.metrics.agreement import fleiss_kappa
 from counterfoil.metrics.statements import HALF, WeightedStatements
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats import Reals, Truths, Wholes
-from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.intervals import Spread
 from counterfoil.stats.two_way_clustering import linear_variance
 
@@ -118,17 +117,6 @@ def weighted(
     return WeightedStatements(scores, truth, decided.right[chosen], inside[chosen], n_clusters)
 
 
-def spread_of(ready: WeightedStatements, shared: Sharing) -> Spread:
-    """The measures with their variances; `ready` has every statement of `shared`."""
-    value, moved = ready.values(), np.nan_to_num(ready.influences())
-    variance, freedom = linear_variance(shared, moved)
-    n_units = len(np.unique(shared.units))
-    # An estimate that does not vary is one of as many pairs as the rarer truth has statements.
-    rarer = float(min(ready.truth.sum(), (~ready.truth).sum()))
-    most = np.array([max(rarer, 1.0), *[float(n_units)] * 4])
-    return Spread(value, variance, freedom, np.minimum(most, n_units))
-
-
 class StatementEvaluation(JointEvaluation):
     """Statements."""
 
@@ -176,9 +164,14 @@ class StatementEvaluation(JointEvaluation):
             if not mask.any():
                 return {}
             ready = weighted(benchmark, answers, settings.ties, mask, decided=decided)
-            spread = spread_of(ready, shared_by(benchmark.sharing.part(mask), interval))
-            defined = ~np.isnan(spread.value)
-            spread = Spread(np.nan_to_num(spread.value), spread.variance, spread.freedom, spread.units)
+            shared, value = shared_by(benchmark.sharing.part(mask), interval), ready.values()
+            variance, freedom = linear_variance(shared, np.nan_to_num(ready.influences()))
+            n_units = len(np.unique(shared.units))
+            # An estimate that does not vary is one of as many pairs as the rarer truth has statements.
+            rarer = float(min(ready.truth.sum(), (~ready.truth).sum()))
+            most = np.array([max(rarer, 1.0), *[float(n_units)] * 4])
+            defined = ~np.isnan(value)
+            spread = Spread(np.nan_to_num(value), variance, freedom, np.minimum(most, n_units))
             estimated = of_spread(spread, MEASURES, [int(mask.sum())] * len(MEASURES), of_chance)
             shown = {name for name, is_defined in zip(MEASURES, defined, strict=True) if is_defined}
             return {name: estimate for name, estimate in estimated.items() if name in names and name in shown}

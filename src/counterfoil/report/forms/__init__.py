@@ -31,23 +31,8 @@ WORST = 10
 #: The single choices of a quad.
 SINGLE = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
 
-
 #: What makes notes on a comparison.
 NoteWriters = tuple[Callable[[Comparison], list[Note]], ...]
-
-
-@dataclass(frozen=True)
-class Chapter:
-    """What the template asks of a page's chapter on one benchmark; `anchor` begins every id in it."""
-
-    anchor: str
-    report: "FormReport"
-    comparison: Comparison
-    benchmark: Benchmark
-    lead: str
-    significance: tuple[Drawing, ...]
-    differences: tuple[Table, ...]
-    pictures: str
 
 
 @dataclass(frozen=True)
@@ -160,9 +145,30 @@ class FormReport(ResultTable, ABC):
         return []
 
     def sections(self, comparison: Comparison, anchor: str) -> list[Section]:
-        """Parts of the chapter between the measures and the tests."""
-        group_sections = group_tables(comparison, anchor)
-        return [Section("groups", "By group", groupings=tuple(group_sections))] if group_sections else []
+        """Parts of the chapter between the measures and the tests.
+
+        Every grouping with its tables; those that the benchmark's authors report by with figures too.
+        """
+        benchmark = comparison.runs[0].benchmark
+        labels = comparison_tables.groupings(benchmark.questions)
+        official = [name for name in benchmark.card.groupings if name in labels] or list(labels)[:1]
+        main = comparison_tables.grouped_measures(comparison)
+        groupings = []
+        for place, name in enumerate([*official, *(name for name in labels if name not in official)]):
+            by, drawings = label_of.grouping(name), []
+            many = len(labels[name]) > MANY_GROUPS
+            if name in official and not many:
+                # The first grouping in full; of the others the one number that sums the rest up.
+                shown = main if name == official[0] else (comparison_tables.leading(comparison),)
+                for measure in shown:
+                    figure, label = figures.heat(comparison, name, measure), measure_label(measure)
+                    key = f"{anchor}-by-{place}-{measure}"
+                    drawings.append(drawn(label, "", key, figure, alt=f"{label} by {by}"))
+            of_groups = [comparison_tables.by_group(comparison, grouping=name)]
+            if many:
+                of_groups = [comparison_tables.group_rows(comparison, m, grouping=name) for m in main]
+            groupings.append(Grouping(by, name in official, tuple(drawings), tuple(of_groups)))
+        return [Section("groups", "By group", groupings=tuple(groupings))] if groupings else []
 
     def directions(self, comparison: Comparison, anchor: str) -> Drawing | None:
         """One direction against the other, by a main measure of each, where both are asked."""
@@ -174,8 +180,8 @@ class FormReport(ResultTable, ABC):
         caption = "Below the dotted line, images find captions more often than captions find images."
         return drawn(title, caption, f"{anchor}-directions", figures.directions(comparison, (i2t, t2i)))
 
-    def chapter(self, comparison: Comparison, anchor: str, pictures: str) -> Chapter:
-        """The chapter on `comparison`."""
+    def chapter(self, comparison: Comparison, anchor: str, pictures: str) -> dict[str, Any]:
+        """What the template asks of the chapter on `comparison`; `anchor` begins every id in it."""
         main = comparison_tables.main_measures(comparison)
         # The measure that scorers are ordered by comes first.
         first = comparison_tables.leading(comparison)
@@ -185,13 +191,13 @@ class FormReport(ResultTable, ABC):
         for family in comparison.families() if comparison.differences else ():
             among = f" from {baseline}" if family.baseline else " among the other scorers"
             families.append((family, "" if baseline is None else among))
-        return Chapter(
-            anchor,
-            self,
-            comparison,
-            richest(comparison),
-            lead(comparison),
-            significance=tuple(
+        return {
+            "anchor": anchor,
+            "report": self,
+            "comparison": comparison,
+            "benchmark": richest(comparison),
+            "lead": lead(comparison),
+            "significance": [
                 drawn(
                     f"Differences in {measure_label(name)}{among}",
                     "",
@@ -200,14 +206,14 @@ class FormReport(ResultTable, ABC):
                 )
                 for name in order
                 for number, (family, among) in enumerate(families)
-            ),
-            differences=tuple(
+            ],
+            "differences": [
                 comparison_tables.differences(family, name, among)
                 for family, among in families
                 for name in main
-            ),
-            pictures=pictures,
-        )
+            ],
+            "pictures": pictures,
+        }
 
 
 def margin(run: Run) -> Reals | None:
@@ -221,34 +227,6 @@ def dots(comparison: Comparison, name: str, title: str, caption: str, measures: 
     """Dots and whiskers of some measures, a panel each."""
     panels = (figures.measures(comparison, [measure], columns=1) for measure in measures)
     return drawn(title, caption, name, *panels)
-
-
-def group_tables(comparison: Comparison, anchor: str) -> list[Grouping]:
-    """Every grouping with its tables; those that the benchmark's authors report by with figures too."""
-    benchmark = comparison.runs[0].benchmark
-    labels = comparison_tables.groupings(benchmark.questions)
-    official = [name for name in benchmark.card.groupings if name in labels] or list(labels)[:1]
-    main = comparison_tables.grouped_measures(comparison)
-    grouping_tables = []
-    for place, name in enumerate([*official, *(name for name in labels if name not in official)]):
-        many = len(labels[name]) > MANY_GROUPS
-        drawings: list[Drawing] = []
-        if name in official and not many:
-            # The first grouping in full; of the others the one number that sums the rest up.
-            shown = main if name == official[0] else (comparison_tables.leading(comparison),)
-            key, by = f"{anchor}-by-{place}", label_of.grouping(name)
-            for measure in shown:
-                figure, label = figures.heat(comparison, name, measure), measure_label(measure)
-                drawings.append(drawn(label, "", f"{key}-{measure}", figure, alt=f"{label} by {by}"))
-        of_groups = (
-            tuple(comparison_tables.group_rows(comparison, measure, grouping=name) for measure in main)
-            if many
-            else (comparison_tables.by_group(comparison, grouping=name),)
-        )
-        grouping_tables.append(
-            Grouping(label_of.grouping(name), name in official, tuple(drawings), of_groups)
-        )
-    return grouping_tables
 
 
 #: The report of every form, by the form's name; browsers stand in a page in this order.

@@ -1,7 +1,8 @@
 """Reports on galleries, and the first items that scorers find, for a sample of the queries."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import cycle
 from typing import Any, ClassVar
@@ -397,23 +398,20 @@ def curves(comparison: Comparison) -> dict[str, list[Curve]]:
     curves_by_side: dict[str, list[Curve]] = {}
     for side in questions.sides:
         names = {k: f"{side.name}_recall_at_{k}" for k in KS if k <= int(side.sizes.max(initial=0))}
-        of_scorers = [_curve(run, names) for run in ranked]
-        if of_scorers := [curve for curve in of_scorers if curve.ks and np.isfinite(curve.values).all()]:
+        of_scorers = []
+        for run in ranked:
+            ties, values = Ties(run.result.ties["policy"]), []
+            # Where a ranking was given cut, it ends before.
+            with suppress(InputError):
+                for name in names.values():
+                    items = per_item(run.benchmark, run.answers.rankings, ties=ties, measures=[name])
+                    values.append(mean(run.benchmark, items[name]))
+            if values and np.isfinite(values).all():
+                of_scorers.append(Curve(run.name, tuple(names)[: len(values)], np.asarray(values)))
+        if of_scorers:
             random = np.asarray(list(chance(benchmark, list(names.values())).values()))
             curves_by_side[side.name] = [*of_scorers, Curve(CHANCE, tuple(names), random)]
     return curves_by_side
-
-
-def _curve(run: Run, names: Mapping[int, str]) -> Curve:
-    ties, values = Ties(run.result.ties["policy"]), []
-    for name in names.values():
-        try:
-            items = per_item(run.benchmark, run.answers.rankings, ties=ties, measures=[name])
-        except InputError:
-            # The ranking was given cut, and ends before.
-            break
-        values.append(mean(run.benchmark, items[name]))
-    return Curve(run.name, tuple(names)[: len(values)], np.asarray(values))
 
 
 #: The width of a panel of curves, in inches.

@@ -111,7 +111,7 @@ def test_a_gallery_of_one_direction_has_a_chapter_and_data():
     benchmark = replace(listed, questions=alone)
     (result,) = compare([run_of(benchmark, "good", rankings_of(benchmark, gallery_scores(8)["good"]))])
     assert GALLERY.about(result.runs[0].benchmark) == "8 images look for 0 to 4 right captions among all 16."
-    assert "has I2T mAP@R" in GALLERY.chapter(result, "b-x", "").lead
+    assert "has I2T mAP@R" in GALLERY.chapter(result, "b-x", "")["lead"]
     assert GALLERY.directions(result, "b-x") is None
     sections = GALLERY.sections(result, "b-x")
     assert [section.key for section in sections] == ["curves", "multiplicity"]
