@@ -26,14 +26,9 @@ VARIED = Variation(crops=True, erasing=0.5, word_drop=0.5)
 def feed(data, *, workers=0, kept=1 << 30, variation=UNVARIED):
     backbone = thumbnails.thumb()
     roles = [role for role in data.rows if "image" in role]
-    pictures = ImageStore(
-        data.images,
-        np.unique(np.concatenate([data.rows[role] for role in roles])),
-        backbone.preparation,
-        workers=workers,
-        memory=kept,
-        varies=variation.of_pictures,
-    )
+    shown = np.unique(np.concatenate([data.rows[role] for role in roles]))
+    how = {"workers": workers, "memory": kept, "varies": variation.of_pictures}
+    pictures = ImageStore(data.images, shown, backbone.preparation, **how)
     captions = [role for role in data.rows if "caption" in role]
     return Feed(data, backbone, pictures, roles, captions, variation, 5)
 
@@ -214,9 +209,8 @@ def test_what_is_left_out_is_counted_and_named():
     said = []
     say_unreadable(images, [0, 2, 3, 4], 9, said.append, UNTOUCHED)
     assert len(said) == 1
-    assert said[0].startswith(
-        "4 images cannot be read, 9 rows are left out: 0.png, 2.png, 3.png, ... (0.png: "
-    )
+    words = "4 images cannot be read, 9 rows are left out: 0.png, 2.png, 3.png, ... (0.png: "
+    assert said[0].startswith(words)
 
 
 def test_images_that_cannot_be_read_at_all_are_an_error():
