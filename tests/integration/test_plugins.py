@@ -6,6 +6,7 @@ and everything, forms of question and of work too, is used through commands that
 
 import json
 import os
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -134,19 +135,20 @@ def test_the_form_of_work_is_shown_in_full():
     assert f"```python\n{source}```" in (ROOT / "docs" / "forms-of-work.md").read_text()
 
 
-def test_a_package_that_cannot_be_imported_is_a_line_where_it_is_named(command):
-    (command.site / "counterfoil_example-1.0.dist-info" / "entry_points.txt").write_text(
-        "[counterfoil.scorers]\nbroken = counterfoil_missing:ENTRY\n"
-        "other = counterfoil_example.vowels:ENTRY\n"
+def test_a_package_that_cannot_be_imported_is_a_line_where_it_is_named(tmp_path):
+    points = (
+        "[counterfoil.scorers]\nbroken = counterfoil_missing:ENTRY\nother = counterfoil_example.vowels:ENTRY"
     )
-    (command.folder / "t.csv").write_text("image,caption,negative_caption\na.jpg,a cat,a dog\n")
-    broken = command("evaluate", "broken:x", "pairs", "--data", "t.csv", code=2)
-    assert broken.err.count("\n") == 1
-    assert "package counterfoil-example: cannot be imported; given: ModuleNotFoundError" in broken.err
-    other = command("evaluate", "other:x", "pairs", "--data", "t.csv", code=2)
-    assert "its entry point is no ScorerEntry called 'other'" in other.err
-    # Everything else goes on.
-    command("evaluate", "blind:length", "pairs", "--data", "t.csv")
+    (tmp_path / "t.csv").write_text("image,caption,negative_caption\na.jpg,a cat,a dog\n")
+    with closing(Installed(install(tmp_path / "site"))) as command:
+        (command.site / "counterfoil_example-1.0.dist-info" / "entry_points.txt").write_text(points)
+        broken = command("evaluate", "broken:x", "pairs", "--data", "t.csv", code=2)
+        assert broken.err.count("\n") == 1
+        assert "package counterfoil-example: cannot be imported; given: ModuleNotFoundError" in broken.err
+        other = command("evaluate", "other:x", "pairs", "--data", "t.csv", code=2)
+        assert "its entry point is no ScorerEntry called 'other'" in other.err
+        # Everything else goes on.
+        command("evaluate", "blind:length", "pairs", "--data", "t.csv")
 
 
 def test_register_adds_an_entry_for_this_process():

@@ -44,7 +44,9 @@ def loaded(asked, device):
 
 def pipeline(asked, work, device="cpu"):
     drawing = ImagePipeline(asked, replace(work, device=device))
-    vars(drawing)["_pipe"] = loaded(asked, device)
+    # Those that differ in how they are asked alone share what is loaded.
+    names = ("by", "unet", "variant", "scheduler", "dtype", "source")
+    vars(drawing)["_pipe"] = loaded(Imagine(**{name: getattr(asked, name) for name in names}), device)
     return drawing
 
 

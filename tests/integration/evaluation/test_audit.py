@@ -35,12 +35,9 @@ def asked(world, rng, planted="", share=0.3):
         hit = rng.random(len(world)) < share
         wrong = np.where(hit, np.array([f"{planted} {text}" for text in wrong], dtype=object), wrong)
     captions = [Caption(str(i), text) for i, text in enumerate(np.stack([right, wrong], 1).reshape(-1))]
-    return Benchmark(
-        Card(name="drawn", title="drawn", form="choice"),
-        tuple(Image(world.images[i].id) for i in form.images[n, side]),
-        tuple(captions),
-        Choice(form.ids, query=n, candidates=np.arange(2 * len(world)).reshape(-1, 2)),
-    )
+    images = tuple(Image(world.images[i].id) for i in form.images[n, side])
+    questions = Choice(form.ids, query=n, candidates=np.arange(2 * len(world)).reshape(-1, 2))
+    return Benchmark(Card(name="drawn", title="drawn", form="choice"), images, tuple(captions), questions)
 
 
 def named(benchmark):
