@@ -43,14 +43,9 @@ def commands(command: Any, name: str = "") -> Iterator[tuple[str, frozenset[str]
         for part in {*command.list_commands(None), *command.rows}:
             yield from commands(command.get_command(None, part), f"{name} {part}".strip())
         return
-    yield (
-        name,
-        frozenset(
-            max(parameter.opts, key=len) if parameter.param_type_name == "option" else parameter.name.upper()
-            for parameter in command.params
-            if not getattr(parameter, "hidden", False) and parameter.name != "help"
-        ),
-    )
+    shown = [item for item in command.params if not getattr(item, "hidden", False) and item.name != "help"]
+    options = {max(item.opts, key=len) for item in shown if item.param_type_name == "option"}
+    yield name, frozenset(options | {i.name.upper() for i in shown if i.param_type_name != "option"})
 
 
 def lines() -> Iterator[str]:

@@ -67,15 +67,10 @@ print(json.dumps(digests))
 def outcomes(source: Path, folder: Path) -> dict[str, dict[str, str]]:
     """The digest of every file that the commands write with a source, by kind, and those of benchmarks."""
     python = [sys.executable, "-W", "ignore"]
-    setting = {
-        **os.environ,
-        "PYTHONPATH": str(source),
-        "OMP_NUM_THREADS": "1",
-        "COUNTERFOIL_CACHE": str(folder / "first" / "cache"),
-    }
-    subprocess.run(
-        [*python, "-m", "counterfoil", "demo", "--files", "first"], cwd=folder, env=setting, check=True
-    )
+    setting = {**os.environ, "PYTHONPATH": str(source), "OMP_NUM_THREADS": "1"}
+    setting["COUNTERFOIL_CACHE"] = str(folder / "first" / "cache")
+    files = [*python, "-m", "counterfoil", "demo", "--files", "first"]
+    subprocess.run(files, cwd=folder, env=setting, check=True)
     folder /= "first"
     kinds: dict[str, dict[str, str]] = defaultdict(dict)
     for command in COMMANDS:
@@ -100,9 +95,8 @@ def outcomes(source: Path, folder: Path) -> dict[str, dict[str, str]]:
     unlike = [name for name, digest in known.items() if digest != known[name.replace("-killed/", "/")]]
     assert not unlike, f"not as if they had never been killed: {unlike}"
     data = str(ROOT.parent / "shared" / "data")
-    done = subprocess.run(
-        [*python, "-c", _DIGESTS, data], cwd=folder, env=setting, capture_output=True, check=True
-    )
+    command = [*python, "-c", _DIGESTS, data]
+    done = subprocess.run(command, cwd=folder, env=setting, capture_output=True, check=True)
     kinds["digests and refusals of benchmarks"] = json.loads(done.stdout)
     return kinds
 

@@ -8,6 +8,7 @@ over a gallery: query by query, pair by pair.
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -121,12 +122,8 @@ def statements(
 def quads_of(images, captions, *, ids=(), labels=None, **card):
     """Images 2i and 2i + 1 with captions 2i and 2i + 1 are question i; `labels` are groupings."""
     positions = np.arange(len(images), dtype=np.int64).reshape(-1, 2)
-    questions = forms.Quad(
-        tuple(ids) or tuple(str(i) for i in range(len(positions))),
-        captions=positions,
-        images=positions,
-        groupings=labels or {},
-    )
+    names = tuple(ids) or tuple(str(i) for i in range(len(positions)))
+    questions = forms.Quad(names, captions=positions, images=positions, groupings=labels or {})
     return Benchmark(_card("quad", **card), tuple(images), tuple(captions), questions)
 
 
@@ -220,24 +217,16 @@ def ratings_of(ratings: NDArray[np.float64], images: NDArray[np.int64], **more: 
     Here and below `ids`, `shown` images, `captions` and facts of the `card` can be other than the usual ones.
     """
     n = len(ratings)
-    return _judged(
-        "Toy ratings",
-        n,
-        lambda ids, own: forms.Rated(ids, captions=np.arange(n), images=images, ratings=ratings, **own),
-        **more,
-    )
+    questions = partial(forms.Rated, captions=np.arange(n), images=images, ratings=ratings)
+    return _judged("Toy ratings", n, questions, **more)
 
 
 def pairs_of(votes: NDArray[np.float64], images: NDArray[np.int64], **more: Any) -> Benchmark:
     """Captions 2i and 2i + 1 are of image `images[i]` and got `votes[i]`; of equal votes the first."""
     n, label = len(votes), (votes[:, 1] > votes[:, 0]).astype(np.int64)
     captions = np.arange(2 * n).reshape(n, 2)
-    return _judged(
-        "Toy pairs",
-        n,
-        lambda ids, own: forms.Preference.between(ids, captions, images, votes, label, **own),
-        **more,
-    )
+    places = {"captions": captions, "images": images, "votes": votes, "label": label}
+    return _judged("Toy pairs", n, partial(forms.Preference.between, **places), **more)
 
 
 def paragraphs_of(n: int, sentences: int, images: NDArray[np.int64], **more: Any) -> Benchmark:
@@ -246,22 +235,16 @@ def paragraphs_of(n: int, sentences: int, images: NDArray[np.int64], **more: Any
     sides = np.tile(np.repeat([0, 1], sentences), n)
     facts = {"votes": np.tile([[2.0, 1.0]], (n, 1)), "label": np.zeros(n, dtype=np.int64)}
     places = {"captions": np.arange(len(owners)), "images": images, "owners": owners, "sides": sides}
-    return _judged(
-        "Toy preference", n, lambda ids, own: forms.Preference(ids, **places, **facts, **own), **more
-    )
+    return _judged("Toy preference", n, partial(forms.Preference, **places, **facts), **more)
 
 
 def rated(ratings: NDArray[np.float64], *, per_image: int = 5, groups: int = 0, **more: Any) -> Benchmark:
     """Captions rated (n, raters), so many of each image; two references each."""
     n = len(ratings)
-    return ratings_of(
-        ratings,
-        np.arange(n) // per_image,
-        captions=_written(n, n + 1),
-        groupings={"source": tuple("abcdefgh"[i % groups] for i in range(n))} if groups else {},
-        references=References.of([[n + i, n + i + 1] for i in range(n)]),
-        **more,
-    )
+    kinds = tuple("abcdefgh"[i % groups] for i in range(n)) if groups else ()
+    own = {"captions": _written(n, n + 1), "groupings": {"source": kinds} if groups else {}}
+    references = References.of([[n + i, n + i + 1] for i in range(n)])
+    return ratings_of(ratings, np.arange(n) // per_image, references=references, **own, **more)
 
 
 def preferred(
@@ -296,7 +279,7 @@ def _written(candidates: int, references: int) -> list[Caption]:
 def _judged(
     title: str,
     n: int,
-    questions_of: Callable[[tuple[str, ...], dict[str, Any]], forms.Rated | forms.Preference],
+    questions_of: Callable[..., forms.Rated | forms.Preference],
     *,
     ids: Sequence[str] = (),
     shown: Sequence[Image] = (),
@@ -305,7 +288,7 @@ def _judged(
     **own: Any,
 ) -> Benchmark:
     """The benchmark of n questions, with images and captions for all that they name."""
-    questions = questions_of(tuple(ids) or tuple(f"q{i}" for i in range(n)), own)
+    questions = questions_of(tuple(ids) or tuple(f"q{i}" for i in range(n)), **own)
     named = int(questions.captions.max()) + 1
     return Benchmark(
         _card(questions.form, **{"title": title, **(card or {})}),
@@ -330,10 +313,9 @@ def shown(benchmark: Benchmark) -> Benchmark:
         buffer = io.BytesIO()
         PIL.Image.fromarray(pixels).save(buffer, "PNG")
         images.append(replace(image, source=BytesSource(buffer.getvalue(), image.id)))
-    captions = tuple(
-        replace(caption, text=f"a {colours[i % 7]} {('cat', 'dog', 'bird')[i % 3]}{' in the sun' * (i % 2)}")
-        for i, caption in enumerate(benchmark.captions)
-    )
+    texts = [f"a {colours[i % 7]} {('cat', 'dog', 'bird')[i % 3]}" for i in range(len(benchmark.captions))]
+    texts = [text + " in the sun" * (i % 2) for i, text in enumerate(texts)]
+    captions = tuple(replace(item, text=t) for item, t in zip(benchmark.captions, texts, strict=True))
     return replace(benchmark, images=tuple(images), captions=captions)
 
 
@@ -347,9 +329,9 @@ def scores_of(benchmark: Benchmark, *, seed: int = 0, values: int = 4) -> NDArra
     """Scores of a few whole values, so that many tie; with `values` 1 the scores of a constant scorer."""
     result = np.random.default_rng(seed).integers(0, values, shape_of(benchmark)).astype(np.float64)
     # Of statements they are probabilities.
-    return (
-        result / max(values - 1, 1) if benchmark.card.form == "statement" else without_gaps(benchmark, result)
-    )
+    if benchmark.card.form == "statement":
+        return result / max(values - 1, 1)
+    return without_gaps(benchmark, result)
 
 
 def without_gaps(benchmark: Benchmark, scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -445,12 +427,9 @@ def _placed(
         if isinstance(search.positives, Plausible):
             rule = search.positives
             near = (rule.query_codes[q] != rule.item_codes[seen]).sum(axis=1)
-            shares.append(
-                [
-                    precision_at_r(line[seen][None], near[None] <= t, cap=rule.cap)[:, 0]
-                    for t in rule.thresholds
-                ]
-            )
+            rows = line[seen][None]
+            own = [precision_at_r(rows, near[None] <= t, cap=rule.cap)[:, 0] for t in rule.thresholds]
+            shares.append(own)
             continue
         for item in search.positives.items[search.positives.starts[q] : search.positives.starts[q + 1]]:
             above.append(int((line[seen] > line[item]).sum()) if item >= 0 else -1)

@@ -45,9 +45,9 @@ STATEMENTS = [name for name in CASES if name.startswith("statements")]
 CONTRASTS = [name for name in PER_ITEM if not name.startswith("gallery")]
 
 
-def run_of(benchmark, *, seed=0, ties=Ties.STRICT):
-    """A run with scores of few values."""
-    answers = forms.answers_of(benchmark, forms.scores_of(benchmark, seed=seed))
+def run_of(benchmark, *, seed=0, ties=Ties.STRICT, answers_of=forms.answers_of):
+    """A run with scores of few values, or with what was right by them."""
+    answers = answers_of(benchmark, forms.scores_of(benchmark, seed=seed))
     result = evaluate(benchmark, answers, scorer=f"scorer {seed}", ties=ties, draws=50)
     chosen = tuple(result.measures) if benchmark.card.form == "gallery" else None
     items = per_item(benchmark, answers, ties=ties, measures=chosen)
@@ -183,9 +183,8 @@ def test_a_group_has_the_values_of_its_questions_alone(name):
     masks = benchmark.questions.groups()
     assert set(result.groups) == set(masks)
     for label, mask in masks.items():
-        alone = evaluate(
-            benchmark.select(mask), forms.answers_of(benchmark, scores[mask]), scorer="scorer", draws=50
-        )
+        own, answers = benchmark.select(mask), forms.answers_of(benchmark, scores[mask])
+        alone = evaluate(own, answers, scorer="scorer", draws=50)
         if name in CONTRASTS:
             of_chance = chance(benchmark.select(mask))
             by_group = {m: e.chance for m, e in result.groups[label].items()}
@@ -235,9 +234,14 @@ def test_a_saved_benchmark_is_loaded_to_the_bit(name, tmp_path):
     assert contents(tmp_path / "first") == contents(tmp_path / "second")
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_saved_run_is_loaded_to_the_bit(name, tmp_path):
-    before = run_of(CASES[name](), ties=Ties.HALF)
+#: Runs of scores by the policy of halves, and of outcomes, which have no ties.
+RUNS = [(name, Ties.HALF, forms.answers_of) for name in CASES]
+RUNS += [(name, Ties.STRICT, forms.outcomes_of) for name in [*CONTRASTS, *STATEMENTS]]
+
+
+@pytest.mark.parametrize(("name", "ties", "answers_of"), RUNS)
+def test_a_saved_run_is_loaded_to_the_bit(name, ties, answers_of, tmp_path):
+    before = run_of(CASES[name](), ties=ties, answers_of=answers_of)
     save_run(tmp_path / "first", before.benchmark, before.answers, before.result, before.manifest)
     again = load_run(tmp_path / "first")
     assert again.name == before.name
@@ -247,20 +251,8 @@ def test_a_saved_run_is_loaded_to_the_bit(name, tmp_path):
     for measure, value in before.items.items():
         assert again.items[measure].tobytes() == value.tobytes(), measure
     same_answers(before.answers, again.answers)
-    result = evaluate(again.benchmark, again.answers, scorer=before.name, ties=Ties.HALF, draws=50)
+    result = evaluate(again.benchmark, again.answers, scorer=before.name, ties=ties, draws=50)
     assert result.measures == before.result.measures
     assert result.groups == before.result.groups
     save_run(tmp_path / "second", again.benchmark, again.answers, again.result, again.manifest)
     assert contents(tmp_path / "first") == contents(tmp_path / "second")
-
-
-@pytest.mark.parametrize("name", [*CONTRASTS, *STATEMENTS])
-def test_saved_outcomes_are_loaded_to_the_bit(name, tmp_path):
-    benchmark = CASES[name]()
-    outcomes = forms.outcomes_of(benchmark, forms.scores_of(benchmark))
-    result = evaluate(benchmark, outcomes, scorer="scorer", draws=50)
-    before = save_run(tmp_path, benchmark, outcomes, result)
-    again = load_run(tmp_path)
-    for measure, right in outcomes.right.items():
-        assert again.answers.right[measure].tobytes() == right.tobytes()
-    assert again.result.measures == before.result.measures

@@ -121,11 +121,9 @@ def check(case: Case, ended: Ended, before: dict[str, object], folder: Path) -> 
     """One line that names what is wrong, or success; nothing changed since `before`, left or shown."""
     after = states(folder)
     # A download that stopped goes on from what is there.
-    new = [
-        name
-        for name in after
-        if name not in before and not ("fetch" in case.command and name.endswith(".part"))
-    ]
+    new = set(after) - set(before)
+    if "fetch" in case.command:
+        new = {name for name in new if not name.endswith(".part")}
     assert ended.code in {REFUSED: (2,), TAKEN: (0,)}.get(case.wanted, (0, 2)), ended.err
     # What a command was told to write it may replace: a training in its own folder. The lock of a process
     # that was killed is taken over.
@@ -165,14 +163,12 @@ def of_files() -> Iterator[Case]:
             command = READERS[file][_drawn(file, kind) % len(READERS[file])]
             # Where two files do not fit each other either may be the one that is named.
             others = [item for item in READERS if item in command.split()]
-            yield Case(
-                kind,
-                file,
-                tuple(command.split()),
-                (Path(file).name, Path(file).stem, Path(file).parts[0], *others),
-                wanted(kind, file),
-                lambda folder, kind=kind, file=file: damages(file)[kind](folder / file),
-            )
+            names = (Path(file).name, Path(file).stem, Path(file).parts[0], *others)
+
+            def damage(folder: Path, kind: str = kind, file: str = file) -> None:
+                damages(file)[kind](folder / file)
+
+            yield Case(kind, file, tuple(command.split()), names, wanted(kind, file), damage)
 
 
 def _drawn(*names: str) -> int:
@@ -234,13 +230,8 @@ def of_benchmarks() -> Iterator[Case]:
             continue
         data = places[k % len(places)]
         command = ("evaluate", "blind:random", name, "--data", data, "--no-cache", "--draws", "100")
-        yield Case(
-            "data",
-            f"{name} {data}",
-            command,
-            (data, name, "file missing"),
-            EITHER if name in ("pairs", "gallery") else REFUSED,
-        )
+        expected = EITHER if name in ("pairs", "gallery") else REFUSED
+        yield Case("data", f"{name} {data}", command, (data, name, "file missing"), expected)
 
 
 def of_urls(bucket: str) -> Iterator[tuple[Surroundings, Case]]:

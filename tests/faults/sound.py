@@ -68,16 +68,12 @@ def _tables(folder: Path) -> None:
         pa.ipc.new_stream(file, table.schema) as stream,
     ):
         stream.write_table(table)
-    jpegs = [
-        {"image": f"j{i}.jpg", "caption": row["caption"], "negative_caption": row["negative_caption"]}
-        for i, row in enumerate(rows)
-    ]
+    kept = ("caption", "negative_caption")
+    jpegs = [{"image": f"j{i}.jpg", **{name: row[name] for name in kept}} for i, row in enumerate(rows)]
     write_csv(folder / "jpegs.csv", jpegs)
     rng = np.random.default_rng(1)
-    scores = [
-        {"id": str(i), **{f"c{c}_i{j}": round(float(rng.normal()), 3) for c in (0, 1) for j in (0, 1)}}
-        for i in range(N)
-    ]
+    names = [f"c{c}_i{j}" for c in (0, 1) for j in (0, 1)]
+    scores = [{"id": str(i), **{name: round(float(rng.normal()), 3) for name in names}} for i in range(N)]
     write_csv(folder / "scores.csv", scores)
     (folder / "scores.json").write_text(json.dumps(scores))
     (folder / "scores.jsonl").write_text("\n".join(map(json.dumps, scores)))
@@ -92,11 +88,9 @@ def _galleries(folder: Path) -> None:
     (folder / "coco.json").write_text(json.dumps({"images": images, "annotations": annotations}))
     judged = [{"image": f"p{i}.png", "caption": f"caption {i}", "gain": 1} for i in range(N)]
     write_csv(folder / "judged_pairs.csv", judged)
-    answers = [
-        {"item": f"i{i}", "person": person, "question": "match", "answer": i % 3, "seconds": 4, "kind": "a"}
-        for i in range(N)
-        for person in ("p", "q")
-    ]
+    own = {"question": "match", "seconds": 4, "kind": "a"}
+    given = [(i, person) for i in range(N) for person in ("p", "q")]
+    answers = [{"item": f"i{i}", "person": person, "answer": i % 3, **own} for i, person in given]
     write_csv(folder / "judgements.csv", answers)
 
 
@@ -129,10 +123,8 @@ def _captions(folder: Path) -> None:
 
 
 def _people(folder: Path) -> None:
-    votes = [
-        {"winner": a, "loser": b, "judge": f"j{k % 5}"}
-        for k, (a, b) in enumerate([("x", "y"), ("y", "z"), ("x", "z"), ("z", "y"), ("y", "x")] * 4)
-    ]
+    pairs = ["xy", "yz", "xz", "zy", "yx"] * 4
+    votes = [{"winner": a, "loser": b, "judge": f"j{k % 5}"} for k, (a, b) in enumerate(pairs)]
     write_csv(folder / "votes.csv", votes)
     (folder / "votes.json").write_text(json.dumps(votes))
     (folder / "square.csv").write_text("name,x,y\nx,0,3\ny,2,0\n")
@@ -157,20 +149,15 @@ def _people(folder: Path) -> None:
 
 def _verified(folder: Path) -> None:
     """What people said of the rows of pairs.csv: answers, and a verified sample."""
-    said = [
-        {"id": i, "annotator": f"person {k}", "answer": "yes" if i % 3 else "no"}
-        for i in range(N)
-        for k in range(3)
-    ]
+    asked = [(i, f"person {k}") for i in range(N) for k in range(3)]
+    said = [{"id": i, "annotator": who, "answer": "yes" if i % 3 else "no"} for i, who in asked]
     write_csv(folder / "answers.csv", said)
     write_csv(folder / "verified.csv", [{"id": i, "right": "yes" if i % 3 else "no"} for i in range(N)])
 
 
 def _training(folder: Path) -> None:
-    rows = [
-        {"image": f"p{i}.png", "caption": f"a {COLOURS[i % 4]} square", "negative_caption": "a blue car"}
-        for i in range(N)
-    ]
+    named = [(f"p{i}.png", f"a {COLOURS[i % 4]} square") for i in range(N)]
+    rows = [{"image": image, "caption": text, "negative_caption": "a blue car"} for image, text in named]
     write_csv(folder / "rows.csv", rows)
     members = []
     for i in range(N):
@@ -193,21 +180,14 @@ def _published(folder: Path) -> None:
     (folder / "flickr8k" / "ExpertAnnotations.txt").write_text("\n".join(ratings) + "\n")
     (folder / "sugarcrepe").mkdir()
     for name in ("add_att", "add_obj", "replace_att", "replace_obj", "replace_rel", "swap_att", "swap_obj"):
-        questions = {
-            str(i): {
-                "filename": f"p{i}.png",
-                "caption": f"a red thing {i}",
-                "negative_caption": f"a blue thing {i}",
-            }
-            for i in range(4)
-        }
+        cells = [(f"p{i}.png", f"a red thing {i}", f"a blue thing {i}") for i in range(4)]
+        columns = ("filename", "caption", "negative_caption")
+        questions = {str(i): dict(zip(columns, row, strict=True)) for i, row in enumerate(cells)}
         (folder / "sugarcrepe" / f"{name}.json").write_text(json.dumps(questions))
     rng = np.random.default_rng(4)
     (folder / "released" / "detectors").mkdir(parents=True)
-    outputs = [
-        {"text_pred": float(rng.random()), "img_pred": float(rng.random()), "label": float(row % 2)}
-        for row in range(2 * N)
-    ]
+    drawn = [(float(rng.random()), float(rng.random())) for _ in range(2 * N)]
+    outputs = [{"text_pred": t, "img_pred": i, "label": float(k % 2)} for k, (t, i) in enumerate(drawn)]
     write_csv(folder / "released" / "detectors" / "bivlc_CLIP_baseline.csv", outputs)
 
 
@@ -247,9 +227,7 @@ def _made_by_commands(folder: Path) -> None:
 
 
 def _campaign(folder: Path) -> None:
-    called(
-        folder, "annotate create yes-no --from pairs.csv --images photos --overlap 2 --quiet --out unasked"
-    )
+    called(folder, "annotate create yes-no --from pairs.csv --images photos --overlap 2 -q --out unasked")
     called(folder, "annotate simulate unasked --people 3 --quiet --keep campaign")
 
 

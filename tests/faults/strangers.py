@@ -34,10 +34,8 @@ def secret(folder: Path) -> None:
 
 
 def table(folder: Path, cells: list[str]) -> None:
-    rows = [
-        {"image": cell, "caption": f"a red square {i}", "negative_caption": f"a blue square {i}"}
-        for i, cell in enumerate(cells)
-    ]
+    texts = [{"caption": f"a red square {i}", "negative_caption": f"a blue square {i}"} for i in range(N)]
+    rows = [{"image": cell, **own} for cell, own in zip(cells, texts, strict=True)]
     (folder / "pairs.csv").unlink()
     write_csv(folder / "pairs.csv", rows)
 

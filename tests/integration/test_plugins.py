@@ -6,6 +6,7 @@ and everything, forms of question and of work too, is used through commands that
 
 import json
 import os
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -39,10 +40,10 @@ class Installed:
         return done
 
 
-@pytest.fixture
-def command(tmp_path):
+@pytest.fixture(scope="module")
+def command(tmp_path_factory):
     """Commands where the plugin is installed."""
-    made = Installed(install(tmp_path / "site"))
+    made = Installed(install(tmp_path_factory.mktemp("plugin") / "site"))
     yield made
     made.close()
 
@@ -53,7 +54,7 @@ def result(command, *arguments):
 
 
 def test_benchmark_and_scorer_from_another_package(command):
-    out = command.folder / "runs"
+    out = command.folder / "squares"
     hue = ("evaluate", "example-hue:primary", "example-squares", "--out", out / "hue", "--json", "-")
     measured = result(command, *hue)
     # Of six pairs of colours three have yellow, which the scorer does not know: its caption loses everywhere.
@@ -84,9 +85,8 @@ def test_form_of_work_from_another_package(command):
 def test_form_of_question_from_another_package(command):
     folder = command.folder
     runs = folder / "runs"
-    hue = result(
-        command, "evaluate", "example-hue:primary", "example-degrees", "--out", runs / "hue", "--json", "-"
-    )
+    measured = ("example-hue:primary", "example-degrees", "--out", runs / "hue", "--json", "-")
+    hue = result(command, "evaluate", *measured)
     # "a square" names no colour, so it scores below a wrong one: of three pairs of captions two are in order.
     assert hue["measures"]["concordance"]["value"] == pytest.approx(2 / 3)
     assert hue["measures"]["accuracy"]["value"] == 0
@@ -96,9 +96,8 @@ def test_form_of_question_from_another_package(command):
     command("benchmarks", "save", "example-degrees", "--out", folder / "degrees")
     rows = [f"{name}-{other},3,2,2" for name in COLOURS for other in COLOURS if name != other]
     (folder / "given.csv").write_text("\n".join(["id,s0,s1,s2", *rows]) + "\n")
-    given = result(
-        command, "evaluate", "given:given.csv", folder / "degrees", "--ties", "half", "--json", "-"
-    )
+    scored = ("given:given.csv", folder / "degrees", "--ties", "half", "--json", "-")
+    given = result(command, "evaluate", *scored)
     assert given["measures"]["concordance"]["value"] == pytest.approx(2.5 / 3)
     assert given["measures"]["accuracy"]["value"] == 0.5
     command("evaluate", "blind:constant", "example-degrees", "--out", runs / "constant")
@@ -122,10 +121,9 @@ def test_recipe_with_its_loss_from_another_package(command):
     pytest.importorskip("torch")
     folder = command.folder
     command("world", "build", "training", "--n", "24", "--size", "48", "--out", folder / "rows")
-    command(
-        *("train", "sigmoid", "--model", "small", "--data", folder / "rows", "--out", folder / "ckpt"),
-        *("--batch-size", 8, "--epochs", 2, "--workers", 0, "--device", "cpu", "--quiet"),
-    )
+    files = ("--model", "small", "--data", folder / "rows", "--out", folder / "ckpt")
+    how = ("--batch-size", 8, "--epochs", 2, "--workers", 0, "--device", "cpu", "--quiet")
+    command("train", "sigmoid", *files, *how)
     assert (folder / "ckpt" / "model.safetensors").is_file()
     assert json.loads((folder / "ckpt" / "card.json").read_text())["facts"]["recipe"]["name"] == "sigmoid"
     unknown = command("train", "sigmoids", "--model", "small", "--data", "x", "--out", "y", code=2)
@@ -137,19 +135,20 @@ def test_the_form_of_work_is_shown_in_full():
     assert f"```python\n{source}```" in (ROOT / "docs" / "forms-of-work.md").read_text()
 
 
-def test_a_package_that_cannot_be_imported_is_a_line_where_it_is_named(command):
-    (command.site / "counterfoil_example-1.0.dist-info" / "entry_points.txt").write_text(
-        "[counterfoil.scorers]\nbroken = counterfoil_missing:ENTRY\n"
-        "other = counterfoil_example.vowels:ENTRY\n"
+def test_a_package_that_cannot_be_imported_is_a_line_where_it_is_named(tmp_path):
+    points = (
+        "[counterfoil.scorers]\nbroken = counterfoil_missing:ENTRY\nother = counterfoil_example.vowels:ENTRY"
     )
-    (command.folder / "t.csv").write_text("image,caption,negative_caption\na.jpg,a cat,a dog\n")
-    broken = command("evaluate", "broken:x", "pairs", "--data", "t.csv", code=2)
-    assert broken.err.count("\n") == 1
-    assert "package counterfoil-example: cannot be imported; given: ModuleNotFoundError" in broken.err
-    other = command("evaluate", "other:x", "pairs", "--data", "t.csv", code=2)
-    assert "its entry point is no ScorerEntry called 'other'" in other.err
-    # Everything else goes on.
-    command("evaluate", "blind:length", "pairs", "--data", "t.csv")
+    (tmp_path / "t.csv").write_text("image,caption,negative_caption\na.jpg,a cat,a dog\n")
+    with closing(Installed(install(tmp_path / "site"))) as command:
+        (command.site / "counterfoil_example-1.0.dist-info" / "entry_points.txt").write_text(points)
+        broken = command("evaluate", "broken:x", "pairs", "--data", "t.csv", code=2)
+        assert broken.err.count("\n") == 1
+        assert "package counterfoil-example: cannot be imported; given: ModuleNotFoundError" in broken.err
+        other = command("evaluate", "other:x", "pairs", "--data", "t.csv", code=2)
+        assert "its entry point is no ScorerEntry called 'other'" in other.err
+        # Everything else goes on.
+        command("evaluate", "blind:length", "pairs", "--data", "t.csv")
 
 
 def test_register_adds_an_entry_for_this_process():

@@ -37,8 +37,8 @@ CASES = {name: (name, CHANGED.get(name, {})) for name in RECIPES if name != "det
     "pcme exact": ("pcme", {**CHANGED["pcme"], "information": "exact", "reduction": "mean"}),
     "pac mean": ("pac", {"directions": "mean", "temperature": "trained"}),
 }
-#: Rows that go through the network at a time: all of a process, and parts that do and do not divide them.
-CHUNKS = (None, 3, 4)
+#: Rows that go through the network at a time: all six of a process, and parts that do not divide them.
+CHUNKS = (None, 4)
 
 
 def made(case, *, dropout):

@@ -6,8 +6,6 @@ import json
 import os
 import re
 import stat
-import subprocess
-import sys
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
@@ -25,6 +23,7 @@ from counterfoil.annotate.server.app import make_app
 from counterfoil.annotate.simulation import crowd, simulate
 from counterfoil.benchmarks.folder import save
 from counterfoil.cli import app
+from processes import python
 from refusals import refuses
 
 
@@ -143,7 +142,7 @@ def test_a_killed_create_is_finished_by_the_same_command(here):
     write(here / "pairs.csv", [{"image": f"{i}.png", "caption": f"c {i}"} for i in range(2)])
     script = Path(__file__).with_name("killed_in_create.py")
     words = ("annotate", "create", *YES_NO[:-2], "--quiet")
-    done = subprocess.run([sys.executable, script, "made", *words], capture_output=True, text=True, cwd=here)
+    done = python(script, "made", *words, cwd=here)
     assert done.returncode == 0, done.stderr
     # The note, two images and every file of a campaign without answers; then the one that went well.
     # Beside them lie the locks of those that were killed.

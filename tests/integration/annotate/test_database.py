@@ -159,10 +159,8 @@ def test_many_people_at_once_take_no_item_too_often(tmp_path, new_database):
     campaign = make(tmp_path / "c", [*items, *pairs(0, golden=3)], overlap=2, golden_share=0.2)
     address = new_database()
     # With a connection of its own each, as two processes have.
-    with (
-        closing(open_database(campaign, address, serve=True)) as db,
-        closing(open_database(campaign, address)) as beside,
-    ):
+    first = closing(open_database(campaign, address, serve=True))
+    with first as db, closing(open_database(campaign, address)) as beside:
 
         def run(number):
             worker = Worker(beside if number % 4 == 0 else db, campaign, number)

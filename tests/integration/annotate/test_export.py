@@ -118,10 +118,8 @@ def test_choices_of_candidates_are_what_the_step_choose_reads(here):
 
 
 def test_answers_about_ambiguity_are_what_the_step_filter_reads(here):
-    rows = [
-        {"id": f"q{i}", "caption": "c", "image": f"{i}.png", "negative_image": f"{i + 1}.png"}
-        for i in range(3)
-    ]
+    names = [(f"q{i}", f"{i}.png", f"{i + 1}.png") for i in range(3)]
+    rows = [{"id": q, "caption": "c", "image": one, "negative_image": other} for q, one, other in names]
     campaign = made(here, "which-image", rows)
     votes = {"q0": ("image",) * 3, "q1": ("image", "both", "negative_image"), "q2": ("both",) * 3}
     answered(campaign, 3, lambda item, n: {"fits": votes[item.id][n]})
@@ -255,11 +253,9 @@ def test_export_says_what_is_wrong(here):
 
 def judged_rows(votes):
     """A table of judgements: each letter of an item's text is the answer of a person of its own."""
-    rows = [
-        {"item": item, "person": f"p{n}", "question": "q", "answer": {"y": "yes", "n": "no"}[letter]}
-        for item, letters in votes.items()
-        for n, letter in enumerate(letters)
-    ]
+    answers = {"y": "yes", "n": "no"}
+    given = [(item, n, letter) for item, text in votes.items() for n, letter in enumerate(text)]
+    rows = [{"item": i, "person": f"p{n}", "question": "q", "answer": answers[said]} for i, n, said in given]
     return pa.Table.from_pylist(rows)
 
 

@@ -100,11 +100,8 @@ def test_neither_metadata_nor_the_format_of_an_image_reaches_a_browser(photos):
             assert (added[-4:], shown.format, shown.mode, shown.info) == (".png", "PNG", "RGB", {})
             # No pixel is lost, and a photograph stands as its file says.
             assert shown.tobytes() == PIL.ImageOps.exif_transpose(given).convert("RGB").tobytes()
-        assert [
-            data[start : start + 4]
-            for start in range(len(data))
-            if data[start : start + 4] in (b"tEXt", b"eXIf")
-        ] == []
+        chunks = [data[start : start + 4] for start in range(len(data))]
+        assert not {b"tEXt", b"eXIf"} & set(chunks)
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF"])
@@ -162,11 +159,8 @@ def test_candidates_of_a_build_become_one_item_per_row(tmp_path, photos):
 
 def test_a_pair_of_a_pool_is_one_item_whichever_direction_proposed_it(tmp_path, photos):
     proposed = (1, "i2t", "red", "c1"), (2, "i2t", "red", "c2"), (1, "t2i", "c1", "red")
-    pool = [
-        {"pair": pair, "direction": way, "query": query, "item": item}
-        | {"image": "red.png", "caption": f"c{pair}"}
-        for pair, way, query, item in proposed
-    ]
+    rows = [{"pair": p, "direction": way, "query": asked, "item": item} for p, way, asked, item in proposed]
+    pool = [{**row, "image": "red.png", "caption": f"c{row['pair']}"} for row in rows]
     refuses(r"have no words; name the benchmark", made, tmp_path, photos, "match", pool)
     result = made(tmp_path, photos, "match", [{**row, "text": f"square {row['caption']}"} for row in pool])
     assert {item.id: item.cells["caption"] for item in result.items} == {"1": "square c1", "2": "square c2"}

@@ -57,10 +57,10 @@ def test_a_function_is_a_scorer(bench, tmp_path):
     run = cf.evaluate(cf.scorer(brightness), bench, draws=100, quiet=True)
     assert run.name == "brightness"
     values = {image.id: np.asarray(image.decode()).mean() for image in bench.images}
-    expected = [
-        [[values[bench.images[i].id] + len(bench.captions[c].text or "") for i in row] for c in column]
-        for row, column in zip(bench.paired.images, bench.paired.captions, strict=True)
-    ]
+    images = [values[image.id] for image in bench.images]
+    texts = [len(caption.text or "") for caption in bench.captions]
+    asked = zip(bench.paired.images, bench.paired.captions, strict=True)
+    expected = [[[images[i] + texts[c] for i in row] for c in column] for row, column in asked]
     np.testing.assert_allclose(run.answers.values, expected)
     # Nothing tells another function of this name from it, so the user's cache keeps nothing.
     assert not (tmp_path / "cache").exists()
@@ -253,9 +253,8 @@ def test_a_table_in_memory_is_the_benchmark_of_its_file(bench, table, kind):
 def test_pictures_in_memory_are_seen_as_they_are():
     rng = np.random.default_rng(1)
     pictures = [PIL.Image.fromarray(rng.integers(0, 256, (9, 7, 3), dtype=np.uint8)) for _ in range(4)]
-    rows = [
-        {"image": picture, "statement": f"it is {i}", "label": i % 2} for i, picture in enumerate(pictures)
-    ]
+    shown = enumerate(pictures)
+    rows = [{"image": picture, "statement": f"it is {i}", "label": i % 2} for i, picture in shown]
     bench = cf.load_benchmark("statements", pytest.importorskip("pandas").DataFrame(rows))
     for image, picture in zip(bench.images, pictures, strict=True):
         np.testing.assert_array_equal(np.asarray(image.decode()), np.asarray(picture))

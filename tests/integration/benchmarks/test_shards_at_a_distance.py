@@ -92,7 +92,7 @@ def test_a_file_is_read_anywhere(root, monkeypatch):
     open_place(root).write("a/large", data)
     where = location(f"{root}/a/large")
     assert isinstance(where, Location)
-    monkeypatch.setattr("counterfoil.storage.files._BLOCK", 1000)
+    monkeypatch.setattr("counterfoil.storage.files._BLOCK", 4000)
     with open_file(where) as file:
         assert file.read() == data
         rng = np.random.default_rng(1)

@@ -1,6 +1,5 @@
 """Videos written here, frame by known frame, in several containers; cut off, turned, silent, unreadable."""
 
-import gc
 import sys
 import weakref
 from dataclasses import replace
@@ -219,7 +218,6 @@ def test_the_file_is_closed_with_the_iterator(tmp_path):
     frames = video(path).frames()
     next(frames)
     del frames
-    gc.collect()
     assert handles() == 0
 
 
@@ -251,10 +249,8 @@ def test_a_folder_of_frames_is_in_the_order_of_its_numbers(folder):
 
 
 def test_frames_without_a_rate_have_no_seconds(folder):
-    for made in (
-        Video("a", FrameFolder(folder), start=1.0),
-        Video("a", FrameFolder(folder), sampling=Sampling(rate=1)),
-    ):
+    for part in ({"start": 1.0}, {"sampling": Sampling(rate=1)}):
+        made = Video("a", FrameFolder(folder), **part)
         refuses(r"the times of these frames are unknown; .*give their rate", next, made.frames())
 
 

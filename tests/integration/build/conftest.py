@@ -20,6 +20,5 @@ def captioner(tmp_path_factory):
     pytest.importorskip("transformers")
     import tiny_generative
 
-    return lambda name: made_once(
-        tmp_path_factory, f"captioner-{name}", lambda folder: tiny_generative.save(name, folder)
-    )
+    save = tiny_generative.save
+    return lambda name: made_once(tmp_path_factory, f"captioner-{name}", lambda folder: save(name, folder))

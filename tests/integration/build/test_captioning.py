@@ -54,13 +54,8 @@ def test_the_world_says_something_else_that_is_true(work):
 
 def test_scenes_that_are_missing_or_say_nothing_else_are_dropped(work):
     ring = Scene((Thing("ring", "large", "plain", "red", 0.5, 0.5),))
-    rows = pa.table(
-        {
-            "id": ["a", "b", "c"],
-            "caption": ["A ring.", "A cat.", "A ring."],
-            "scene": [None, ring.to_json(), ring.to_json()],
-        }
-    )
+    texts, drawn = ["A ring.", "A cat.", "A ring."], [None, ring.to_json(), ring.to_json()]
+    rows = pa.table({"id": ["a", "b", "c"], "caption": texts, "scene": drawn})
     result = run_step(WriteCaptions(), rows, work)
     assert result.reasons == {NO_IMAGE: 1}
     assert read(result.kept["generated_caption"].to_pylist()[1]) != read("A ring.")

@@ -193,10 +193,9 @@ def test_an_ensemble_of_scorers(drawn, questions):
     scorer = catalog.scorer("pixels:colours", Options(device="cpu"))
 
     def margin(image, own, other):
-        right, wrong = (
-            pair_scores(scorer, few[image].to_pylist(), few[column].to_pylist(), work(folder))
-            for column in (own, other)
-        )
+        pictures = few[image].to_pylist()
+        texts = (few[column].to_pylist() for column in (own, other))
+        right, wrong = (pair_scores(scorer, pictures, captions, work(folder)) for captions in texts)
         return right - wrong
 
     captions = "caption", "negative_caption"

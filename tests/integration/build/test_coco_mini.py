@@ -20,18 +20,14 @@ def _built(name, work, settings):
 
 def _photographs(shared_data):
     folder = shared_data / "coco_mini"
-    return {
-        "read.source": folder / "annotations" / "captions_val2017.json",
-        "read.images": folder / "images" / "val2017",
-    }
+    source = folder / "annotations" / "captions_val2017.json"
+    return {"read.source": source, "read.images": folder / "images" / "val2017"}
 
 
 def _imagined(pipelines):
     drawn = {"steps": 1, "size": 32, "suffix": ", high resolution", "dtype": "fp32"}
-    return {
-        "imagine.by": f"diffusers:{pipelines / 'sdxl'}",
-        **{f"imagine.{k}": its for k, its in drawn.items()},
-    }
+    drawn["by"] = f"diffusers:{pipelines / 'sdxl'}"
+    return {f"imagine.{k}": its for k, its in drawn.items()}
 
 
 def test_bivlc_on_the_sugarcrepe_questions_whose_photographs_are_at_hand(quiet, shared_data, pipelines):

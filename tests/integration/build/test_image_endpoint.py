@@ -78,9 +78,8 @@ def test_settings_are_sent(server, tmp_path):
     output = run_step(asking, ROWS.slice(0, 2), work(tmp_path))
     seeds = [seed % 2**31 for seed in output.kept["negative_image_seed"].to_pylist()]
     texts = ["thing 0", "thing 0", "thing 1", "thing 1"]
-    assert shown(output, tmp_path) == [
-        colour(f"{text}, 4k {seed}") for text, seed in zip(texts, seeds, strict=True)
-    ]
+    drawn = [colour(f"{text}, 4k {seed}") for text, seed in zip(texts, seeds, strict=True)]
+    assert shown(output, tmp_path) == drawn
     with PIL.Image.open(tmp_path / "images" / output.kept["negative_image"][0].as_py()) as picture:
         assert picture.size == (16, 16)
     assert len(asked(server)) == 4
@@ -152,10 +151,9 @@ def test_an_edit_is_of_its_source_and_its_caption(server, tmp_path, answers):
     # Endpoints read no BMP.
     sources[3] = PixelSource(np.asarray(PIL.Image.open(photos / "3.bmp"))).read()
     kept = output.kept.to_pylist()
-    assert shown(output, folder) == [
-        colour(edited(f"{row['negative_caption']} {row['negative_image_seed'] % 2**31}", source))
-        for row, source in zip(kept, sources, strict=True)
-    ]
+    texts = [f"{row['negative_caption']} {row['negative_image_seed'] % 2**31}" for row in kept]
+    drawn = [colour(edited(text, source)) for text, source in zip(texts, sources, strict=True)]
+    assert shown(output, folder) == drawn
     assert {entry["path"] for entry in asked(server)} == {"/v1/images/edits"}
     with PIL.Image.open(folder / "images" / kept[1]["negative_image"]) as picture:
         assert json.loads(picture.text["counterfoil"])["source"] == "1.jpg"

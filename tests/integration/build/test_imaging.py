@@ -19,6 +19,7 @@ from counterfoil.build.step import StepContext
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ModelError
+from refusals import refuses
 
 pytest.importorskip("open_clip")
 
@@ -27,11 +28,8 @@ TEXTS = ("a red cat on a mat", "two dogs", "a bowl of soup", "a tall tree", "a b
 
 
 def wanted(n=5, k=1, source=None):
-    return [
-        ImageRequest(f"row-{row}", number, TEXTS[row], 1000 * row + number, source)
-        for row in range(n)
-        for number in range(k)
-    ]
+    asked = [(row, number) for row in range(n) for number in range(k)]
+    return [ImageRequest(f"row-{row}", i, TEXTS[row], 1000 * row + i, source) for row, i in asked]
 
 
 def settings(pipelines, name, **more):
@@ -46,12 +44,19 @@ def loaded(asked, device):
 
 def pipeline(asked, work, device="cpu"):
     drawing = ImagePipeline(asked, replace(work, device=device))
-    vars(drawing)["_pipe"] = loaded(asked, device)
+    # Those that differ in how they are asked alone share what is loaded.
+    names = ("by", "unet", "variant", "scheduler", "dtype", "source")
+    vars(drawing)["_pipe"] = loaded(Imagine(**{name: getattr(asked, name) for name in names}), device)
     return drawing
 
 
 def pixels(work, made):
     return [np.asarray(PIL.Image.open(work.images / item.cell)) for item in made]
+
+
+def drawn(asked, work, device="cpu"):
+    """An image that a pipeline draws, which is loaded for it."""
+    return pipeline(asked, work, device).images(wanted(1))
 
 
 def files(work):
@@ -70,14 +75,9 @@ def test_every_image_is_what_the_pipeline_draws_by_itself(pipelines, tmp_path, n
         pipe = diffusers.DiffusionPipeline.from_pretrained(pipelines / name, local_files_only=True)
         pipe.set_progress_bar_config(disable=True)
         for item, result in zip(wanted(), pixels(work, made), strict=True):
-            alone = pipe(
-                item.text + ", 4k",
-                generator=torch.Generator("cpu").manual_seed(item.seed),
-                num_inference_steps=2,
-                guidance_scale=5.0,
-                height=32,
-                width=32,
-            ).images[0]
+            generator = torch.Generator("cpu").manual_seed(item.seed)
+            size = {"num_inference_steps": 2, "guidance_scale": 5.0, "height": 32, "width": 32}
+            alone = pipe(item.text + ", 4k", generator=generator, **size).images[0]
             assert np.abs(np.asarray(alone, dtype=int) - result).max() <= 2
     shown = pixels(work, made)
     assert all(np.abs(shown[0].astype(int) - other).max() > 20 for other in shown[1:])
@@ -107,16 +107,15 @@ def test_images_carry_what_they_were_made_with(pipelines, tmp_path):
 
 def test_a_unet_of_another_folder_takes_the_place_of_the_pipelines(pipelines, tmp_path):
     work = StepContext(tmp_path)
-    own, other, direct = (
-        pipeline(settings(pipelines, "sdxl", unet=unet, batch=2), work)
-        for unet in (None, str(pipelines / "dpo"), str(pipelines / "dpo" / "unet"))
-    )
+    unets = (None, str(pipelines / "dpo"), str(pipelines / "dpo" / "unet"))
+    asked = (settings(pipelines, "sdxl", unet=unet, batch=2) for unet in unets)
+    own, other, direct = (pipeline(item, work) for item in asked)
     result = [pixels(work, item.images(wanted(1)))[0] for item in (own, other, direct)]
     assert np.abs(result[0].astype(int) - result[1]).max() > 5
     np.testing.assert_array_equal(result[1], result[2])
     assert own.facts["weights"] != other.facts["weights"] == direct.facts["weights"]
-    with pytest.raises(ModelError, match="draws with no UNet; given: StableDiffusion3Pipeline"):
-        pipeline(settings(pipelines, "sd3", unet=str(pipelines / "dpo")), work).images(wanted(1))
+    asked = settings(pipelines, "sd3", unet=str(pipelines / "dpo"))
+    refuses("draws with no UNet; given: StableDiffusion3Pipeline", drawn, asked, work, error=ModelError)
 
 
 @pytest.mark.parametrize("name", ["sd", "sdxl"])
@@ -187,9 +186,8 @@ def test_the_filter_of_a_pipeline_is_heard(pipelines, tmp_path):
 def test_the_step_makes_candidates(pipelines, tmp_path):
     rows = pa.table({"id": ["a", "b"], "caption": list(TEXTS[:2]), "image": ["x.png", "y.png"]})
     step = Imagine(by=f"diffusers:{pipelines / 'sdxl'}", column="caption", steps=1, size=32, k=2)
-    first, again = (
-        run_step(step, rows, StepContext(tmp_path / i, seed=3, step="2-imagine", device="cpu")) for i in "ab"
-    )
+    works = (StepContext(tmp_path / i, seed=3, step="2-imagine", device="cpu") for i in "ab")
+    first, again = (run_step(step, rows, work) for work in works)
     assert first.kept.equals(again.kept)
     assert first.facts == again.facts
     row = first.kept.to_pylist()[3]
@@ -228,9 +226,8 @@ def test_captions_that_are_cut_are_counted(pipelines, tmp_path):
 def test_what_cannot_be_drawn_with_is_one_line(pipelines, tmp_path, name, more, message):
     more = {key: str(pipelines / value) if key == "unet" else value for key, value in more.items()}
     device = more.pop("device", "cpu")
-    with pytest.raises(InputError, match=message) as error:
-        pipeline(settings(pipelines, name, **more), StepContext(tmp_path), device).images(wanted(1))
-    assert "\n" not in str(error.value)
+    asked = settings(pipelines, name, **more)
+    refuses(message, drawn, asked, StepContext(tmp_path), device, error=InputError)
     assert not (tmp_path / "images").exists()
 
 
@@ -239,14 +236,12 @@ def test_broken_weights_and_an_editing_pipeline_without_images_are_one_line(pipe
     shutil.copytree(pipelines / "sdxl", folder)
     weights = folder / "vae" / "diffusion_pytorch_model.safetensors"
     weights.write_bytes(weights.read_bytes()[:100])
-    with pytest.raises(ModelError, match="the pipeline cannot be loaded") as error:
-        pipeline(settings(tmp_path, "sdxl"), StepContext(tmp_path)).images(wanted(1))
-    assert "\n" not in str(error.value)
+    asked = settings(tmp_path, "sdxl")
+    refuses("the pipeline cannot be loaded", drawn, asked, StepContext(tmp_path), error=ModelError)
     folder = tmp_path / "edit"
     shutil.copytree(pipelines / "sdxl", folder)
     index = json.loads((folder / "model_index.json").read_text())
     index["_class_name"] = "StableDiffusionXLImg2ImgPipeline"
     (folder / "model_index.json").write_text(json.dumps(index))
     asked = settings(tmp_path, "edit", size=None)
-    with pytest.raises(ModelError, match="the pipeline failed"):
-        pipeline(asked, StepContext(tmp_path)).images(wanted(1))
+    refuses("the pipeline failed", drawn, asked, StepContext(tmp_path), error=ModelError)

@@ -145,10 +145,8 @@ def real(shared_data):
     rows = []
     for file in sorted((shared_data / "sugarcrepe").glob("*.json")):
         table = json.loads(file.read_text())
-        rows += [
-            {"id": f"{file.stem}-{key}", "caption": row["caption"], "subset": file.stem}
-            for key, row in list(table.items())[::54]
-        ]
+        kept = [(f"{file.stem}-{key}", row["caption"]) for key, row in list(table.items())[::54]]
+        rows += [{"id": name, "caption": text, "subset": file.stem} for name, text in kept]
     return rows
 
 

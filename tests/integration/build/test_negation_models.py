@@ -58,9 +58,8 @@ def teach(folder):
     (folder / "prompts.toml").write_text(SHORT)
     answers = {asked(*item): json.dumps({"caption": said}) for item, said in TAUGHT.items()}
     backend = ByteLevelBPETokenizer()
-    backend.train_from_iterator(
-        [*answers, *answers.values()], vocab_size=900, special_tokens=["<s>", "</s>", "<pad>"]
-    )
+    texts = [*answers, *answers.values()]
+    backend.train_from_iterator(texts, vocab_size=900, special_tokens=["<s>", "</s>", "<pad>"])
     marks = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>"}
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=backend._tokenizer, **marks)
     tokenizer.chat_template = "<s>{% for m in messages %}{{ m['content'] }}{% endfor %}\nAnswer: "
@@ -117,10 +116,8 @@ def test_a_local_model_writes_negatives_that_are_read_and_checked(writer, tmp_pa
     assert result.dropped["negative_caption_answer"].to_pylist() == [
         '{"caption": "A dog on a mat."}', '{"caption": "A blue van?"}'
     ]  # fmt: skip
-    assert result.facts["refusals"]["no change"] == {
-        "rows": 1,
-        "examples": ['{"caption": "A dog on a mat."}'],
-    }
+    refused = result.facts["refusals"]["no change"]
+    assert refused == {"rows": 1, "examples": ['{"caption": "A dog on a mat."}']}
     finished = sorted((tmp_path / "unfinished" / "negate").rglob("*.npz"))
     assert len(finished) == 2
     # What was finished is not asked again, and a damaged file is replaced.
@@ -175,9 +172,8 @@ def test_a_model_that_writes_nothing_is_refused(tmp_path):
     import transformers
 
     folder = tmp_path / "bert"
-    load_bert = transformers.BertConfig(
-        vocab_size=50, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8
-    )
+    sizes = {"num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8}
+    load_bert = transformers.BertConfig(vocab_size=50, hidden_size=8, **sizes)
     transformers.BertForMaskedLM(load_bert).save_pretrained(folder)
     (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]))
     transformers.BertTokenizerFast(vocab_file=str(folder / "vocab.txt")).save_pretrained(folder)
@@ -298,9 +294,7 @@ def test_what_is_a_negative_of_its_category(before, after, category, reason):
 
 def test_prompts_of_ones_own(tmp_path):
     file = tmp_path / "prompts.toml"
-    file.write_text(
-        'template = "Falsify: {caption}"\n[add_att]\nexamples = [["A train.", "A long train."]]\n'
-    )
+    file.write_text('template = "Falsify: {caption}"\n[add_att]\nexamples = [["A train.", "A long train."]]')
     result = read_prompts(file)
     answer = '{"caption": "A long train."}'
     assert result.turns("A dog.", "add_att") == ("Falsify: A train.", answer, "Falsify: A dog.")
@@ -338,10 +332,9 @@ def captions(folder, each):
     rows = []
     for category in SUGAR_CREPE:
         table = json.loads((folder / "sugarcrepe" / f"{category}.json").read_text())
-        rows += [
-            {"id": f"{category}-{key}", "caption": table[key]["caption"], "subset": category}
-            for key in list(table)[:: len(table) // each][:each]
-        ]
+        keys = list(table)[:: len(table) // each][:each]
+        texts = [(f"{category}-{key}", table[key]["caption"]) for key in keys]
+        rows += [{"id": name, "caption": text, "subset": category} for name, text in texts]
     return pa.Table.from_pylist(rows)
 
 

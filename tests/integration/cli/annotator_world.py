@@ -57,14 +57,11 @@ def made(folder: Path) -> World:
         np.savez(folder / f"{name}.npz", images=seen[0], captions=seen[1], **ids)
         scores[name] = seen[0] @ seen[1].T
     own = np.arange(IMAGES * PER).reshape(-1, PER).tolist()
-    benchmark = forms.gallery_of(
-        [Image(image_id(i)) for i in range(IMAGES)],
-        [Caption(str(c), f'words, of "{c}"') for c in range(IMAGES * PER)],
-        (Qrels.of(own), Qrels.of([[c // PER] for c in range(IMAGES * PER)])),
-        name="mine",
-        title="Mine",
-        measures=("recall_at_1",),
-    )
+    captions = [Caption(str(c), f'words, of "{c}"') for c in range(IMAGES * PER)]
+    right = (Qrels.of(own), Qrels.of([[c // PER] for c in range(IMAGES * PER)]))
+    images = [Image(image_id(i)) for i in range(IMAGES)]
+    card = {"name": "mine", "title": "Mine", "measures": ("recall_at_1",)}
+    benchmark = forms.gallery_of(images, captions, right, **card)
     return World(folder, unit[0] @ unit[1].T, scores, benchmark)
 
 

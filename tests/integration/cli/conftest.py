@@ -4,13 +4,11 @@ import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import PIL.Image
 import pytest
 
-from counterfoil.benchmarks import Benchmark
-from counterfoil.world import benchmarks
+from report_fixtures import undrawn  # noqa: F401
 
 from .annotator_world import made
 from .caption_samples import CANDIDATES, REFERENCES, written
@@ -53,23 +51,6 @@ def words(arguments):
     """The words of a command: the first argument, and each that begins with an option, may hold several."""
     for place, text in enumerate(map(str, arguments)):
         yield from shlex.split(text) if place == 0 or text.startswith("--") else [text]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def drawn_once():
-    """Worlds that are asked for by name are drawn once: five hundred questions take seconds."""
-    drawn: dict[object, Benchmark] = {}
-
-    def once(name, draw, n):
-        key = name, n, benchmarks.SIZE, benchmarks.IMAGES
-        if key not in drawn:
-            drawn[key] = draw(n)
-        return drawn[key]
-
-    with pytest.MonkeyPatch.context() as patched:
-        for name, draw in dict(benchmarks._DRAWN).items():
-            patched.setitem(benchmarks._DRAWN, name, partial(once, name, draw))
-        yield
 
 
 @pytest.fixture

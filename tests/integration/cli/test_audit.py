@@ -29,10 +29,8 @@ def test_tables_page_and_json_of_ones_own_table(counterfoil, table, tmp_path):
     seventh = table.read_text().splitlines()[8].split(",")[1]
     train.write_text(f"{seventh.upper()}.\na hat\n")
     page, result = tmp_path / "audit.html", tmp_path / "audit.json"
-    said = counterfoil.succeeds(
-        f"audit pairs --data {table} --scorer given:{scores} --against {train} --html {page} --json {result} "
-        "--draws 200"
-    )
+    more = f"--against {train} --html {page} --json {result} --draws 200"
+    said = counterfoil.succeeds(f"audit pairs --data {table} --scorer given:{scores} {more}")
     for text in ("blind:learned", "indeed", "same words (15)", "train.txt", "near-duplicates"):
         assert text in said.out, text
     (actual,) = json.loads(result.read_text())["benchmarks"]
@@ -78,9 +76,8 @@ def test_splits_that_share_captions_and_images_are_counted(counterfoil, tmp_path
 
 
 def test_sugarcrepe_gives_answers_away(shared_data):
-    result = cf.audit("sugarcrepe", data=shared_data / "sugarcrepe", draws=100, cache=None, quiet=True)[
-        "sugarcrepe"
-    ]
+    data = shared_data / "sugarcrepe"
+    result = cf.audit("sugarcrepe", data=data, draws=100, cache=None, quiet=True)["sugarcrepe"]
     assert (result.same_words, len(result.artefacts)) == (572, 2784)
     assert [item.word for item in result.named[:3]] == ["and", "(more words)", "are"]
     assert (result.named[0].right, result.named[0].wrong) == (30, 1176)

@@ -37,12 +37,11 @@ def vatex(tmp_path, width):
     rng = np.random.default_rng(0)
     folder, n = tmp_path / "vatex", 12
     folder.mkdir()
-    for name, value in {
-        "candidates_list": np.array(sentences(rng, n)),
-        "gts_list": np.array([sentences(rng, 10) for _ in range(n)]),
-        "human_scores": rng.integers(1, 6, 3 * n).astype(float),
-        "video_ids": np.array([f"v{i // 3}" for i in range(n)], dtype=object),
-    }.items():
+    values = {"candidates_list": np.array(sentences(rng, n))}
+    values["gts_list"] = np.array([sentences(rng, 10) for _ in range(n)])
+    values["human_scores"] = rng.integers(1, 6, 3 * n).astype(float)
+    values["video_ids"] = np.array([f"v{i // 3}" for i in range(n)], dtype=object)
+    for name, value in values.items():
         (folder / f"{name}.pkl").write_bytes(pickle.dumps(value))
     features(folder / "VATEX-EVAL_video_feats", [f"v{k}" for k in range(4)], rng, width)
     corpus = {f"t{k}": sentences(rng, 10) for k in range(5)}
@@ -114,10 +113,8 @@ def test_the_corpus_beside_the_questions_is_counted(counterfoil, request, benchm
     corpus.unlink()
     without, of_none, said = measured(benchmark, "--data", folder)
     assert without == rows
-    assert (
-        f"{benchmark}: {corpus.name} is not in {folder}; metric:{metric} weighs tokens by the {other} that "
-        "are measured"
-    ) in said
+    why = f"metric:{metric} weighs tokens by the {other} that are measured"
+    assert f"{benchmark}: {corpus.name} is not in {folder}; {why}" in said
     assert of_none["key"] == of_rows["key"]
     assert of_none["options"]["metric"]["idf"] == other
     assert of_none["made_with"]["idf"] == f"the {other} that are measured"
@@ -136,9 +133,8 @@ def test_a_saved_benchmark_keeps_its_corpus(counterfoil, vatex, tmp_path):
     assert saved.corpus is not None
     assert saved.corpus.read_bytes() == (vatex / CORPORA["vatex-eval"]).read_bytes()
     save(saved, tmp_path / "again")
-    assert (tmp_path / "again" / "manifest.json").read_bytes() == (
-        tmp_path / "saved" / "manifest.json"
-    ).read_bytes()
+    manifests = [(tmp_path / name / "manifest.json").read_bytes() for name in ("again", "saved")]
+    assert manifests[0] == manifests[1]
     # Without it the folder says that there should be one, and what was there before goes.
     (vatex / CORPORA["vatex-eval"]).unlink()
     save(read(facts, vatex, None), tmp_path / "saved")

@@ -9,9 +9,8 @@ _SMALL = ("--n", 14, "--set", "read.size=32", "--no-cache", "--workers", 0)
 
 def test_a_recipe_builds_a_benchmark_with_a_report(counterfoil, tmp_path):
     out, result = tmp_path / "quads", tmp_path / "build.json"
-    counterfoil.succeeds(
-        f"build bivlc --out {out}", *_SMALL, f"--set imagine.size=32 --seed 3 --json {result}"
-    )
+    small = (*_SMALL, "--set imagine.size=32 --seed 3")
+    counterfoil.succeeds(f"build bivlc --out {out} --json {result}", *small)
     actual = json.loads(result.read_text())
     assert [step["step"] for step in actual["steps"]][-1] == "6-assemble"
     assert (actual["recipe"], actual["seed"]) == ("bivlc", 3)
@@ -23,15 +22,13 @@ def test_a_recipe_builds_a_benchmark_with_a_report(counterfoil, tmp_path):
     assert str(tmp_path) not in page
     assert "another candidate was chosen" in page
     assert counterfoil("evaluate", "blind:length", out, "--no-cache", "--draws", 100).code == 0
-    again = counterfoil(f"build bivlc --out {out}", *_SMALL, "--set imagine.size=32 --seed 3 --json -")
+    again = counterfoil(f"build bivlc --out {out} --json -", *small)
     assert json.loads(again.out) == actual
 
 
 def test_a_recipe_of_ones_own_in_a_file(counterfoil, tmp_path):
     recipe = tmp_path / "mine.toml"
-    recipe.write_text(
-        'title = "Mine"\n[[steps]]\ndo = "read"\nn = 7\nsize = 32\n[[steps]]\ndo = "assemble"\n'
-    )
+    recipe.write_text('title = "Mine"\n[[steps]]\ndo = "read"\nn = 7\nsize = 32\n[[steps]]\ndo = "assemble"')
     said = counterfoil.succeeds("build", recipe, "--out", tmp_path / "b", "--no-cache", "--no-html")
     assert "2-assemble" in said.out
     assert not (tmp_path / "b" / "report.html").exists()

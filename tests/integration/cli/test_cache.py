@@ -83,16 +83,13 @@ def test_what_was_longest_not_needed_goes_first(counterfoil, folder):
 def test_one_scorers_work_is_removed(counterfoil, folder):
     for scorer in (CLIP.name, VIT.key[:8]):
         with unchanged(folder, new=False):
-            counterfoil.refused(
-                f"cache clear --scorer {scorer} --cache {folder}",
-                says="nothing was removed: no terminal to confirm in; given:",
-            )
+            words = "nothing was removed: no terminal to confirm in; given:"
+            counterfoil.refused(f"cache clear --scorer {scorer} --cache {folder}", says=words)
     counterfoil.succeeds("cache", "clear", "--scorer", CLIP.name, "--yes", "--cache", folder)
     assert len(Cache(folder, VIT).read("captions", [_key("c")]).rows) == 1
     assert not list((folder / "v1" / CLIP.key).rglob("identity.json"))
-    counterfoil.fails(
-        f"cache clear --scorer open-clip:vti --yes --cache {folder}", says="did you mean 'open-clip:vit'?"
-    )
+    clear = f"cache clear --scorer open-clip:vti --yes --cache {folder}"
+    counterfoil.fails(clear, says="did you mean 'open-clip:vit'?")
 
 
 def test_all_work_is_removed_and_nothing_else(counterfoil, folder):

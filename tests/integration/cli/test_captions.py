@@ -20,10 +20,9 @@ from .caption_samples import CANDIDATES, REFERENCES, written
 
 def test_the_example_of_clip_score(counterfoil, shared_data, tmp_path):
     folder = shared_data / "clipscore_example"
-    said = counterfoil.succeeds(
-        f"captions score --metrics bleu,rouge-l,cider --candidates {folder}/good_captions.json "
-        f"--references {folder}/refs.json --out {tmp_path}/s.csv --json {tmp_path}/s.json"
-    )
+    given = f"--candidates {folder}/good_captions.json --references {folder}/refs.json"
+    outputs = f"--out {tmp_path}/s.csv --json {tmp_path}/s.json"
+    said = counterfoil.succeeds(f"captions score --metrics bleu,rouge-l,cider {given} {outputs}")
     # As CLIPScore's README prints them.
     printed = [line.split()[1] for line in said.out.splitlines()[2:8]]
     assert printed == ["0.6667", "0.4899", "0.3469", "0.0000", "0.4280", "0.5637"]
@@ -41,13 +40,10 @@ def test_the_example_of_clip_score(counterfoil, shared_data, tmp_path):
 
 
 def test_references_that_are_the_candidate(counterfoil, caption_inputs, tmp_path):
-    again = written(
-        tmp_path / "again.json", {**REFERENCES, "dog": ["a brown  dog runs", "the brown dog runs"]}
-    )
-    common = (
-        f"captions score --metrics bleu-1 --references {again} --candidates",
-        caption_inputs["candidates"],
-    )
+    twice = {**REFERENCES, "dog": ["a brown  dog runs", "the brown dog runs"]}
+    again = written(tmp_path / "again.json", twice)
+    candidates = ("--candidates", caption_inputs["candidates"])
+    common = (f"captions score --metrics bleu-1 --references {again}", *candidates)
     kept = counterfoil(*common, "--json", "-")
     assert "1 candidate of 3 with a reference that says the same, which is kept; see --ref" in kept.err
     assert json.loads(kept.out)["metrics"]["bleu-1"]["n"] == 3
@@ -61,11 +57,9 @@ def test_references_that_are_the_candidate(counterfoil, caption_inputs, tmp_path
 
 def test_two_files_of_one_name_are_not_guessed_between(counterfoil, caption_inputs):
     PIL.Image.new("RGB", (8, 8)).save(caption_inputs["images"] / "dog.jpg")
-    counterfoil.fails(
-        f"captions score --metrics length --candidates {caption_inputs['candidates']} "
-        f"--images {caption_inputs['images']}",
-        says="'dog' may be several of what is there; given: dog.jpg, dog.png",
-    )
+    given = f"--candidates {caption_inputs['candidates']} --images {caption_inputs['images']}"
+    says = "'dog' may be several of what is there; given: dog.jpg, dog.png"
+    counterfoil.fails(f"captions score --metrics length {given}", says=says)
 
 
 @pytest.fixture
@@ -95,9 +89,8 @@ def test_a_metric_is_a_scorer(counterfoil, rated, tmp_path):
     result = json.loads(said.out)
     assert result["scorer"] == "metric:rouge-l"
     # The run can be given again, and compared with another metric.
-    again = counterfoil.succeeds(
-        f"evaluate given:{tmp_path}/runs/rouge/mine {rated} --out {tmp_path}/runs/again --json -"
-    )
+    given = f"given:{tmp_path}/runs/rouge/mine {rated} --out {tmp_path}/runs/again"
+    again = counterfoil.succeeds(f"evaluate {given} --json -")
     assert json.loads(again.out)["measures"] == result["measures"]
     counterfoil("evaluate", "metric:length", rated, "--out", tmp_path / "runs/length")
     compared = counterfoil.succeeds("compare", *sorted((tmp_path / "runs").glob("*/mine")), "--json", "-")
@@ -118,10 +111,9 @@ def test_the_model_behind_a_metric_is_in_its_name(counterfoil, rated, tmp_path):
 def test_what_one_benchmark_lacks_is_said_first(counterfoil, rated, tmp_path):
     benchmark = load_folder(rated)
     save(replace(benchmark, questions=replace(benchmark.questions, references=None)), tmp_path / "without")
-    said = counterfoil.fails(
-        f"evaluate metric:cider {rated} {tmp_path}/without --out {tmp_path}/runs",
-        says="mine has no references, which metric:cider compares with",
-    )
+    into = f"{rated} {tmp_path}/without --out {tmp_path}/runs"
+    says = "mine has no references, which metric:cider compares with"
+    said = counterfoil.fails(f"evaluate metric:cider {into}", says=says)
     assert said.out == ""
     assert not (tmp_path / "runs").exists()
 
@@ -174,26 +166,21 @@ def test_videos_in_folders_of_frames(counterfoil, spec, never_loads, tmp_path):
     assert json.loads(counterfoil(*command, "--frames", "1").out)["metrics"] != result
     never_loads()
     assert json.loads(counterfoil(*command).out)["metrics"] == result
-    counterfoil.fails(
-        *command[:3], "clip-s", *command[4:], says="metric:clip-s: is about pictures, and these are videos"
-    )
+    says = "metric:clip-s: is about pictures, and these are videos"
+    counterfoil.fails(*command[:3], "clip-s", *command[4:], says=says)
 
 
 def test_several_candidates_share_their_references_once(counterfoil, caption_inputs, spec, tmp_path):
     several = {name: [text, f"{text} somewhere", "nothing at all"] for name, text in CANDIDATES.items()}
 
     def rows(candidates, *settings):
-        counterfoil.succeeds(
-            f"captions score --metrics ref-em-score,em-score --backbone {spec} "
-            f"--candidates {written(tmp_path / 'some.json', candidates)} "
-            f"--references {caption_inputs['references']} --images {caption_inputs['images']} "
-            f"--out {tmp_path}/s.csv --overwrite --workers 0",
-            *settings,
-        )
-        return {
-            (row["image"], row["caption"]): (float(row["ref-em-score"]), float(row["em-score"]))
-            for row in csv.DictReader((tmp_path / "s.csv").read_text().splitlines())
-        }
+        texts = f"--candidates {written(tmp_path / 'some.json', candidates)} --out {tmp_path}/s.csv"
+        given = f"--references {caption_inputs['references']} --images {caption_inputs['images']} {texts}"
+        score = f"captions score --metrics ref-em-score,em-score --backbone {spec} --overwrite --workers 0"
+        counterfoil.succeeds(score, given, *settings)
+        table = csv.DictReader((tmp_path / "s.csv").read_text().splitlines())
+        metrics = ("ref-em-score", "em-score")
+        return {(row["image"], row["caption"]): tuple(float(row[m]) for m in metrics) for row in table}
 
     # em-score counts all candidates, ref-em-score the references of each image, once.
     corpus = written(tmp_path / "corpus.json", [text for own in several.values() for text in own])
@@ -208,21 +195,16 @@ def test_several_candidates_share_their_references_once(counterfoil, caption_inp
 def predictions(caption_inputs, tmp_path):
     worse = {name: f"{text} somewhere else" for name, text in CANDIDATES.items()}
     worst = dict.fromkeys(CANDIDATES, "nothing at all")
-    return [
-        written(tmp_path / f"{name}.json", value)
-        for name, value in (("good", CANDIDATES), ("fair", worse), ("bad", worst))
-    ]
+    texts = {"good": CANDIDATES, "fair": worse, "bad": worst}
+    return [written(tmp_path / f"{name}.json", value) for name, value in texts.items()]
 
 
 def test_a_table_and_how_metrics_agree_with_people(counterfoil, caption_inputs, predictions, tmp_path):
     people = tmp_path / "m.csv"
     people.write_text("system,M1,M2\nbad,0.1,0.2\ngood,0.9,0.3\nfair,0.5,0.9\nother,1,1\n")
-    said = counterfoil.succeeds(
-        "captions systems --predictions",
-        *predictions,
-        f"--references {caption_inputs['references']} --metrics bleu-1,rouge-l --humans {people} "
-        f"--out {tmp_path}/t.csv --json {tmp_path}/t.json",
-    )
+    asked = ("captions systems --predictions", *predictions, f"--references {caption_inputs['references']}")
+    files = f"--humans {people} --out {tmp_path}/t.csv --json {tmp_path}/t.json"
+    said = counterfoil.succeeds(*asked, f"--metrics bleu-1,rouge-l {files}")
     assert said.out.startswith("3 systems on 3 images")
     rows = list(csv.DictReader((tmp_path / "t.csv").read_text().splitlines()))
     assert [row["system"] for row in rows] == ["good", "fair", "bad"]
@@ -232,14 +214,11 @@ def test_a_table_and_how_metrics_agree_with_people(counterfoil, caption_inputs, 
         (metric, human) for metric in ("bleu-1", "rouge-l") for human in ("M1", "M2")
     }
     # One system alone says the same of itself.
-    alone = counterfoil(
-        f"captions score --metrics bleu-1 --candidates {predictions[1]} "
-        f"--references {caption_inputs['references']} --json - -q"
-    )
+    files = f"--candidates {predictions[1]} --references {caption_inputs['references']}"
+    alone = counterfoil(f"captions score --metrics bleu-1 {files} --json - -q")
     assert json.loads(alone.out)["metrics"]["bleu-1"] == result["systems"]["fair"]["bleu-1"]
-    counterfoil.succeeds(
-        "captions systems", f"--predictions {predictions[1]} --references {caption_inputs['references']}"
-    )
+    of_one = f"--predictions {predictions[1]} --references {caption_inputs['references']}"
+    counterfoil.succeeds("captions systems", of_one)
 
 
 @pytest.fixture
@@ -256,13 +235,10 @@ def judged(tmp_path):
 
 def test_judges_and_images_in_every_kind_of_file(counterfoil, caption_inputs, predictions, judged, tmp_path):
     files = {name: tmp_path / f"t.{name}" for name in ("csv", "markdown", "latex", "html", "json")}
-    said = counterfoil.succeeds(
-        "captions systems --predictions",
-        *predictions,
-        f"--references {caption_inputs['references']} --metrics bleu-1,rouge-l,cider --humans {judged} "
-        "--draws 200",
-        *(text for name, path in files.items() for text in (f"--{name}", path)),
-    )
+    asked = ("captions systems --predictions", *predictions, f"--references {caption_inputs['references']}")
+    measured = f"--metrics bleu-1,rouge-l,cider --humans {judged} --draws 200"
+    written_to = (text for name, path in files.items() for text in (f"--{name}", path))
+    said = counterfoil.succeeds(*asked, measured, *written_to)
     agreed = json.loads(files["json"].read_text())["agreement"]
     assert (agreed["interval"]["over"], agreed["interval"]["images"]) == ("images", 3)
     metrics = ["bleu-1", "rouge-l", "cider", "one person"]
@@ -304,11 +280,8 @@ def references(tmp_path):
 def of_file(counterfoil, candidates, references, *options):
     """The values of a file, and the rows that are written."""
     out = candidates.with_suffix(".out.csv")
-    said = counterfoil.succeeds(
-        f"captions score --metrics {METRICS} --candidates {candidates} --references {references} --out {out} "
-        "--json - --overwrite",
-        *options,
-    )
+    what = f"--candidates {candidates} --references {references} --out {out} --json - --overwrite"
+    said = counterfoil.succeeds(f"captions score --metrics {METRICS} {what}", *options)
     return json.loads(said.out), list(csv.DictReader(out.read_text().splitlines()))
 
 
@@ -344,11 +317,9 @@ def test_as_many_of_each_are_the_files_of_one_each(counterfoil, references, tmp_
     # Of all as one text: every candidate beside its image's references.
     people = json.loads(references.read_text())
     apart = [(f"{name}x{k}", name, text) for name, own in candidates.items() for k, text in enumerate(own)]
-    one_each, _ = of_file(
-        counterfoil,
-        written(tmp_path / "apart.json", {key: text for key, _, text in apart}),
-        written(tmp_path / "apart_r.json", {key: people[name] for key, name, _ in apart}),
-    )
+    candidates = written(tmp_path / "apart.json", {key: text for key, _, text in apart})
+    own = written(tmp_path / "apart_r.json", {key: people[name] for key, name, _ in apart})
+    one_each, _ = of_file(counterfoil, candidates, own)
     for metric in WHOLES:
         assert result["metrics"][metric]["value"] == pytest.approx(one_each["metrics"][metric]["value"])
 
@@ -392,9 +363,7 @@ def test_candidates_that_are_left_out_are_counted(counterfoil, tmp_path):
     fewer = counterfoil(*common, "--references-contain", "drop-item")
     assert (json.loads(fewer.out)["captions"], rows()) == (2, [("a", "2"), ("b", "0")])
     # What is taken out for one candidate is gone for all of its image, which then has none.
-    gone = counterfoil.fails(
-        *common, "--references-contain drop-reference", says="a caption has no references"
-    )
+    gone = counterfoil.fails(*common, "--references-contain drop-reference", says="caption has no references")
     assert "'cats'" in gone.err
 
 
@@ -402,9 +371,8 @@ def test_embeddings_are_found_by_the_names_of_candidates(counterfoil, tmp_path):
     rng = np.random.default_rng(4)
     names = ["dog", "dog@1", "dog@2", "cat"]
     captions, images = rng.standard_normal((4, 5)), rng.standard_normal((2, 5))
-    np.savez(
-        tmp_path / "e.npz", images=images, captions=captions, image_ids=["dog", "cat"], caption_ids=names
-    )
+    names_of = {"image_ids": ["dog", "cat"], "caption_ids": names}
+    np.savez(tmp_path / "e.npz", images=images, captions=captions, **names_of)
     path = written(tmp_path / "c.json", {"cat": "a cat", "dog": ["a dog", "dogs", "a dog"]})
     command = (
         "captions", "score", "--metrics", "clip-s", "--candidates", path, "--backbone",
@@ -417,8 +385,7 @@ def test_embeddings_are_found_by_the_names_of_candidates(counterfoil, tmp_path):
     assert asked == ["cat", "dog", "dog@1", "dog@2"]
     expected = clip_s(captions[[names.index(name) for name in asked]], images[[1, 0, 0, 0]])
     assert [row["clip-s"] for row in result] == pytest.approx(expected)
-    assert json.loads(said.out)["metrics"]["clip-s"]["value"] == pytest.approx(
-        (expected[0] + np.mean(expected[1:])) / 2
-    )
+    mean = (expected[0] + np.mean(expected[1:])) / 2
+    assert json.loads(said.out)["metrics"]["clip-s"]["value"] == pytest.approx(mean)
     written(path, {"dog": ["a dog", "dogs"], "dog@1": "a dog"})
     counterfoil.fails(*command, says="c.json: two captions of one name; given: 'dog@1'")

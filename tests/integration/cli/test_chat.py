@@ -59,10 +59,8 @@ def test_a_run_ends_with_what_it_cost_and_writes_no_key(server, pairs, counterfo
     assert '"read": "text"' in (tmp_path / "run" / "pairs" / "manifest.json").read_text()
 
     again = counterfoil(*evaluate(server, pairs, *prices, "--json", "-"))
-    assert (
-        f"0 requests (0 of them again), {4 * N + 1} answers from before; 0 + 0 tokens; cost 0.0000"
-        in again.err
-    )
+    kept = f"{4 * N + 1} answers from before; 0 + 0 tokens; cost 0.0000"
+    assert f"0 requests (0 of them again), {kept}" in again.err
     assert json.loads(again.out)["measures"] == json.loads(said.out)["measures"]
 
 
@@ -71,10 +69,8 @@ def test_a_key_by_the_name_of_its_variable(server, pairs, counterfoil, monkeypat
     server.set(shows=pairs[1])
     assert counterfoil(*evaluate(server, pairs, "--api-key-env", "MY_KEY")).code == 0
     assert {entry["key"] for entry in server.log()} == {f"Bearer {KEY}"}
-    counterfoil.refused(
-        *evaluate(server, pairs, "--api-key-env", "NO_SUCH_KEY"),
-        says="the environment variable is not set; given: NO_SUCH_KEY",
-    )
+    words = "the environment variable is not set; given: NO_SUCH_KEY"
+    counterfoil.refused(*evaluate(server, pairs, "--api-key-env", "NO_SUCH_KEY"), says=words)
     said = counterfoil("evaluate", "blind:length", "pairs", "--data", pairs[0], "--api-key-env", "MY_KEY")
     assert "--api-key-env is for chat endpoints" in said.err
 

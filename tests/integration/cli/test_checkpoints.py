@@ -25,30 +25,16 @@ def questions(tmp_path):
     return tmp_path / "b"
 
 
-@pytest.mark.parametrize("spec", ["{}", "ckpt:{}"])
-def test_the_folder_is_a_scorer(spec, tmp_path, questions, counterfoil):
-    backbone = registry.backbone(write_random_checkpoint(tmp_path / "start"))
-    checkpoint.save(tmp_path / "ckpt", backbone, {"step": 3})
-    out = tmp_path / "result.json"
-    scorer = spec.format(tmp_path / "ckpt")
-    counterfoil.succeeds("evaluate", scorer, questions, "--device", "cpu", "--json", out, "--workers", 0)
-    assert f"ckpt:{tmp_path / 'ckpt'}" in json.dumps(json.loads(out.read_text()))
-
-
-def test_a_detector_is_one_too(tmp_path, questions, counterfoil):
+def test_a_detector_is_a_scorer(tmp_path, questions, counterfoil):
     backbone = registry.backbone(write_random_checkpoint(tmp_path / "start"))
     checkpoint.save(tmp_path / "detector", networks.detector(backbone), {})
     run, out = tmp_path / "run", tmp_path / "result.json"
-    said = counterfoil.succeeds(
-        f"evaluate {tmp_path}/detector {questions} --device cpu --out {run} --json {out}"
-    )
+    command = f"evaluate {tmp_path}/detector {questions}"
+    said = counterfoil.succeeds(f"{command} --device cpu --out {run} --json {out}")
     assert {"i2t", "t2i", "group"} <= set(json.loads(out.read_text())["measures"])
     assert "equal probabilities are wrong, and one half is natural" in " ".join(said.out.split())
-    counterfoil.fails(
-        f"evaluate {tmp_path}/detector {questions} --prompt",
-        "a photo of {}",
-        says="has no use for the option 'prompt'",
-    )
+    says = "has no use for the option 'prompt'"
+    counterfoil.fails(f"{command} --prompt", "a photo of {}", says=says)
 
 
 @pytest.fixture(scope="module")

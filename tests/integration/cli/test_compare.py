@@ -39,6 +39,7 @@ def runs(tmp_path_factory):
     return folder
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_signatures_are_a_line_each_in_the_terminal_and_titles_on_the_page(
     counterfoil, runs, tmp_path, monkeypatch
 ):
@@ -67,6 +68,7 @@ def test_runs_without_a_common_benchmark_are_refused(counterfoil, runs, tmp_path
     assert counterfoil("compare", other).code == 0
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_data_that_are_named_are_where_pictures_come_from(counterfoil, runs, tmp_path):
     """Runs that Python saved say nothing of where their images are."""
     save(quads(60, seed=1, size=32), tmp_path / "right")
@@ -93,6 +95,7 @@ def test_files_are_written_whoever_reads_the_output(runs, tmp_path):
     assert b"Traceback" not in errors
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_is_drawn_on_the_spot_has_pictures(counterfoil, tmp_path, monkeypatch):
     # As many as the catalog says take long to make up.
     monkeypatch.setitem(benchmarks._DRAWN, "world-quads", lambda _: quads(8, size=32, lazy=True))
@@ -111,27 +114,20 @@ def gallery():
     right = [[0, 1], [2, 3], [4, -1], [6]]
     back = [[0], [0], [1], [1], [2], [2], [3], []]
     worth = [[1.0, 0.5], [1.0, 1.0], [1.0, 1.0], [1.0]]
-    return gallery_of(
-        [Image(f"i{i}") for i in range(4)],
-        [Caption(f"c{i}", "words") for i in range(8)],
-        (Qrels.of(right, worth), Qrels.of(back)),
-        labels={"kind": ("near", "far", "far", "far") + ("near",) * 7 + ("none",)},
-        title="Toy gallery",
-        measures=("map_at_r", "recall_at_1"),
-        groupings=("kind",),
-    )
+    captions = [Caption(f"c{i}", "words") for i in range(8)]
+    kinds = ("near", "far", "far", "far") + ("near",) * 7 + ("none",)
+    card = {"title": "Toy gallery", "measures": ("map_at_r", "recall_at_1"), "groupings": ("kind",)}
+    positives = (Qrels.of(right, worth), Qrels.of(back))
+    images = [Image(f"i{i}") for i in range(4)]
+    return gallery_of(images, captions, positives, labels={"kind": kinds}, **card)
 
 
 def rankings(depth):
     """All right answers at the top, the first query's tied with two wrong ones; known to `depth` items."""
     none = np.zeros((8, 0))
-    i2t = DirectionRanks(
-        np.array([0, 0, 0, 1, 0, -1, 0]),
-        np.array([4, 4, 1, 1, 1, 0, 1]),
-        np.full(4, depth),
-        none[:4].astype(np.int32),
-        none[:4].astype(np.float32),
-    )
+    above, level = np.array([0, 0, 0, 1, 0, -1, 0]), np.array([4, 4, 1, 1, 1, 0, 1])
+    first = none[:4].astype(np.int32), none[:4].astype(np.float32)
+    i2t = DirectionRanks(above, level, np.full(4, depth), *first)
     t2i = replace(i2t, above=np.zeros(7, int), level=np.ones(7, int), depth=np.full(8, min(depth, 4)))
     return Rankings(i2t, replace(t2i, top=none.astype(np.int32), top_scores=none.astype(np.float32)))
 
@@ -203,9 +199,8 @@ def test_the_line_of_ties(gallery):
     # One of twelve queries. Of its tie of two right and two wrong, strict has the right ones at places 3
     # and 4, which are below R = 2: 0 in place of 1. The third query finds one of two: 1/2. So the images get
     # (0 + 1 + 1/2 + 1) / 4 and (1 + 1 + 1/2 + 1) / 4, the captions 1.
-    assert ties_line(result) == (
-        "ties in 1 query (8.33 %), counted strict: mean_map_at_r 81.25 if wrong to 93.75 if right"
-    )
+    ends = "mean_map_at_r 81.25 if wrong to 93.75 if right"
+    assert ties_line(result) == f"ties in 1 query (8.33 %), counted strict: {ends}"
 
 
 def test_what_was_cut_and_not_measured(gallery):
@@ -258,18 +253,13 @@ def test_correlations_are_times_a_hundred_with_two_decimals(rated, width):
     assert lines[1].split()[:3] == ["measure", "x", "100"]
     value = result.measures["kendall_tau_c"]
     row = next(line for line in lines if line.startswith("kendall_tau_c"))
-    assert row.split()[1:] == [
-        f"−{-100 * value.value:.2f}",
-        f"[{100 * value.low:.2f},".replace("-", "−"),
-        f"{100 * value.high:.2f}]".replace("-", "−"),
-        "0.00",
-    ]
+    ends = f"[{100 * value.low:.2f}, {100 * value.high:.2f}]".replace("-", "−").split()
+    assert row.split()[1:] == [f"−{-100 * value.value:.2f}", *ends, "0.00"]
     assert "%" not in "".join(lines).replace("95 % interval", "")
     grouped = shown(groups_table(result, rated, width=width), width)
     rows = [line for line in grouped[2:] if not line.startswith(" ")]
-    assert [row.split()[0] for row in rows if not row.startswith("group")] == ["flat", "near", "far"] * (
-        1 if width == 160 else 2
-    )
+    names = [row.split()[0] for row in rows if not row.startswith("group")]
+    assert names == ["flat", "near", "far"] * (1 if width == 160 else 2)
     # Three groups, four correlations.
     assert sum(line.count("[") for line in grouped) == 3 * 4
     assert "pairs of captions score the same" in ties_line(result)

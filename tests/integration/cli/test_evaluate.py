@@ -46,12 +46,9 @@ def test_several_benchmarks_are_a_list_and_runs_are_kept(counterfoil, tmp_path, 
 @pytest.fixture
 def table(tmp_path):
     path = tmp_path / "mine.csv"
-    path.write_text(
-        "image,caption,negative_caption,type\n"
-        "a.jpg,a cat on a mat,a mat on a cat,swap\n"
-        "b.jpg,two dogs,three dogs,replace\n"
-        "c.jpg,a red bus that is very long,a red bus,add\n"
-    )
+    rows = ["a.jpg,a cat on a mat,a mat on a cat,swap", "b.jpg,two dogs,three dogs,replace"]
+    rows += ["c.jpg,a red bus that is very long,a red bus,add"]
+    path.write_text("\n".join(["image,caption,negative_caption,type", *rows]))
     return path
 
 
@@ -92,10 +89,8 @@ def test_a_file_where_the_folder_of_a_run_would_be(counterfoil, tmp_path):
     (tmp_path / "mine.csv").write_text("caption,negative_caption\na cat,a dog\n")
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "pairs").write_text("mine")
-    counterfoil.fails(
-        f"evaluate blind:length pairs --data {tmp_path}/mine.csv --out {tmp_path}/runs",
-        says="runs/pairs: cannot be written",
-    )
+    command = f"evaluate blind:length pairs --data {tmp_path}/mine.csv --out {tmp_path}/runs"
+    counterfoil.fails(command, says="runs/pairs: cannot be written")
     assert (tmp_path / "runs" / "pairs").read_text() == "mine"
 
 
@@ -143,14 +138,8 @@ def test_ties_of_kept_scores_are_counted_anew(counterfoil, here):
         assert counterfoil("evaluate", name, *data, "--out", f"runs/{name[6:]}").code == 0
     strict = counterfoil("compare", "runs/constant", "runs/random", "--draws", 100)
     half = counterfoil("compare", "runs/constant", "runs/random", "--draws", 100, "--ties", "half")
-    result = [
-        {
-            line.split()[0]: line.split()[1]
-            for line in done.out.splitlines()
-            if " [" in line and "−" not in line
-        }
-        for done in (strict, half)
-    ]
+    lines = [[line.split() for line in done.out.splitlines() if " [" in line] for done in (strict, half)]
+    result = [{words[0]: words[1] for words in rows if "−" not in " ".join(words)} for rows in lines]
     assert (result[0]["constant"], result[1]["constant"]) == ("0.00", "50.00")
     assert result[0]["random"] == result[1]["random"]
 
@@ -187,8 +176,7 @@ def test_two_runs_of_one_name_are_told_apart_by_their_folders_or_refused(counter
             target = tmp_path / name / "one" / "mine" / source.name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(source.read_bytes())
-    said = counterfoil.succeeds(
-        f"compare rankings {tmp_path}/first {tmp_path}/second {runs}/two/mine --draws 100"
-    )
+    folders = [tmp_path / "first", tmp_path / "second", runs / "two" / "mine"]
+    said = counterfoil.succeeds("compare rankings", *folders, "--draws 100")
     assert "first/one" in said.out
     assert "second/one" in said.out

@@ -15,10 +15,8 @@ from counterfoil.world.sample import choices
 def test_questions_are_explained_in_table_json_and_page(counterfoil, tmp_path):
     page, result = tmp_path / "heat.html", tmp_path / "heat.json"
     ids = "swap_obj-00166,add_obj-00499"
-    said = counterfoil.succeeds(
-        f"explain pixels:colours world-quads --questions {ids} --grid 5 --workers 0 --html {page} "
-        f"--json {result}"
-    )
+    more = f"--questions {ids} --grid 5 --workers 0 --html {page} --json {result}"
+    said = counterfoil.succeeds(f"explain pixels:colours world-quads {more}")
     assert re.search(r"scene-00262 with caption-00332\s+2\.7100\s+blue \+1\.53", said.out)
     assert "words are left out by deletion" in said.err
     actual = json.loads(result.read_text())
@@ -29,10 +27,8 @@ def test_questions_are_explained_in_table_json_and_page(counterfoil, tmp_path):
     assert [question["id"] for question in actual["questions"]] == ids.split(",")
     pair = actual["questions"][0]["pairs"][0]
     assert pair["text"] == "Here is a blue triangle to the right of a small orange diamond."
-    assert [word for word, drop in zip(pair["words"], pair["drops"], strict=True) if drop] == [
-        "blue",
-        "orange",
-    ]
+    dropped = [word for word, drop in zip(pair["words"], pair["drops"], strict=True) if drop]
+    assert dropped == ["blue", "orange"]
     heat = pair["heatmaps"]["occlusion"]
     assert np.shape(heat["caption"]) == (5, 5)
     assert np.shape(heat["words"]) == (len(pair["words"]), 5, 5)
@@ -68,9 +64,8 @@ def test_photographs_of_one_s_own_and_another_file_in_the_way(counterfoil, tmp_p
         pixels = np.full((30, 40, 3), 90 * number + 40, np.uint8)
         PIL.Image.fromarray(pixels).save(tmp_path / "photos" / f"{name}.png")
     data = tmp_path / "own.csv"
-    data.write_text(
-        "id,image,caption,negative_image,negative_caption\n17,one.png,a grey cat,two.png,a black dog\n"
-    )
+    rows = ["id,image,caption,negative_image,negative_caption", "17,one.png,a grey cat,two.png,a black dog"]
+    data.write_text("\n".join(rows))
     own = ["pairs", "--data", data, "--images", tmp_path / "photos", "--questions", "17", "-q"]
     page = tmp_path / "heat.html"
     assert counterfoil("explain", "pixels:colours", *own, "--html", page).code == 0

@@ -16,6 +16,7 @@ import pytest
 from counterfoil import cli, terminal
 from counterfoil.errors import DataError
 from counterfoil.terminal import clean
+from processes import python
 
 
 @pytest.fixture
@@ -126,13 +127,8 @@ def test_ctrl_c_while_scoring(tmp_path):
     after = os.times()
     # Imports, above all.
     started = sum(after[i] - before[i] for i in (2, 3))
-    process = subprocess.Popen(
-        [*command, str(table), "--out", str(out)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=_heed_ctrl_c,
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([*command, table, "--out", out], preexec_fn=_heed_ctrl_c, **pipes)
     # By processor time, which a busy machine does not stretch: the run takes several times as much.
     while _processor_seconds(process.pid) < 1.5 * started:
         assert process.poll() is None, "the run was over before it could be stopped"
@@ -177,9 +173,7 @@ def test_ctrl_c_while_the_command_line_is_imported():
 
 
 def _interrupted(script):
-    return subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=600, preexec_fn=_heed_ctrl_c
-    )
+    return python("-c", script, preexec_fn=_heed_ctrl_c)
 
 
 def _heed_ctrl_c():

@@ -16,21 +16,16 @@ from released_files import Host, serving
 @pytest.fixture
 def released(shared_data):
     its = release("sugarcrepe")
-    files = {
-        f"{its.repository}/{its.revision}/{file.path}": (
-            shared_data / "sugarcrepe" / file.target
-        ).read_bytes()
-        for file in its.files
-    }
+    folder, revision = shared_data / "sugarcrepe", f"{its.repository}/{its.revision}"
+    files = {f"{revision}/{file.path}": (folder / file.target).read_bytes() for file in its.files}
     with serving(Host(files)) as host:
         yield host
 
 
 def test_what_is_fetched_is_found_by_name(counterfoil, released, tmp_path, monkeypatch):
     monkeypatch.setenv("COUNTERFOIL_DATA", str(tmp_path / "sets"))
-    counterfoil.fails(
-        "evaluate blind:length sugarcrepe", says="get it with 'counterfoil benchmarks fetch sugarcrepe'"
-    )
+    says = "get it with 'counterfoil benchmarks fetch sugarcrepe'"
+    counterfoil.fails("evaluate blind:length sugarcrepe", says=says)
     said = counterfoil.succeeds("benchmarks fetch", "sugarcrepe", "--mirror", released.address)
     assert "7 files fetched, 0 there already" in said.out
     assert "images are COCO val2017's" in said.err
@@ -39,30 +34,26 @@ def test_what_is_fetched_is_found_by_name(counterfoil, released, tmp_path, monke
     assert result["measures"]["accuracy"]["n"] == 7511
     assert result["provenance"]["benchmark"]["path"] == str(tmp_path / "sets" / "sugarcrepe")
     said = counterfoil("benchmarks fetch")
-    assert [line.split()[:2] for line in said.out.splitlines() if line.startswith("sugarcrepe ")] == [
-        ["sugarcrepe", "yes"]
-    ]
+    (line,) = (line for line in said.out.splitlines() if line.startswith("sugarcrepe "))
+    assert line.split()[:2] == ["sugarcrepe", "yes"]
 
 
 def test_a_folder_of_its_own_is_named_afterwards(counterfoil, released, tmp_path):
-    said = counterfoil(
-        "benchmarks fetch", "sugarcrepe", "--to", tmp_path / "here", "--mirror", released.address
-    )
+    more = ("--to", tmp_path / "here", "--mirror", released.address)
+    said = counterfoil("benchmarks fetch", "sugarcrepe", *more)
     assert f"--data sugarcrepe={tmp_path / 'here' / 'sugarcrepe'}" in said.err
 
 
 class TestBenchmarksFromSeveralPlaces:
     def test_a_path_for_each_and_one_for_the_others(self, counterfoil, shared_data, tmp_path):
         shutil.copytree(shared_data / "sugarcrepe", tmp_path / "mine", copy_function=shutil.copyfile)
-        said = counterfoil.succeeds(
-            f"evaluate blind:constant sugarcrepe winoground --data {shared_data} "
-            f"--data sugarcrepe={tmp_path / 'mine'} --draws 100 --out {tmp_path}/run --json -"
-        )
+        data = f"--data {shared_data} --data sugarcrepe={tmp_path / 'mine'}"
+        asked = f"evaluate blind:constant sugarcrepe winoground {data} --draws 100"
+        said = counterfoil.succeeds(f"{asked} --out {tmp_path}/run --json -")
         assert [item["benchmark"] for item in json.loads(said.out)] == ["sugarcrepe", "winoground"]
-        assert [
-            json.loads((tmp_path / "run" / name / "manifest.json").read_text())["benchmark"]["path"]
-            for name in ("sugarcrepe", "winoground")
-        ] == [str(tmp_path / "mine"), str((shared_data / "winoground").resolve())]
+        files = [tmp_path / "run" / name / "manifest.json" for name in ("sugarcrepe", "winoground")]
+        paths = [json.loads(file.read_text())["benchmark"]["path"] for file in files]
+        assert paths == [str(tmp_path / "mine"), str((shared_data / "winoground").resolve())]
 
     def test_one_that_is_missing_is_said_before_anything_is_measured(self, counterfoil, shared_data):
         said = counterfoil.fails(
@@ -118,13 +109,11 @@ def test_a_licence_that_forbids_it_is_kept(counterfoil, tmp_path):
     to = ("--out", tmp_path / "out")
     publish = (f"benchmarks publish {tmp_path}/wg", *to)
     counterfoil.fails(*publish, says="no licence to publish under; given: a research licence of its own")
-    counterfoil.refused(
-        *publish, "--licence CC-BY-4.0", says="the licence of Winoground does not let it be passed on"
-    )
+    says = "the licence of Winoground does not let it be passed on"
+    counterfoil.refused(*publish, "--licence CC-BY-4.0", says=says)
     assert not (tmp_path / "out").exists()
-    said = counterfoil.succeeds(
-        f"benchmarks publish {tmp_path}/wg", *to, "--licence CC-BY-4.0 --anyway --json -"
-    )
+    more = "--licence CC-BY-4.0 --anyway --json -"
+    said = counterfoil.succeeds(f"benchmarks publish {tmp_path}/wg", *to, more)
     assert "published although the licence of Winoground" in json.loads(said.out)["notes"][0]
     assert "**Published although the licence of Winoground" in (tmp_path / "out" / "README.md").read_text()
     assert "of its source: a research licence" in load(tmp_path / "out").card.licence
@@ -136,10 +125,8 @@ def test_a_build_brings_its_steps_and_who_made_what(counterfoil, tmp_path):
     extra = tmp_path / "extra.json"
     extra.write_text('{"people": "three simulated people", "method": "Drawn."}')
     for which in ("built", "built/benchmark"):
-        counterfoil.succeeds(
-            f"benchmarks publish {tmp_path}/{which} --out {tmp_path / 'out'} --licence MIT "
-            f"--provenance {extra} --overwrite"
-        )
+        more = f"--out {tmp_path / 'out'} --licence MIT --provenance {extra} --overwrite"
+        counterfoil.succeeds(f"benchmarks publish {tmp_path}/{which} {more}")
         rows = pq.read_table(next((tmp_path / "out" / "data").iterdir())).to_pylist()
         last = pq.read_table(tmp_path / "built" / "steps" / "6-assemble" / "rows.parquet").to_pylist()
         makers = {item["id"]: item for item in last}
@@ -163,10 +150,9 @@ def test_what_is_saved_is_measured_like_the_benchmark(counterfoil, shared_data, 
     said = counterfoil.succeeds("benchmarks save", *asked, "--limit", 20, "--out", tmp_path / "saved")
     assert "20 questions" in said.out
     assert "211 of 7,511 questions are at hand" in said.err
-    result = [
-        counterfoil("evaluate", "pixels:colours", *these, "--draws", 100, "--json", "-", "-q")
-        for these in ((tmp_path / "saved",), (*asked, "--limit", 20))
-    ]
+    measure = ("--draws", 100, "--json", "-", "-q")
+    whats = ((tmp_path / "saved",), (*asked, "--limit", 20))
+    result = [counterfoil("evaluate", "pixels:colours", *what, *measure) for what in whats]
     assert all(item.code == 0 for item in result), [item.err for item in result]
     one, other = (json.loads(item.out)["measures"]["accuracy"] for item in result)
     assert one == other

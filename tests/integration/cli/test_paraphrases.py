@@ -41,13 +41,9 @@ def accuracy(path):
 
 def test_similarities_and_embeddings_are_given_and_compared(counterfoil, folder):
     given = folder / "similarities.csv"
-    given.write_text(
-        "caption,caption2,negative_caption,s0,s1,s2\n"
-        + "".join(
-            f"{a},{b},{c},{s}\n"
-            for (a, b, c), s in zip(MINE[::-1], ("1,2,0", "3,2,2", "3,3,1", "1,0,0.5"), strict=True)
-        )
-    )
+    similar = zip(MINE[::-1], ("1,2,0", "3,2,2", "3,3,1", "1,0,0.5"), strict=True)
+    rows = [",".join((*texts, scores)) for texts, scores in similar]
+    given.write_text("\n".join(["caption,caption2,negative_caption,s0,s1,s2", *rows]))
     vectors = np.random.default_rng(0).normal(size=(12, 6))
     np.savez(folder / "vectors.npz", captions=vectors)
     for scorer, name in ((f"given:{given}", "given"), (f"embeddings:{folder / 'vectors.npz'}", "vectors")):

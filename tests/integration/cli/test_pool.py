@@ -17,9 +17,8 @@ def test_a_pool_is_the_union_of_first_items(counterfoil, world):
     said = counterfoil.succeeds("pool", *world.files(), "--k", 4, "--out", out, "--json", summary)
     table, facts = read_table(out), json.loads(summary.read_text())
     captions = first(world.scores["two"], 4).tolist()
-    proposed = {
-        (image_id(i), str(c)): place for i, row in enumerate(captions) for place, c in enumerate(row, 1)
-    }
+    ranked = [(i, str(c), place) for i, row in enumerate(captions) for place, c in enumerate(row, 1)]
+    proposed = {(image_id(i), caption): place for i, caption, place in ranked}
     result = zip(*(table[name] for name in ("direction", "image", "caption", "place:two")), strict=True)
     assert {tuple(row[1:3]): int(row[3]) for row in result if row[0] == "i2t" and row[3] != "0"} == proposed
     pairs = facts["pairs"]
@@ -56,9 +55,8 @@ def test_queries_of_ones_own(counterfoil, world):
     named = set(zip(table["direction"], table["query"], strict=True))
     assert named == {("i2t", "103"), ("t2i", "7"), ("t2i", "101")}
     chosen.write_text("103\n")
-    counterfoil.refused(
-        f"pool {world.folder}/one.npz --queries {chosen}", says="ids of both an image and a caption; given: 1"
-    )
+    says = "ids of both an image and a caption; given: 1"
+    counterfoil.refused(f"pool {world.folder}/one.npz --queries {chosen}", says=says)
     short = world.run("two", top=4)
     counterfoil.refused(f"pool {short} --k 5", says="two: the lists of i2t are too short; given: 4 items")
     chosen.write_text("i2t/103\n")
@@ -96,35 +94,29 @@ def test_known_pairs_are_left_out(counterfoil, world):
 def test_pooling_in_rounds(counterfoil, world):
     out, facts = world.folder / "rounds", world.folder / "facts.json"
     runs = [world.run(name) for name in NAMES]
-    counterfoil.fails(
-        "pool rounds", *runs, f"--judge {world.folder}/said.csv --out {out} --json {facts}", says="said.csv"
-    )
+    told = (f"--judge {world.folder}/said.csv --out {out} --json {facts}",)
+    counterfoil.fails("pool rounds", *runs, *told, says="said.csv")
     counterfoil.succeeds("pool", *runs, "--k", 3, "--out", world.folder / "pool.csv")
     head, *rows = (world.folder / "pool.csv").read_text().splitlines()
     answers = [f"{row},{'yes' if i % 3 else 'no'}" for i, row in enumerate(rows)]
     (world.folder / "said.csv").write_text("\n".join([f"{head},answer", *answers]))
     pool = read_table(world.folder / "pool.csv")
-    told = counterfoil.succeeds(
-        "pool rounds", *runs, f"--judge {world.folder}/said.csv --rounds 2 --k 3 --out {out} --json {facts}"
-    )
+    judge = f"--judge {world.folder}/said.csv --rounds 2 --k 3 --out {out} --json {facts}"
+    told = counterfoil.succeeds("pool rounds", *runs, judge)
     assert "Rounds of pooling" in told.out
     rounds = json.loads(facts.read_text())["rounds"]
     assert rounds[0]["judged"] == len(set(zip(pool["image"], pool["caption"], strict=True)))
     assert len(read_table(out / "positives.csv")) == rounds[-1]["all_right"]
-    counterfoil.succeeds(
-        "pool bias", *runs, "--judgements", out / "judgements.csv", "--measure", "recall_at_1"
-    )
+    judged = ("--judgements", out / "judgements.csv", "--measure", "recall_at_1")
+    counterfoil.succeeds("pool bias", *runs, *judged)
 
 
 def test_bias_is_that_of_the_performances_in_print_and_in_a_plot(counterfoil, world):
     pool, result = world.folder / "pool.csv", world.folder / "bias.json"
     assert counterfoil("pool", *world.files(), "--out", pool, "-q").code == 0
     answers = judged(world, pool)
-    said = counterfoil.succeeds(
-        "pool bias",
-        *world.files(),
-        f"--judgements {answers} --draws 200 --json {result} --plot {world.folder}/bias.png",
-    )
+    more = f"--judgements {answers} --draws 200 --json {result} --plot {world.folder}/bias.png"
+    said = counterfoil.succeeds("pool bias", *world.files(), more)
     measure = json.loads(result.read_text())["measures"]["t2i_graded_recall_at_1"]
     whole = measure["annotators"]["one+two+three"]["performance"]
     alone = measure["annotators"]["two"]
@@ -143,9 +135,8 @@ def test_places_in_the_table_say_who_proposed(counterfoil, world):
     texts = []
     for name, options in (("a", []), ("b", ["--k", 6]), ("c", ["--k", 2])):
         out = world.folder / f"{name}.json"
-        said = counterfoil.succeeds(
-            "pool bias", *world.files(), f"--judgements {answers} --json {out} --draws 100", *options
-        )
+        more = (f"--judgements {answers} --json {out} --draws 100", *options)
+        said = counterfoil.succeeds("pool bias", *world.files(), *more)
         texts.append(out.read_text())
     assert texts[0] == texts[1] != texts[2]
     # Without those columns the models' own first items are the proposals: the same ones.
@@ -156,9 +147,8 @@ def test_places_in_the_table_say_who_proposed(counterfoil, world):
     out = world.folder / "d.json"
     counterfoil.succeeds("pool bias", *world.files(), f"--judgements {bare} --k 6 --json {out} --draws 100")
     assert out.read_text() == texts[0]
-    only = counterfoil(
-        "pool bias", *world.files(), "--judgements", bare, "--direction", "i2t", "--draws", 100
-    )
+    of_images = ("--judgements", bare, "--direction", "i2t", "--draws", 100)
+    only = counterfoil("pool bias", *world.files(), *of_images)
     assert "image to text" in only.out
     assert "text to image" not in only.out
     said = counterfoil("pool bias", *world.files(), "--judgements", bare, "--k", 9, "--draws", 100)
@@ -171,17 +161,15 @@ def test_benchmarks_against_judgements(counterfoil, world):
     runs = [world.run(name) for name in NAMES]
     assert counterfoil("pool", *runs, "--direction", "t2i", "--out", pool, "-q").code == 0
     answers = judged(world, pool)
-    said = counterfoil.succeeds(
-        "pool bias", *runs, f"--judgements {answers} --positives {folder} --json {result} --draws 100"
-    )
+    more = f"--judgements {answers} --positives {folder} --json {result} --draws 100"
+    said = counterfoil.succeeds("pool bias", *runs, more)
     facts = json.loads(result.read_text())
     entry, several = facts["positives"]["t2i"]["mine"], facts["multiplicity"]["t2i"]
     assert 0 < entry["precision"]["value"] <= 1
     assert 0 < entry["recall"]["value"] <= 1
     assert several["mine"]["total"] == IMAGES * PER
-    accepted = [
-        line for line in answers.read_text().splitlines() if "100% YES" in line or "Partially" in line
-    ]
+    lines = answers.read_text().splitlines()
+    accepted = [line for line in lines if "100% YES" in line or "Partially" in line]
     assert several["judgements"]["total"] == len(accepted)
     assert f"×{len(accepted) / (IMAGES * PER):.2f}" in said.out
     assert "those of one image together" in facts["interval"]["method"]

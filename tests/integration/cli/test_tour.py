@@ -64,10 +64,8 @@ def test_every_printed_command_runs_in_the_folder_and_gives_the_same(made, count
     monkeypatch.chdir(made[0].path.parent)
     results = {path: json.loads(path.read_text())["measures"] for path in Path("runs").rglob("result.json")}
     assert len(results) == len(SCORERS)
-    digests = (
-        Path("benchmark/manifest.json").read_bytes(),
-        Path("built/steps/3-negate/rows.parquet").read_bytes(),
-    )
+    files = [Path("benchmark/manifest.json"), Path("built/steps/3-negate/rows.parquet")]
+    digests = [path.read_bytes() for path in files]
     printed = _printed(Path("report.html").read_text())
     assert len(printed) == 14
     for line in printed:
@@ -77,10 +75,7 @@ def test_every_printed_command_runs_in_the_folder_and_gives_the_same(made, count
         counterfoil.succeeds(*words)
     for path, measures in results.items():
         assert json.loads(path.read_text())["measures"] == measures, path
-    again = (
-        Path("benchmark/manifest.json").read_bytes(),
-        Path("built/steps/3-negate/rows.parquet").read_bytes(),
-    )
+    again = [path.read_bytes() for path in files]
     assert again == digests
 
 

@@ -37,9 +37,8 @@ def rows(tmp_path):
     lines = ["image,caption,negative_caption,negative_image,generated_image,generated_caption"]
     for i in range(30):
         colour, other = names[i % 4], names[(i + 1 + i % 3) % 4]
-        own, negative, generated = (
-            picture(f"{kind}{i}.png", shown) for kind, shown in (("p", colour), ("n", other), ("g", colour))
-        )
+        kinds = (("p", colour), ("n", other), ("g", colour))
+        own, negative, generated = (picture(f"{kind}{i}.png", shown) for kind, shown in kinds)
         lines.append(f"{own},a {colour} square,a {other} square,{negative},{generated},something {colour}")
     (folder / "rows.csv").write_text("\n".join(lines) + "\n")
     return folder / "rows.csv"
@@ -74,7 +73,8 @@ def test_training_shows_its_plan_and_leaves_a_checkpoint_that_evaluate_takes(tra
     quads = tmp_path / "quads"
     assert counterfoil("world", "build", "quads", "--n", 7, "--size", 48, "--out", quads).code == 0
     done = counterfoil.succeeds(f"evaluate {tmp_path}/ckpt {quads} --draws 100 --json - --quiet")
-    assert json.loads(done.out)["measures"]["i2t"]["n"] == 7
+    result = json.loads(done.out)
+    assert (result["scorer"], result["measures"]["i2t"]["n"]) == (f"ckpt:{tmp_path}/ckpt", 7)
 
 
 @pytest.mark.parametrize("model", ["vse", "vsrn"])
@@ -168,9 +168,7 @@ LAUNCHED = {"TORCHELASTIC_RUN_ID": "one", "LOCAL_WORLD_SIZE": "2", "WORLD_SIZE":
         (LAUNCHED | {"WORLD_SIZE": "3"}, [], "divided among the processes; given: 8 rows, 3 processes"),
     ],
 )
-def test_processes_and_chunks_that_do_not_fit_are_one_line(
-    train, tmp_path, monkeypatch, launched, asked, said
-):
+def test_processes_and_chunks_that_do_not_fit_are_a_line(train, tmp_path, monkeypatch, launched, asked, said):
     for name, value in launched.items():
         monkeypatch.setenv(name, value)
     train.refused("trohn-img", "--steps", 3, *asked, "--quiet", says=said)
@@ -272,9 +270,8 @@ def test_weights_are_those_of_a_disk(counterfoil, shards, bucket, tmp_path):
     assert _weights(tmp_path / "far") == _weights(tmp_path / "near")
     # Rows to validate on from one shard, and to train on from the others.
     held = f"{bucket}/00002.tar"
-    said = counterfoil.succeeds(
-        *_asked(f"{bucket}/{{00000..00001}}.tar", tmp_path / "held", *asked, "--validation", held)
-    )
+    some = f"{bucket}/{{00000..00001}}.tar"
+    said = counterfoil.succeeds(*_asked(some, tmp_path / "held", *asked, "--validation", held))
     assert "s3:/tests" not in said.out
     dry = counterfoil(*_asked(bucket, tmp_path / "dry", "--dry-run", "--validation", held))
     assert (dry.code, held in dry.err) == (0, True), dry.err

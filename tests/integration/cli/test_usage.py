@@ -92,25 +92,19 @@ def _worked(clock, *, seconds):
 
 def test_a_line_every_half_minute(clock, capsys):
     _worked(clock, seconds=100)
-    assert capsys.readouterr().err.splitlines() == [
-        "embedding: 30 of 100, about 70 s left",
-        "embedding: 60 of 100, about 40 s left",
-        "embedding: 90 of 100, about 10 s left",
-    ]
+    lines = [f"embedding: {n} of 100, about {100 - n} s left" for n in (30, 60, 90)]
+    assert capsys.readouterr().err.splitlines() == lines
 
 
-@pytest.mark.parametrize(("name", "lines"), [("verbose", 20), ("quiet", 0)])
-def test_more_or_less_of_it(clock, capsys, monkeypatch, name, lines):
-    monkeypatch.setattr(terminal, name, True)
+@pytest.mark.parametrize(("name", "lines"), [("verbose", 20), ("quiet", 0), ("ipykernel", 20)])
+def test_more_or_less_of_it_and_more_in_a_notebook(clock, capsys, monkeypatch, name, lines):
+    if name == "ipykernel":
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    else:
+        monkeypatch.setattr(terminal, name, True)
     _worked(clock, seconds=100)
     terminal.note("decided")
-    assert len(capsys.readouterr().err.splitlines()) == lines + (name == "verbose")
-
-
-def test_a_notebook_has_lines_more_often(clock, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
-    _worked(clock, seconds=100)
-    assert len(capsys.readouterr().err.splitlines()) == 20
+    assert len(capsys.readouterr().err.splitlines()) == lines + (name != "quiet")
 
 
 def test_without_torch_it_is_one_line(counterfoil, tmp_path, monkeypatch):
@@ -199,9 +193,7 @@ def test_a_run_is_replaced_by_its_own_scorer_alone(counterfoil, place):
     Path("o.csv").write_text("".join(Path("pairs.csv").read_text().splitlines(True)[:-1]))
     # Of the same name, but another scorer, or other data.
     with unchanged(place, new=False):
-        counterfoil.refused(
-            "evaluate blind:constant", *run[2:], "--name clip", says="a run of another scorer"
-        )
+        counterfoil.refused("evaluate blind:random", *run[2:], "--name clip", says="a run of another scorer")
         counterfoil.refused(*_EVALUATE[:4], "o.csv", "--out runs --name clip", says="or on other data")
     Path("runs/pairs/result.json").write_text("{}")
     with unchanged(place, new=False):
@@ -212,9 +204,8 @@ def test_runs_go_beside_benchmarks_and_never_into_them(counterfoil, place):
     counterfoil.succeeds("world", "build", "choices", "--n", 4, "--size", 32, "--out", "world/choices")
     with unchanged(place, new=False):
         for benchmark in ("world/choices", "world/choices/", "./world/../world/choices"):
-            counterfoil.refused(
-                f"evaluate blind:length {benchmark} --out world --overwrite", says=f"choices: {_READ}"
-            )
+            into = f"evaluate blind:length {benchmark} --out world --overwrite"
+            counterfoil.refused(into, says=f"choices: {_READ}")
         os.chdir("world/choices")
         counterfoil.fails("evaluate", "blind:length", ".", "--out", "..", says=_READ)
     counterfoil.succeeds("evaluate", "blind:length", ".", "--out", "../../runs")

@@ -33,9 +33,8 @@ def test_what_is_built_is_what_is_drawn(counterfoil, tmp_path, built, draw, firs
     result, drawn = load(tmp_path / "built"), draw()
     assert result.digest == drawn.digest
     assert said.out.startswith(first)
-    assert (
-        f"counterfoil evaluate {'metric:cider' if first else 'pixels:colours'} {tmp_path}/built" in said.out
-    )
+    scorer = "metric:cider" if first else "pixels:colours"
+    assert f"counterfoil evaluate {scorer} {tmp_path}/built" in said.out
     if not first:
         assert [image.read() for image in result.images] == [image.read() for image in drawn.images]
 
@@ -45,16 +44,14 @@ def test_built_folders_and_names_can_be_evaluated(counterfoil, tmp_path):
     for what in kinds:
         counterfoil.succeeds(f"world build {what} --n 14 --size 32 --out {tmp_path}/my-{what}")
     folders = [tmp_path / f"my-{what}" for what in kinds]
-    said = counterfoil.succeeds(
-        "evaluate pixels:colours", *folders[:2], f"--json - --draws 100 --out {tmp_path}/runs"
-    )
+    more = f"--json - --draws 100 --out {tmp_path}/runs"
+    said = counterfoil.succeeds("evaluate pixels:colours", *folders[:2], more)
     results = json.loads(said.out)
     assert [result["benchmark"] for result in results] == ["world-quads", "world-gallery"]
     assert (tmp_path / "runs" / "my-quads" / "result.json").is_file()
     # A built one is also what --data may name.
-    again = counterfoil(
-        "evaluate", "pixels:colours", "world-quads", "--data", folders[0], *["--json", "-", "--draws", "100"]
-    )
+    more = ("--data", folders[0], "--json", "-", "--draws", "100")
+    again = counterfoil("evaluate", "pixels:colours", "world-quads", *more)
     assert json.loads(again.out)["measures"] == results[0]["measures"]
     said = counterfoil.succeeds("evaluate metric:length", *folders[2:], "--draws", 100)
     assert "World, rated, 14 captions, 14 ratings" in said.out

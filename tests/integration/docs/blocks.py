@@ -13,13 +13,8 @@ ROOT = Path(__file__).resolve().parents[3]
 FIRST = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("tutorial-*.md"))))
 
 #: Every other page with code that is meant to be run. The architecture page shows signatures only.
-PAGES = tuple(
-    sorted(
-        path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"))
-        if path.name != "architecture.md" and not path.name.startswith("tutorial-")
-    )
-)
+_NAMES = ["CONTRIBUTING.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+PAGES = tuple(sorted({*_NAMES} - {*FIRST, "docs/architecture.md"}))
 
 #: What a line of the shell may begin with to count as a command.
 _PROGRAMS = ("counterfoil ", "make ", "pip ", "torchrun ", "python ", "git ", "cd ")
@@ -56,9 +51,8 @@ def blocks(page):
             continue
         language = token.info.strip()
         if token.type == "code_block":
-            language = (
-                "console" if token.content.startswith("$ ") else "sh" if is_shell(token.content) else ""
-            )
+            language = "sh" if is_shell(token.content) else ""
+            language = "console" if token.content.startswith("$ ") else language
         result.append(Block(page, token.map[0] + 1, language, token.content))
     return result
 

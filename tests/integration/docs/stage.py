@@ -55,20 +55,16 @@ def build(folder, shared):
     caption_files(folder)
     for name in ("good_captions.json", "refs.json"):
         shutil.copy(shared / "clipscore_example" / name, folder / name)
-    good, bad = (
-        json.loads((shared / "clipscore_example" / f"{name}_captions.json").read_text())
-        for name in ("good", "bad")
-    )
+    files = [shared / "clipscore_example" / f"{name}_captions.json" for name in ("good", "bad")]
+    good, bad = (json.loads(file.read_text()) for file in files)
     (folder / "both.json").write_text(json.dumps({name: [good[name], bad[name]] for name in good}))
     for name, seed in (("x", 0), *((name, seed) for seed, name in enumerate(RUNS, 1))):
         coco_embeddings(folder / f"{name}.npz", folder / "data" / "eccv", seed)
     given_similarities(folder)
     coco(folder)
     queries(folder)
-    flickr = [
-        line.partition("\t")[0]
-        for line in (folder / "flickr8k" / "ExpertAnnotations.txt").read_text().splitlines()
-    ]
+    ratings = (folder / "flickr8k" / "ExpertAnnotations.txt").read_text().splitlines()
+    flickr = [line.partition("\t")[0] for line in ratings]
     linked(folder / "Flicker8k_Dataset", sorted(set(flickr)), sources(folder, ".jpg"))
     votes(folder / "votes.csv")
     training_files(folder)
@@ -149,10 +145,8 @@ def bivlc_parquet(path, folder):
 
 
 def own_pairs(folder):
-    lines = [
-        "image,caption,negative_caption,negative_image",
-        *(f"p{n}.png,{WORDS[n % 6]} {n},{WORDS[(n + 1) % 6]} {n},p{(n + 1) % 12}.png" for n in range(12)),
-    ]
+    rows = (f"p{n}.png,{WORDS[n % 6]} {n},{WORDS[(n + 1) % 6]} {n},p{(n + 1) % 12}.png" for n in range(12))
+    lines = ["image,caption,negative_caption,negative_image", *rows]
     (folder / "my.csv").write_text("\n".join(lines) + "\n")
 
 
@@ -188,22 +182,16 @@ def part_of_coco(whole, folder):
 def coco_embeddings(path, eccv, seed):
     """Points of images near those of their captions."""
     captions = np.load(eccv / "coco_test_ids.npy")
-    owner = {
-        int(c): int(i[0])
-        for c, i in json.loads((eccv / "original_caption_to_image.json").read_text()).items()
-    }
+    owners = json.loads((eccv / "original_caption_to_image.json").read_text())
+    owner = {int(caption): int(image[0]) for caption, image in owners.items()}
     images = list(dict.fromkeys(owner[int(c)] for c in captions))
     centre = np.random.default_rng(0).normal(size=(len(images), 16)).astype(np.float32)
     row = {image: n for n, image in enumerate(images)}
     noise = np.random.default_rng(seed + 1)
     near = centre[[row[owner[int(c)]] for c in captions]]
-    np.savez(
-        path,
-        images=centre + 0.7 * noise.normal(size=centre.shape).astype(np.float32),
-        captions=near + 0.7 * noise.normal(size=near.shape).astype(np.float32),
-        image_ids=np.array(images),
-        caption_ids=captions,
-    )
+    points = centre + 0.7 * noise.normal(size=centre.shape).astype(np.float32)
+    texts = near + 0.7 * noise.normal(size=near.shape).astype(np.float32)
+    np.savez(path, images=points, captions=texts, image_ids=np.array(images), caption_ids=captions)
 
 
 def coco(folder):
@@ -211,17 +199,14 @@ def coco(folder):
     shutil.copytree(folder / "data" / "eccv", place)
     owners = json.loads((place / "original_caption_to_image.json").read_text())
     images = list(dict.fromkeys(int(image[0]) for image in owners.values()))
-    captions = [
-        {"id": c, "image_id": int(image[0]), "caption": f"{WORDS[c % 6]} beside {WORDS[c % 5]}"}
-        for c, image in ((int(number), image) for number, image in owners.items())
-    ]
+    ids = [(int(number), int(image[0])) for number, image in owners.items()]
+    texts = {c: f"{WORDS[c % 6]} beside {WORDS[c % 5]}" for c, _ in ids}
+    captions = [{"id": c, "image_id": image, "caption": texts[c]} for c, image in ids]
     records = [{"id": image, "file_name": f"COCO_val2014_{image:012d}.jpg"} for image in images]
     categories = [{"id": k, "name": f"class {k}"} for k in range(1, 81)]
     fixed = {"bbox": [0, 0, 8, 8], "iscrowd": 0}
-    objects = [
-        {"id": n, "image_id": image, "category_id": 1 + (image * step) % 80, **fixed}
-        for n, (image, step) in enumerate((image, step) for image in images for step in (1, 7))
-    ]
+    classed = [(image, 1 + (image * step) % 80) for image in images for step in (1, 7)]
+    objects = [{"id": n, "image_id": i, "category_id": k, **fixed} for n, (i, k) in enumerate(classed)]
     (place / "annotations").mkdir()
     for name, value in (
         ("captions_val2014.json", {"images": records, "annotations": captions}),
@@ -286,11 +271,9 @@ def training_files(folder):
         linked(folder / place, names, sources(folder, ".jpg"))
     pictures = [file.read_bytes() for file in sources(folder, ".jpg")]
     for kind in ("Text", "Img"):
-        columns = {
-            "image_id": names,
-            "caption": [f"{WORDS[n % 6]} number {n}" for n in range(ROWS)],
-            "negative_caption": [f"{WORDS[(n + 1) % 6]} number {n}" for n in range(ROWS)],
-        }
+        texts = [f"{WORDS[n % 6]} number {n}" for n in range(ROWS)]
+        others = [f"{WORDS[(n + 1) % 6]} number {n}" for n in range(ROWS)]
+        columns = {"image_id": names, "caption": texts, "negative_caption": others}
         if kind == "Img":
             columns["negative_image"] = [{"bytes": pictures[(n + 1) % 6], "path": None} for n in range(ROWS)]
         for split, part in (("train", slice(0, 500)), ("validation", slice(500, ROWS))):
@@ -309,21 +292,11 @@ def campaigns(folder):
     from annotate.mturk_batches import hit, written
     from annotate.small_campaigns import make, pairs
 
-    campaign = make(
-        folder / "pairs", pairs(40, golden=4), entry="prolific", overlap=3, per_person=20, pay_per_hour=12
-    )
+    recipe = {"entry": "prolific", "overlap": 3, "per_person": 20, "pay_per_hour": 12}
+    campaign = make(folder / "pairs", pairs(40, golden=4), **recipe)
     written(folder / "results.csv", [hit(number, worker) for number in (1, 2) for worker in ("A1", "A2")])
-    tasks = [
-        {
-            "data": {"item": item.id},
-            "annotations": [
-                {
-                    "completed_by": person,
-                    "result": [{"from_name": "match", "type": "choices", "value": {"choices": [answer]}}],
-                }
-                for person, answer in ((1, "yes"), (2, "no"))
-            ],
-        }
-        for item in campaign.items
-    ]
+    kind = {"from_name": "match", "type": "choices"}
+    results = [[{**kind, "value": {"choices": [answer]}}] for answer in ("yes", "no")]
+    annotations = [{"completed_by": who, "result": result} for who, result in enumerate(results, 1)]
+    tasks = [{"data": {"item": item.id}, "annotations": annotations} for item in campaign.items]
     (folder / "export.json").write_text(json.dumps(tasks))

@@ -36,10 +36,8 @@ NOT_HERE = {name: f"data/{name}" for name in ("bivlc", "winoground", "sugarcrepe
 #: Those over COCO's test half are over a fifth of it.
 PARTS = dict.fromkeys(("coco-5k", "coco-1k", "cxc", "eccv"), "data/eccv")
 #: What other programs read, and where that is tested.
-OTHERS = {
-    "nginx": "tests/integration/annotate/server/test_behind_nginx.py",
-    "caddyfile": "tests/integration/test_deployment.py",
-}
+_SERVER = "tests/integration/annotate/server"
+OTHERS = {"nginx": f"{_SERVER}/test_behind_nginx.py", "caddyfile": "tests/integration/test_deployment.py"}
 LANGUAGES = {"sh", "console", "python", "toml", *OTHERS}
 
 #: What commands whose output no page shows are given besides, so that they do the same with less: whole
@@ -59,13 +57,8 @@ GALLERIES = {"coco-5k", "coco-1k", "cxc", "eccv", "pmrp", "world-gallery"}
 
 
 def warm_shell(folder):
-    return WarmShell(
-        folder,
-        small_worlds=True,
-        COUNTERFOIL_CACHE=str(folder / ".cache"),
-        COUNTERFOIL_DATA=str(folder / "data"),
-        OMP_NUM_THREADS="1",
-    )
+    places = {"COUNTERFOIL_CACHE": str(folder / ".cache"), "COUNTERFOIL_DATA": str(folder / "data")}
+    return WarmShell(folder, small_worlds=True, OMP_NUM_THREADS="1", **places)
 
 
 def begun(folder, shared):
@@ -97,13 +90,9 @@ def expanded(pattern, command, folder):
     result = sorted(glob.glob(pattern, root_dir=folder))
     if not pattern.startswith("runs/"):
         return result
-    words = [
-        word
-        for block in blocks(command.where.partition(":")[0])
-        if block.language in ("sh", "console")
-        for c in commands(block)
-        for word in c.words
-    ]
+    every = blocks(command.where.partition(":")[0])
+    shells = [block for block in every if block.language in ("sh", "console")]
+    words = [word for block in shells for c in commands(block) for word in c.words]
     runs = {*stage.RUNS, *(word.split("/")[1] for word in words if word.startswith("runs/"))}
     return [name for name in result if name.split("/")[1] in runs]
 
@@ -121,12 +110,8 @@ def prepared(command, folder):
     if words[1] in ("evaluate", "explain") and all("=" in value for value in named):
         known = {value.partition("=")[0] for value in named}
         places = PARTS if words[2].startswith("given:") else NOT_HERE | PARTS
-        words += [
-            part
-            for name, place in places.items()
-            if name in words and name not in known
-            for part in ("--data", f"{name}={place}")
-        ]
+        unnamed = [name for name in places if name in words and name not in known]
+        words += [part for name in unnamed for part in ("--data", f"{name}={places[name]}")]
     if not PARTS.keys().isdisjoint(words):
         words += ["--no-counts"]
     return words if command.printed is not None else smaller(words)

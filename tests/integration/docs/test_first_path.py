@@ -27,14 +27,21 @@ def expanded(word, folder):
     return sorted(glob.glob(word, root_dir=folder)) if "*" in word else [word]
 
 
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory):
+    shell = WarmShell(tmp_path_factory.mktemp("pages"), small_worlds=True, OMP_NUM_THREADS="1", **OFFLINE)
+    yield shell
+    shell.close()
+
+
 @pytest.mark.parametrize("page", FIRST)
-def test_a_page_runs_in_an_empty_folder_without_a_network(page, tmp_path):
+def test_a_page_runs_in_an_empty_folder_without_a_network(page, shell, tmp_path):
     folder, home = tmp_path / "folder", tmp_path / "home"
     for place in (folder, home):
         place.mkdir()
     places = {"HOME": home, "COUNTERFOIL_CACHE": home / "cache", "COUNTERFOIL_DATA": home / "data"}
     places = {name: str(place) for name, place in places.items()}
-    shell = WarmShell(folder, small_worlds=True, OMP_NUM_THREADS="1", **OFFLINE, **places)
+    shell.run(f"import os; os.environ.update({places}); os.chdir({str(folder)!r})")
     count, printed = 0, ""
     for block in blocks(page):
         if block.language == "text":
@@ -67,7 +74,6 @@ def test_a_page_runs_in_an_empty_folder_without_a_network(page, tmp_path):
                 printed = subprocess.check_output(command.words, cwd=folder, text=True)
             if command.printed is not None:
                 assert agrees(command.printed, printed), f"{command.where} prints\n{printed}"
-    shell.close()
     assert count > 3
 
 

@@ -31,9 +31,8 @@ class Colours:
 
     def embed_images(self, batches, *, workers=0):
         for batch in prepared(batches, np.asarray, workers=workers):
-            yield np.stack(
-                [item[: 2 * (len(item) // 2)].reshape(2, -1, 3).mean(axis=1).ravel() for item in batch]
-            ).astype(np.float32)
+            halves = [item[: 2 * (len(item) // 2)].reshape(2, -1, 3) for item in batch]
+            yield np.stack([item.mean(axis=1).ravel() for item in halves]).astype(np.float32)
 
     def embed_captions(self, batches):
         for batch in batches:
@@ -111,9 +110,8 @@ def test_images_of_captions_lie_in_a_bucket(root, tmp_path):
     far = copied(near, Path(f"{root}/shown"))
     candidates = Written(tmp_path / "c.json", {"0": ("a",), "2": ("b",)})
     notes = {near: [], far: []}
-    result = {
-        folder: MediaFolder(images=folder).items(candidates, notes[folder].append) for folder in (near, far)
-    }
+    of = {folder: MediaFolder(images=folder) for folder in (near, far)}
+    result = {folder: media.items(candidates, notes[folder].append) for folder, media in of.items()}
     assert [item.id for item in result[far] or ()] == ["0", "2"]
     assert [item.read() for item in result[far] or ()] == [item.read() for item in result[near] or ()]
     assert len(notes[far]) == len(notes[near]) == 1
@@ -129,9 +127,8 @@ def test_photographs_of_coco_lie_in_a_bucket(root, tmp_path, picture):
     names = [("COCO_val2014_1.jpg", "1.jpg"), ("2.jpg",), ("3.jpg",)]
     near = photographs(names, ["val2014"], None, tmp_path)
     far = photographs(names, ["val2014"], None, Path(f"{root}/coco"))
-    assert [item and item.path.relative_to(tmp_path) for item in near] == [
-        item and item.path.relative_to(f"{root}/coco") for item in far
-    ]
+    places = [item and item.path.relative_to(tmp_path) for item in near]
+    assert places == [item and item.path.relative_to(f"{root}/coco") for item in far]
     assert near[2] is None
     assert Image("1", far[0]).read() == picture
     with pytest.raises(DataError, match="none of the 3 images is in this folder"):
@@ -142,9 +139,8 @@ def test_images_of_a_benchmark_and_a_table_lie_in_a_bucket_and_are_listed_once(r
     open_place(f"{root}/val2017").write("1.jpg", picture)
     row = {"filename": "1.jpg", "caption": "a cat", "negative_caption": "a dog"}
     (tmp_path / "swap_obj.json").write_text(json.dumps({"0": row}))
-    result = catalog.benchmark(
-        "sugarcrepe", data=tmp_path / "swap_obj.json", images=f"{root}/val2017", counts=False
-    )
+    places = {"data": tmp_path / "swap_obj.json", "images": f"{root}/val2017"}
+    result = catalog.benchmark("sugarcrepe", **places, counts=False)
     assert result.images[0].read() == picture
     for name in ("1.png", "2.png"):
         open_place(f"{root}/photos").write(name, picture)

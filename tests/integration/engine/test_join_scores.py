@@ -71,25 +71,17 @@ def aligned(path, benchmark=ASKED, note=never):
     ],
 )
 def test_every_way_to_name_a_pair_gives_the_same_scores(tmp_path, header, rows):
-    path = written(
-        tmp_path,
-        [*header.split(","), "score"],
-        [[*r.split(","), s] for r, s in zip(rows, (4, 1, 3, 2), strict=True)],
-    )
+    scored = [[*row.split(","), score] for row, score in zip(rows, (4, 1, 3, 2), strict=True)]
+    path = written(tmp_path, [*header.split(","), "score"], scored)
     assert aligned(path) == [1, 2, 3, 4]
 
 
 def test_numbers_at_the_end_of_names_are_ids_and_so_are_floats_of_a_data_frame(tmp_path):
-    asked = ratings_of(
-        np.ones((2, 1)),
-        np.array([0, 1]),
-        shown=[Image("431431"), Image("9")],
-        captions=[Caption("648388", None), Caption("33416", None)],
-    )
-    rows = [
-        ["sentid:33416", "COCO_val2014_000000000009.jpg", 2],
-        ["sentid:648388", "COCO_val2014_000000431431.jpg", 1],
-    ]
+    captions = [Caption("648388", None), Caption("33416", None)]
+    images = [Image("431431"), Image("9")]
+    asked = ratings_of(np.ones((2, 1)), np.array([0, 1]), shown=images, captions=captions)
+    rows = [["sentid:33416", "COCO_val2014_000000000009.jpg", 2]]
+    rows += [["sentid:648388", "COCO_val2014_000000431431.jpg", 1]]
     assert aligned(written(tmp_path, ["caption", "image", "score"], rows), asked) == [1, 2]
     path = tmp_path / "scores.parquet"
     columns = {"image_id": [9.0, 431431.0], "caption_id": [33416.0, 648388.0], "score": [0.5, 0.25]}
@@ -162,9 +154,8 @@ def test_the_released_ids_of_flickr8k_find_their_questions(shared_data, tmp_path
     table = [[image, caption, sum(map(int, ratings)) / 3] for image, caption, *ratings in rows]
     rng, said = np.random.default_rng(0), []
     table = [table[i] for i in rng.permutation(len(table))]
-    answers = join_scores(
-        loaded(written(tmp_path, ["image_id", "caption_id", "score"], table)), benchmark, note=said.append
-    )
+    path = written(tmp_path, ["image_id", "caption_id", "score"], table)
+    answers = join_scores(loaded(path), benchmark, note=said.append)
     assert np.array_equal(answers.values, benchmark.listed.ratings.mean(axis=1))
     assert "158 of 5,822 rows are of pairs that flickr8k-expert does not ask about" in said[0]
     # By texts, too, and not by names of other images.
@@ -173,12 +164,10 @@ def test_the_released_ids_of_flickr8k_find_their_questions(shared_data, tmp_path
     spoken = [[benchmark.images[i].id, benchmark.captions[c].text, score] for i, c, score in asked]
     spoken = [spoken[i] for i in rng.permutation(len(spoken))]
     assert aligned(written(tmp_path, ["image", "caption", "score"], spoken), benchmark) == scores
-    foreign = written(
-        tmp_path, ["image", "caption", "score"], [[f"other_{row[0]}", *row[1:]] for row in spoken]
-    )
-    refuses(
-        "column 'image': the column does not hold the items of", aligned, foreign, benchmark, error=ScoreError
-    )
+    renamed = [[f"other_{row[0]}", *row[1:]] for row in spoken]
+    foreign = written(tmp_path, ["image", "caption", "score"], renamed)
+    words = "column 'image': the column does not hold the items of"
+    refuses(words, aligned, foreign, benchmark, error=ScoreError)
 
 
 EMBEDDINGS = "winoground/clip_vit_b32_laion2b_embeddings.npz"
@@ -195,9 +184,8 @@ def sugarcrepe_items(shared_data):
 
 
 def means(answers):
-    return tuple(
-        round(100 * float(contrast.QUAD[name](answers.values).mean()), 2) for name in ("i2t", "t2i", "group")
-    )
+    shares = (float(contrast.QUAD[name](answers.values).mean()) for name in ("i2t", "t2i", "group"))
+    return tuple(round(100 * share, 2) for share in shares)
 
 
 def test_winoground_embeddings(shared_data, winoground_tags):

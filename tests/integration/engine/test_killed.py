@@ -20,10 +20,8 @@ SHARD = sum(map(len, shards(range(10_000), 24)[0]))
 def start(folder, pause, *, out="out", executor="local"):
     script = [fakes.__file__, folder / "cache", folder / "log", folder / out, pause, 400, executor]
     # The fakes import modules of the tests, as pytest finds them.
-    return subprocess.Popen(
-        [sys.executable, "-W", "error", *map(str, script)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen([sys.executable, "-W", "error", *map(str, script)], env=variables)
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +70,8 @@ def test_killed_runs_lose_at_most_a_shard_and_end_in_the_same_bits(whole, tmp_pa
 @pytest.mark.parametrize("ranks", [2, pytest.param(8, marks=pytest.mark.slow)])
 def test_ranks_in_random_order_one_killed_and_one_started_twice(whole, tmp_path, ranks):
     order = random.Random(0).sample(range(ranks), ranks)
-    killed, *others = [
-        start(tmp_path, 0.02, out=f"out-{n}", executor=f"rank:{rank}/{ranks}")
-        for n, rank in enumerate([*order, order[1]])
-    ]
+    started = [(f"out-{n}", f"rank:{rank}/{ranks}") for n, rank in enumerate([*order, order[1]])]
+    killed, *others = [start(tmp_path, 0.02, out=out, executor=executor) for out, executor in started]
     fakes.wait_for(tmp_path, killed, 150)
     killed.send_signal(signal.SIGKILL)
     assert killed.wait(600) == -signal.SIGKILL

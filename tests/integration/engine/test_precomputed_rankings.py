@@ -30,30 +30,23 @@ def gallery(i2t, t2i, *, parts=False, queries=(list(range(IMAGES)), list(range(C
         image_parts=np.arange(IMAGES) % 2 if parts else None,
         caption_parts=np.arange(CAPTIONS) % 2 if parts else None,
     )
-    return Benchmark(
-        Card(name="small", title="A small gallery", form="gallery"),
-        tuple(Image(str(100 + i), None) for i in range(IMAGES)),
-        tuple(Caption(str(c), None) for c in range(CAPTIONS)),
-        questions,
-    )
+    images = tuple(Image(str(100 + i), None) for i in range(IMAGES))
+    captions = tuple(Caption(str(c), None) for c in range(CAPTIONS))
+    return Benchmark(Card(name="small", title="A small gallery", form="gallery"), images, captions, questions)
 
 
 def ranked(scores, lengths=None):
     """The rankings of (images, captions) scores, each cut to a length of its own."""
     i2t, t2i = lengths or ([CAPTIONS] * IMAGES, [IMAGES] * CAPTIONS)
-    return PrecomputedRankings(
-        Identity("given:lists"),
-        to_lists({str(100 + i): np.argsort(-scores[i])[:n].tolist() for i, n in enumerate(i2t)}),
-        to_lists({str(c): (100 + np.argsort(-scores[:, c]))[:n].tolist() for c, n in enumerate(t2i)}),
-    )
+    of_images = {str(100 + i): np.argsort(-scores[i])[:n].tolist() for i, n in enumerate(i2t)}
+    of_captions = {str(c): (100 + np.argsort(-scores[:, c]))[:n].tolist() for c, n in enumerate(t2i)}
+    return PrecomputedRankings(Identity("given:lists"), to_lists(of_images), to_lists(of_captions))
 
 
 def sides(rankings, benchmark, scores):
     asked = benchmark.gallery
-    return [
-        (rankings.i2t, asked.i2t, scores[asked.i2t.queries]),
-        (rankings.t2i, asked.t2i, scores.T[asked.t2i.queries]),
-    ]
+    i2t, t2i = scores[asked.i2t.queries], scores.T[asked.t2i.queries]
+    return [(rankings.i2t, asked.i2t, i2t), (rankings.t2i, asked.t2i, t2i)]
 
 
 @st.composite
@@ -117,25 +110,18 @@ def test_in_parts_the_rest_is_as_if_it_were_not_there(drawn, scores):
 
 @given(SHUFFLED, LENGTHS, st.booleans(), st.sampled_from([None, 1, 3]), st.data())
 def test_a_rule_looks_at_the_first_r(scores, lengths, parts, cap, data):
-    codes = [
-        np.array(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)))[:, None] >> np.arange(2) & 1
-        for n in (IMAGES, CAPTIONS)
-    ]
+    numbers = {n: st.lists(st.integers(0, 3), min_size=n, max_size=n) for n in (IMAGES, CAPTIONS)}
+    codes = [np.array(data.draw(drawn))[:, None] >> np.arange(2) & 1 for drawn in numbers.values()]
     images, captions = (c.astype(bool) for c in codes)
     thresholds = (0, 1)
-    benchmark = gallery(
-        Plausible(images, captions, thresholds, cap),
-        Plausible(captions, images, thresholds, cap),
-        parts=parts,
-    )
+    right = Plausible(images, captions, thresholds, cap), Plausible(captions, images, thresholds, cap)
+    benchmark = gallery(*right, parts=parts)
     # By scores, other parts being right for no query and behind everything.
     apart = parts & (np.arange(IMAGES)[:, None] % 2 != np.arange(CAPTIONS) % 2)
     within = np.where(apart, -1.0 - scores, scores)
     distance = (images[:, None] != captions).sum(axis=2)
-    whole = [
-        np.stack([precision_at_r(s, (d <= t) & ~a, cap=cap) for t in thresholds])
-        for s, d, a in ((within, distance, apart), (within.T, distance.T, apart.T))
-    ]
+    sides = ((within, distance, apart), (within.T, distance.T, apart.T))
+    whole = [np.stack([precision_at_r(s, (d <= t) & ~a, cap=cap) for t in thresholds]) for s, d, a in sides]
     full = rank_precomputed(benchmark, ranked(scores))
     for placed, expected in zip((full.i2t, full.t2i), whole, strict=True):
         np.testing.assert_array_equal(placed.shares, expected)
@@ -178,9 +164,8 @@ def test_cut_lists_support_what_they_reach():
     assert ranking.recall_at_k(ranks, 2)[:3].tolist() == [1, 1, 0]
     with pytest.raises(InputError, match="query 2: the ranking is too short for recall at 3; given: 2 items"):
         ranking.recall_at_k(ranks, 3)
-    loose = rank_precomputed(
-        benchmark, ranked(scores, ([2] * IMAGES, [4] * CAPTIONS)), truncated_as_miss=True, note=notes.append
-    )
+    short = ranked(scores, ([2] * IMAGES, [4] * CAPTIONS))
+    loose = rank_precomputed(benchmark, short, truncated_as_miss=True, note=notes.append)
     assert ranking.recall_at_k(of(benchmark, loose, "i2t"), 3)[:3].tolist() == [1, 1, 0]
     # The fourth image has no right answer: nothing is lost by its short list.
     assert notes == [

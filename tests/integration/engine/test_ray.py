@@ -87,9 +87,8 @@ def test_a_driver_on_its_own_measures_builds_and_says_what_is_wrong(tmp_path):
     errors = result["errors"]
     assert errors["ours"] == "DataError: row 7: not as it should be; given: odd"
     assert errors["not ours"] == "ZeroDivisionError: integer division or modulo by zero"
-    assert (
-        "loads another scorer than the driver; given: revision 'worker' for 'driver'" in errors["elsewhere"]
-    )
+    words = "loads another scorer than the driver; given: revision 'worker' for 'driver'"
+    assert words in errors["elsewhere"]
     assert "does not see the cache; given: /proc/self/fd/" in errors["unseen"]
     assert all("\n" not in line for line in errors.values())
     assert of_ray() <= before

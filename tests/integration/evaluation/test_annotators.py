@@ -256,9 +256,8 @@ def test_intervals_know_of_captions_that_repeat():
     several = np.stack([np.arange(200) // 2, np.arange(200) % 90 + 200], axis=1)
     apart, repeated = Sharing(images, -np.ones((200, 1), int)), Sharing(several, texts)
     assert repeated.crossed
-    alone, crossed = (
-        study(replace(known, sharing=of), ["recall_at_1"], draws=200)[0] for of in (apart, repeated)
-    )
+    both = (replace(known, sharing=of) for of in (apart, repeated))
+    alone, crossed = (study(pairs, ["recall_at_1"], draws=200)[0] for pairs in both)
     assert not apart.crossed
     assert alone.performance == pytest.approx(crossed.performance)
     wider = (crossed.ends.high - crossed.ends.low) / (alone.ends.high - alone.ends.low)
@@ -334,12 +333,10 @@ def benchmark(*, rule=None):
         of_captions = CODES[OWNERS]
         t2i = RetrievalDirection(t2i.queries, Plausible(of_captions[t2i.queries], CODES, rule))
         i2t = RetrievalDirection(i2t.queries, Plausible(CODES[i2t.queries], of_captions, rule))
-    return Benchmark(
-        Card(name="toy", title="Toy", form="gallery"),
-        tuple(Image(name) for name in "abc"),
-        tuple(Caption(name, name) for name in "klmn"),
-        Gallery(("i2t/b", "i2t/a", "t2i/l", "t2i/m", "t2i/n"), i2t=i2t, t2i=t2i, owners=OWNERS, n_images=3),
-    )
+    images, captions = (tuple(Image(name) for name in "abc"), tuple(Caption(name, name) for name in "klmn"))
+    names = ("i2t/b", "i2t/a", "t2i/l", "t2i/m", "t2i/n")
+    questions = Gallery(names, i2t=i2t, t2i=t2i, owners=OWNERS, n_images=3)
+    return Benchmark(Card(name="toy", title="Toy", form="gallery"), images, captions, questions)
 
 
 def test_listed_pairs_by_id():

@@ -35,12 +35,9 @@ def asked(world, rng, planted="", share=0.3):
         hit = rng.random(len(world)) < share
         wrong = np.where(hit, np.array([f"{planted} {text}" for text in wrong], dtype=object), wrong)
     captions = [Caption(str(i), text) for i, text in enumerate(np.stack([right, wrong], 1).reshape(-1))]
-    return Benchmark(
-        Card(name="drawn", title="drawn", form="choice"),
-        tuple(Image(world.images[i].id) for i in form.images[n, side]),
-        tuple(captions),
-        Choice(form.ids, query=n, candidates=np.arange(2 * len(world)).reshape(-1, 2)),
-    )
+    images = tuple(Image(world.images[i].id) for i in form.images[n, side])
+    questions = Choice(form.ids, query=n, candidates=np.arange(2 * len(world)).reshape(-1, 2))
+    return Benchmark(Card(name="drawn", title="drawn", form="choice"), images, tuple(captions), questions)
 
 
 def named(benchmark):
@@ -119,10 +116,9 @@ def test_a_language_model_is_shown_by_sum_and_by_mean(tmp_path):
 
     save_gpt2(tmp_path / "gpt2")
     benchmark = asked(quads(30, seed=2, size=32, lazy=True), np.random.default_rng(2))
-    captions = tuple(
-        Caption(item.id, (benchmark.captions[i - 1].text or "") + " and more of it" if i % 2 else item.text)
-        for i, item in enumerate(benchmark.captions)
-    )
+    texts = [item.text or "" for item in benchmark.captions]
+    texts = [texts[i - 1] + " and more of it" if i % 2 else text for i, text in enumerate(texts)]
+    captions = tuple(Caption(item.id, t) for item, t in zip(benchmark.captions, texts, strict=True))
     benchmark = replace(benchmark, captions=captions)
     name = f"lm:{tmp_path / 'gpt2'}"
     options = {"scorers": (name,), "pictures": False, "draws": 100, "cache": None, "quiet": True}
@@ -174,14 +170,12 @@ def test_of_several_wrong_captions_one_is_drawn_since_all_are_no_coin():
     for _ in range(8):
         texts = [" ".join(rng.choice(vocabulary, 2)) for _ in range(5 * 160)]
         captions = tuple(Caption(str(i), text) for i, text in enumerate(texts))
-        questions = Choice(
-            tuple(map(str, range(160))), query=np.arange(160), candidates=np.arange(800).reshape(160, 5)
-        )
+        candidates = np.arange(800).reshape(160, 5)
+        questions = Choice(tuple(map(str, range(160))), query=np.arange(160), candidates=candidates)
         images = tuple(Image(str(i)) for i in range(160))
         drawn += bool(named(Benchmark(Card(name="d", title="d", form="choice"), images, captions, questions)))
-        has = np.array(
-            [["cat" in text.split() for text in texts[start : start + 5]] for start in range(0, 800, 5)]
-        )
+        words = [text.split() for text in texts]
+        has = np.array([["cat" in own for own in words[start : start + 5]] for start in range(0, 800, 5)])
         sign = np.sign(has[:, 0].astype(float) - has[:, 1:].mean(axis=1))
         up, down = int((sign > 0).sum()), int((sign < 0).sum())
         together += binomtest(up, up + down).pvalue < 0.05 / len(vocabulary)

@@ -143,9 +143,8 @@ def test_unjudged_items_by_a_loop():
     expected = {}
     for m, top in enumerate(tops):
         for query, row in enumerate(top.tolist()):
-            taken = [(i, item) for i, item in enumerate(row) if item >= 0 and 9 * query + item not in judged][
-                :2
-            ]
+            taken = [(i, item) for i, item in enumerate(row) if item >= 0]
+            taken = [(i, item) for i, item in taken if 9 * query + item not in judged][:2]
             assert depths[m][query] == max([at + 1 for at, _ in taken], default=0)
             for at, item in taken:
                 expected.setdefault((query, item), [0, 0])[m] = at + 1

@@ -244,9 +244,8 @@ def test_metrics_are_ordered_by_their_correlations_with_ratings():
         for k, model in enumerate("abc"):
             first += [correlations(scores[model][rows], ratings[rows, 0])[0]] * of_models[draw][k]
             second += [by_name["toy-preference", model].items["accuracy"][asked].mean()] * of_models[draw][k]
-        taus.append(
-            kendalltau(np.round(first, 12), np.round(second, 12)).statistic if len(first) > 1 else np.nan
-        )
+        tau = kendalltau(np.round(first, 12), np.round(second, 12)).statistic if len(first) > 1 else np.nan
+        taus.append(tau)
     defined = np.array(taus)[~np.isnan(taus)]
     least = perfect(3)
     low, high = np.quantile(defined, [0.025, 0.975])

@@ -40,9 +40,8 @@ def reciprocal(seen, _):
 
 
 def ndcg(seen, gains):
-    own, best = (
-        sum(g / log2(i + 2) for i, g in enumerate(order)) for order in (seen, sorted(gains, reverse=True))
-    )
+    orders = (seen, sorted(gains, reverse=True))
+    own, best = (sum(g / log2(i + 2) for i, g in enumerate(order)) for order in orders)
     return own / best
 
 
@@ -198,9 +197,8 @@ def test_model_free_rankings_of_coco_give_every_number(side, shared_data):
     result = direction(shared_data / "eccv", side)
     # Cut rankings are refused for COCO 1K, in each fold.
     assert result.pop("refused") == 5
-    assert result == pytest.approx(
-        {name: v[side == "t2i"] for name, v in eccv_rankings.KNOWN.items()}, abs=1e-12
-    )
+    expected = {name: v[side == "t2i"] for name, v in eccv_rankings.KNOWN.items()}
+    assert result == pytest.approx(expected, abs=1e-12)
 
 
 def direction(folder, side):

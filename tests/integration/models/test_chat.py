@@ -54,11 +54,8 @@ def digests(benchmark):
 def shows(benchmark):
     """What each image shows, by the questions: the right captions of a quad or a choice."""
     captions, images = benchmark.paired.slots()
-    pairs = [
-        (image, caption)
-        for of_captions, of_images in zip(captions.tolist(), images.tolist(), strict=True)
-        for image, caption in zip(of_images, of_captions, strict=False)
-    ]
+    both = zip(captions.tolist(), images.tolist(), strict=True)
+    pairs = [pair for texts, pictures in both for pair in zip(pictures, texts, strict=False)]
     names, result = digests(benchmark), {}
     for image, caption in pairs:
         result.setdefault(names[image], []).append(benchmark.captions[caption].text)
@@ -81,10 +78,8 @@ def expected(benchmark):
     """P(yes) of every pair, pair by pair."""
     captions, images = benchmark.listed.pairs()
     names = digests(benchmark)
-    values = [
-        probability(names[i], benchmark.captions[c].text)
-        for c, i in zip(captions.ravel(), images.ravel(), strict=True)
-    ]
+    asked = zip(captions.ravel(), images.ravel(), strict=True)
+    values = [probability(names[i], benchmark.captions[c].text) for c, i in asked]
     return np.reshape(values, captions.shape)
 
 
@@ -100,10 +95,8 @@ def test_log_probabilities_are_read_over_all_spellings(server, quads):
     assert scorer.identity.options["read"] == "logprobs"
     assert answers.made["scorer"]["made_with"]["models"] == ["looker-2026"]
     assert KEY not in json.dumps(answers.made) + repr(scorer.identity)
-    assert scorer.spent() == (
-        "answers read as log-probabilities; 25 requests (0 of them again), 0 answers from before; "
-        "2,500 + 50 tokens; 0 refused, 0 not readable"
-    )
+    requests = "answers read as log-probabilities; 25 requests (0 of them again), 0 answers from before"
+    assert scorer.spent() == f"{requests}; 2,500 + 50 tokens; 0 refused, 0 not readable"
     odds = run(quads, load(server, score="log-odds")).values
     np.testing.assert_allclose(odds, np.log(p) - np.log(0.95 * (1 - p)), rtol=1e-9)
 
@@ -329,10 +322,8 @@ def test_several_right_candidates_are_no_pick(server):
 
 def test_questions_are_sent_as_they_are_and_the_first_answer_counts(server):
     quads = shown(forms.quads(3))
-    asked = tuple(
-        replace(caption, text=f"Is it {number // 2}? Name A or B. {'AB'[number % 2]}")
-        for number, caption in enumerate(quads.captions)
-    )
+    texts = [f"Is it {number // 2}? Name A or B. {'AB'[number % 2]}" for number in range(len(quads.captions))]
+    asked = tuple(replace(caption, text=text) for caption, text in zip(quads.captions, texts, strict=True))
     choices = shown(forms.choices({"a": 3}))
     choices = replace(choices, captions=asked)
     server.set(shows={digests(choices)[0]: ["Is it 0? Name A or B."], digests(choices)[2]: ["no question"]})

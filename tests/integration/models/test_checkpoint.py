@@ -87,12 +87,9 @@ def test_a_checkpoint_is_an_embedder(kind, backbones, tmp_path, drawn_images, ca
     assert abs(result[0] - images).max() <= 1e-5 * max(1.0, abs(images).max())
     assert abs(result[1] - texts).max() <= 1e-5 * max(1.0, abs(texts).max())
     how = network.comparison()
-    exact = (
-        (texts[:10] * images[: len(texts[:10])]).sum(axis=1)
-        if how is None
-        else how.pairs(texts[:10], images[: len(texts[:10])])
-    )
-    np.testing.assert_allclose(scorer.compare(texts[:10], images[: len(texts[:10])]), exact, atol=1e-6)
+    some, shown = texts[:10], images[: len(texts[:10])]
+    exact = (some * shown).sum(axis=1) if how is None else how.pairs(some, shown)
+    np.testing.assert_allclose(scorer.compare(some, shown), exact, atol=1e-6)
     assert all(length > 0 for length in scorer.lengths(captions))
 
 
@@ -234,11 +231,8 @@ def test_weights_that_are_cut_off_or_damaged(saved):
 def test_weights_of_another_model(saved, backbones, tmp_path):
     checkpoint.save(tmp_path / "other", registry.backbone("open-clip:tiny-wide"), {})
     shutil.copy(tmp_path / "other" / "model.safetensors", saved)
-    refused(
-        saved,
-        r"model\.safetensors: not a checkpoint of the model that card.json describes \(open-clip:tiny\); "
-        "given: positional_embedding is 77x96 instead of 77x48",
-    )
+    other = r"model\.safetensors: not a checkpoint of the model that card.json describes \(open-clip:tiny\)"
+    refused(saved, f"{other}; given: positional_embedding is 77x96 instead of 77x48")
     # Of the same shapes, and yet not of that card.
     checkpoint.save(tmp_path / "quick", registry.backbone("open-clip:tiny-quickgelu"), {})
     shutil.copy(tmp_path / "quick" / "model.safetensors", saved)

@@ -1,13 +1,14 @@
 """The benchmarks of devices and of routes: their arithmetic, and that they run where there is no GPU."""
 
 import importlib
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+
+from processes import python
 
 pytest.importorskip("open_clip")
 
@@ -42,8 +43,7 @@ def test_without_a_gpu_one_line_says_so(script, monkeypatch, capsys):
 
 @pytest.mark.slow
 def test_the_processor_runs_all_parts():
-    command = [sys.executable, str(FOLDER / "gpu.py"), "--device", "cpu", "--small", "--workers", "0"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = python(FOLDER / "gpu.py", "--device", "cpu", "--small", "--workers", 0)
     assert done.returncode == 0, done.stderr
     for words in (
         "images/s decode",

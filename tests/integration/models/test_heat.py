@@ -91,9 +91,8 @@ def test_vilt(matchers):
     with torch.no_grad():
         grid = embeddings.patch_embeddings(inputs["pixel_values"])
         places = embeddings.position_embeddings[:, 1:].transpose(1, 2).view(1, -1, 4, 4)
-        places = torch.nn.functional.interpolate(
-            places, size=grid.shape[2:], mode="bilinear", align_corners=True
-        )
+        resize = {"size": grid.shape[2:], "mode": "bilinear", "align_corners": True}
+        places = torch.nn.functional.interpolate(places, **resize)
         patches = (grid + places).flatten(2).transpose(1, 2)
         first = embeddings.cls_token + embeddings.position_embeddings[:, :1]
         output = model.vilt(
@@ -105,9 +104,8 @@ def test_vilt(matchers):
     assert (rows, columns) == (4, 6)
     length = words["input_ids"].shape[1]
     rolled = rollout([layer[0].numpy() for layer in output.attentions])
-    np.testing.assert_allclose(
-        by_name["rollout"].whole, rolled[0, length + 1 :].reshape(rows, columns), atol=1e-6
-    )
+    own = rolled[0, length + 1 :].reshape(rows, columns)
+    np.testing.assert_allclose(by_name["rollout"].whole, own, atol=1e-6)
     groups = tokens_of(scorer.tokens.tokenizer)
     assert max(map(len, groups)) > 1
     for part, own in zip(by_name["rollout"].parts, groups, strict=True):
@@ -130,12 +128,10 @@ def test_blip(matchers, protocol):
     layer, seen = model.text_encoder.encoder.layer[0].crossattention.self, []
     handle = watched(layer, seen)
     states = model.vision_model(inputs["pixel_values"]).last_hidden_state
-    last = model.text_encoder(
-        input_ids=ids,
-        attention_mask=words["attention_mask"],
-        encoder_hidden_states=states,
-        encoder_attention_mask=torch.ones(states.shape[:2], dtype=torch.long),
-    ).last_hidden_state
+    seen_by = {"encoder_hidden_states": states}
+    seen_by["encoder_attention_mask"] = torch.ones(states.shape[:2], dtype=torch.long)
+    last = model.text_encoder(input_ids=ids, attention_mask=words["attention_mask"], **seen_by)
+    last = last.last_hidden_state
     model.itm_head(last[:, 0])[0, 1].backward()
     handle.remove()
     cam = weighted(seen[0])[:, 1:]
@@ -177,9 +173,8 @@ class TestRegions:
     def scorer(self, matchers, tmp_path, name, *, boxes=True):
         features = np.random.default_rng(3).normal(size=(3, 12)).astype(np.float32)
         (tmp_path / "regions").mkdir()
-        np.savez(
-            tmp_path / "regions" / "i.npz", features=features, **({"boxes": self.BOXES} if boxes else {})
-        )
+        boxes = {"boxes": self.BOXES} if boxes else {}
+        np.savez(tmp_path / "regions" / "i.npz", features=features, **boxes)
         return itm.load_regions(
             str(matchers / name), Options(device="cpu", settings={"features": str(tmp_path / "regions")})
         ), torch.from_numpy(features)[None]
@@ -200,9 +195,8 @@ class TestRegions:
         assert heat.method == "grad-cam"
         model = transformers.LxmertForPreTraining.from_pretrained(matchers / "lxmert").eval()
         words = scorer.tokens.tokenizer(TEXT, return_tensors="pt")
-        output = model(
-            **words, visual_feats=features, visual_pos=torch.tensor(self.BOXES)[None], output_attentions=True
-        )
+        given = {"visual_feats": features, "visual_pos": torch.tensor(self.BOXES)[None]}
+        output = model(**words, **given, output_attentions=True)
         attention = output.cross_encoder_attentions[0]
         (gradient,) = torch.autograd.grad(output.cross_relationship_score[0, 1], attention)
         cam = (attention * gradient.clamp(min=0))[0].mean(dim=0).detach().numpy()

@@ -94,9 +94,8 @@ def test_damaged_folders(names, edit, pattern, kind, clip_folder, tmp_path):
 
 
 def test_model_without_both_features(tmp_path):
-    config = BertConfig(
-        hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8, vocab_size=9
-    )
+    sizes = {"num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8, "vocab_size": 9}
+    config = BertConfig(hidden_size=8, **sizes)
     BertModel(config).save_pretrained(tmp_path)
     refused(tmp_path, r"no image and text features; given: BertModel \(model type bert\)")
 
@@ -120,9 +119,7 @@ def test_code_beside_the_checkpoint_is_not_run(clip_folder, tmp_path):
 
 
 def test_options_that_make_no_sense(clip_folder):
-    refused(
-        clip_folder, "needs one {} for the caption; given: a photo", Options(prompt="a photo"), InputError
-    )
+    refused(clip_folder, "one {} for the caption; given: a photo", Options(prompt="a photo"), InputError)
     refused(clip_folder, "unknown precision; given: int4", Options(precision="int4"), InputError)
     refused(clip_folder, "fp16 needs a GPU", Options(device="cpu", precision="fp16"), InputError)
     refused(clip_folder, "no such device here; given: tpu", Options(device="tpu"))

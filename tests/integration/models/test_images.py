@@ -56,11 +56,9 @@ def test_pixels_are_those_of_torchvision(width, height, size, mode, interpolatio
     rng = np.random.default_rng(width * 91 + height)
     picture = PIL.Image.fromarray(rng.integers(0, 256, (height, width, 3), dtype=np.uint8))
     kind = transforms.InterpolationMode(interpolation)
-    peer = (
-        transforms.Resize((size, size), kind)
-        if mode == "squash"
-        else transforms.Compose([transforms.Resize(size, kind), transforms.CenterCrop(size)])
-    )
+    resize = transforms.Resize((size, size) if mode == "squash" else size, kind)
+    crop = [] if mode == "squash" else [transforms.CenterCrop(size)]
+    peer = transforms.Compose([resize, *crop])
     assert np.array_equal(Resized(size, mode, interpolation)(picture), np.asarray(peer(picture)))
 
 
@@ -100,9 +98,8 @@ def test_pixels_of_a_picture_that_fits_are_normalised_and_no_more():
     picture.setflags(write=False)
     mean, std = (0.48, 0.45, 0.40), (0.26, 0.27, 0.28)
     result = PicturePixels(Resized(32), mean, std, list, resizes=True)([picture])
-    expected = (
-        torch.from_numpy(picture.copy()).permute(2, 0, 1).float() / 255 - torch.tensor(mean)[:, None, None]
-    )
+    levels = torch.from_numpy(picture.copy()).permute(2, 0, 1).float() / 255
+    expected = levels - torch.tensor(mean)[:, None, None]
     assert torch.allclose(result[0], expected / torch.tensor(std)[:, None, None], atol=1e-6)
 
 

@@ -62,9 +62,8 @@ def by_the_library(folder, name, protocol, pairs):
         return model(**transformers.ViltProcessor(*parts)(image, text, return_tensors="pt")).logits[0, 0]
 
     def flava(image, text):
-        inputs = transformers.FlavaProcessor(*parts)(
-            images=image, text=text, return_tensors="pt", padding="max_length", max_length=77
-        )
+        padded = {"return_tensors": "pt", "padding": "max_length", "max_length": 77}
+        inputs = transformers.FlavaProcessor(*parts)(images=image, text=text, **padded)
         result = model(
             **inputs, input_ids_masked=inputs["input_ids"],
             bool_masked_pos=torch.zeros(1, 16, dtype=torch.bool), skip_unmasked_multimodal_encoder=False,
@@ -214,9 +213,8 @@ def files(matchers, tmp_path_factory):
 
 
 def reading(files, name, features="each", **settings):
-    return itm.load_regions(
-        str(files / name), Options(device="cpu", settings={"features": str(files / features), **settings})
-    )
+    settings["features"] = str(files / features)
+    return itm.load_regions(str(files / name), Options(device="cpu", settings=settings))
 
 
 def named():
@@ -237,12 +235,9 @@ def by_the_docs(folder, name):
                 output = model(**inputs, visual_feats=features, visual_pos=places)
                 result.append(float(output.cross_relationship_score.softmax(-1)[0, 1]))
             else:
-                output = model(
-                    **inputs,
-                    visual_embeds=features,
-                    visual_token_type_ids=torch.ones(features.shape[:-1], dtype=torch.long),
-                    visual_attention_mask=torch.ones(features.shape[:-1]),
-                )
+                there = {"visual_token_type_ids": torch.ones(features.shape[:-1], dtype=torch.long)}
+                there |= {"visual_attention_mask": torch.ones(features.shape[:-1])}
+                output = model(**inputs, visual_embeds=features, **there)
                 result.append(float(output.seq_relationship_logits.softmax(-1)[0, 0]))
     return result
 

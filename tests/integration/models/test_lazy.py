@@ -2,8 +2,6 @@
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +13,7 @@ from counterfoil.errors import ModelError
 from counterfoil.models.base import Embedder, Identity, Options
 from counterfoil.models.captions.base import LocalEmbedder
 from counterfoil.models.lazy import LazyEmbedder, lazy
+from processes import python
 from refusals import refuses
 
 
@@ -169,8 +168,7 @@ def test_a_second_run_of_the_command_does_not_import_torch(tmp_path):
     command += ["--draws", "100", "--device", "cpu", "--workers", "0", "-q", "--out"]
     first = run([*command, str(out / "first")], tmp_path)
     assert first.code == 0, first.err
-    modules = [sys.executable, "-X", "importtime", "-m", "counterfoil", *command, str(out / "second")]
-    second = subprocess.run(modules, capture_output=True, text=True, timeout=600)
+    second = python("-X", "importtime", "-m", "counterfoil", *command, out / "second")
     assert second.returncode == 0, second.stderr
     assert re.search(r"\bnumpy$", second.stderr, re.MULTILINE)
     assert not re.search(r"\btorch$", second.stderr, re.MULTILINE)

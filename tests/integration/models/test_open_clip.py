@@ -82,10 +82,8 @@ def test_a_changed_library_is_noticed(checkpoint, monkeypatch):
 def test_pixels_are_bitwise_those_of_torchvision(checkpoint, tiny_model, photographs):
     scorer = load("tiny", checkpoint("tiny"))
     transform = open_clip.transform.image_transform((32, 32), is_train=False)
-    mean, std = (
-        torch.tensor(item).view(3, 1, 1)
-        for item in (open_clip.OPENAI_DATASET_MEAN, open_clip.OPENAI_DATASET_STD)
-    )
+    of_openai = (open_clip.OPENAI_DATASET_MEAN, open_clip.OPENAI_DATASET_STD)
+    mean, std = (torch.tensor(item).view(3, 1, 1) for item in of_openai)
     for image in photographs[:8]:
         pixels = torch.from_numpy(scorer.preparation(image.decode()).copy()).permute(2, 0, 1)
         assert torch.equal(pixels.float().div(255).sub(mean).div(std), transform(image.decode()))
@@ -148,9 +146,7 @@ def test_where_nothing_tells_the_activation_the_name_must(tmp_path, tiny_model):
     """Whatever the file is called: what is in a name was guessed."""
     path = tmp_path / "negclip.pth"
     torch.save(tiny_model("tiny").state_dict(), path)
-    said = refused(
-        f"tiny/{path}", "nothing in this file says whether its weights were trained with QuickGELU"
-    )
+    said = refused(f"tiny/{path}", "nothing in this file says whether its weights were trained with Quick")
     for suffix in ("quickgelu", "gelu"):
         assert f"open-clip:tiny-{suffix}/{path}" in said
         result = load(f"tiny-{suffix}", path)

@@ -90,13 +90,11 @@ def slow_head(head, whole, places, k):
         hidden = [math.tanh(sum(w * x for w, x in zip(row, place, strict=True))) for row in w1]
         energies.append(math.exp(sum(w * h for w, h in zip(w2[k], hidden, strict=True))))
     attention = [energy / sum(energies) for energy in energies]
-    result = [
-        sum(a * place[d] for a, place in zip(attention, places, strict=True)) for d in range(len(places[0]))
-    ]
-    residual = [
-        1 / (1 + math.exp(-(bias + sum(w * x for w, x in zip(row, result, strict=True)))))
-        for row, bias in zip(maps.weight.tolist(), maps.bias.tolist(), strict=True)
-    ]
+    across = zip(*places, strict=True)
+    result = [sum(a * x for a, x in zip(attention, column, strict=True)) for column in across]
+    weights = zip(maps.weight.tolist(), maps.bias.tolist(), strict=True)
+    energies = [bias + sum(w * x for w, x in zip(row, result, strict=True)) for row, bias in weights]
+    residual = [1 / (1 + math.exp(-energy)) for energy in energies]
     sums = [w + r for w, r in zip(whole, residual, strict=True)]
     mean = sum(sums) / len(sums)
     deviation = math.sqrt(sum((x - mean) ** 2 for x in sums) / len(sums) + 1e-5)
@@ -109,17 +107,15 @@ def test_heads_agree_with_a_slow_loop(projection):
     pixels, tokens = batch()
     answer = network(pixels, tokens)
     below = network.below
-    for encoded, local, head in (
-        (answer.images, below.local_images(pixels), network.image_heads),
-        (answer.texts, below.local_texts(tokens), network.text_heads),
-    ):
+    images = answer.images, below.local_images(pixels), network.image_heads
+    texts = answer.texts, below.local_texts(tokens), network.text_heads
+    for encoded, local, head in (images, texts):
         assert encoded.points.shape == (5, 3, WIDTH)
         for i in range(5):
             count = local.places.shape[1] if local.nothing is None else int((~local.nothing[i]).sum())
             for k in range(3):
-                attention, residual, point = slow_head(
-                    head, local.whole[i].tolist(), local.places[i, :count].tolist(), k
-                )
+                known = local.places[i, :count].tolist()
+                attention, residual, point = slow_head(head, local.whole[i].tolist(), known, k)
                 assert encoded.attention[i, k, :count].tolist() == pytest.approx(attention, abs=1e-5)
                 assert not encoded.attention[i, k, count:].any()
                 assert encoded.residuals[i, k].tolist() == pytest.approx(residual, abs=1e-5)
@@ -146,10 +142,9 @@ def test_the_mean_of_pcme_is_a_head_and_its_variance_begins_at_log_sigma():
     pixels, tokens = batch()
     answer = network(pixels, tokens)
     assert answer.match.tolist() == [15, 15]
-    for encoded, head, local in (
-        (answer.images, network.image_heads, network.below.local_images(pixels)),
-        (answer.texts, network.text_heads, network.below.local_texts(tokens)),
-    ):
+    images = answer.images, network.image_heads, network.below.local_images(pixels)
+    texts = answer.texts, network.text_heads, network.below.local_texts(tokens)
+    for encoded, head, local in (images, texts):
         torch.testing.assert_close(encoded.points, head(local).points)
         assert encoded.points.shape == encoded.log_variance.shape == (5, WIDTH)
         assert abs(encoded.log_variance.mean().item() + 6) < 1.5
@@ -246,9 +241,8 @@ def test_training_reaches_every_weight(make, places):
     answer = network.train()(batch(8)[0], torch.arange(1, 25).reshape(8, 3))
     if make is pcme.pvse:
         scores = losses.similarity(answer.images.points, answer.texts.points)
-        loss = losses.triplet(scores, margin=0.3, mining="sum") + 0.1 * losses.diversity(
-            answer.texts.residuals
-        )
+        loss = losses.triplet(scores, margin=0.3, mining="sum")
+        loss = loss + 0.1 * losses.diversity(answer.texts.residuals)
     else:
         loss = soft_contrastive(
             *answer.images[:2], *answer.texts[:2], answer.match,

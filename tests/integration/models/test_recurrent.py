@@ -38,9 +38,8 @@ def test_a_caption_is_the_state_at_its_last_word():
         result = backbone.network.encode_texts(backbone.tokens(["a red star", CAPTIONS[0] * 3])).points[0]
         state = torch.zeros(1, 12)
         cell = torch.nn.GRUCell(8, 12)
-        cell.load_state_dict(
-            {name.removesuffix("_l0"): tensor for name, tensor in tower.gru.state_dict().items()}
-        )
+        weights = {name.removesuffix("_l0"): tensor for name, tensor in tower.gru.state_dict().items()}
+        cell.load_state_dict(weights)
         # One word after the other, without any padding.
         for word in backbone.tokens(["a red star"])[0]:
             state = cell(tower.embedding(word)[None], state)
@@ -132,9 +131,8 @@ def test_a_training_on_regions_is_measured_above_chance_on_images_that_are_not_a
     with pytest.raises(InputError, match=r"read as they are.*--set augment=none"):
         trained(regions=path, augment="crop-flip")
     trained(regions=path)
-    scorer = cf.load_scorer(
-        f"ckpt:{tmp_path / 'ckpt'}", device="cpu", settings={"regions": str(path)}, cache=None
-    )
+    settings = {"regions": str(path)}
+    scorer = cf.load_scorer(f"ckpt:{tmp_path / 'ckpt'}", device="cpu", settings=settings, cache=None)
     assert cf.evaluate(scorer, benchmark, cache=None, quiet=True).result["accuracy"].value > 0.9
     # Other regions are other data to go on with.
     other = write_regions(tmp_path / "other.npz", {name: 2 * rows for name, rows in features.items()})
@@ -157,10 +155,8 @@ def test_regions_are_found_by_id_and_named_where_they_are_missing(regions, tmp_p
     alone, together = (scores(loaded(), names) for names in ("b", "abc"))
     np.testing.assert_allclose(alone[0], together[1], atol=1e-6)
     # What is remembered of it knows that no picture is opened.
-    asked = [
-        lazy("ckpt", str(folder), Options(settings={"regions": str(regions)}), lambda *_: loaded(), tmp_path)
-        for _ in range(2)
-    ]
+    options = Options(settings={"regions": str(regions)})
+    asked = [lazy("ckpt", str(folder), options, lambda *_: loaded(), tmp_path) for _ in range(2)]
     assert isinstance(asked[1], LazyEmbedder)
     assert asked[0].needs == asked[1].needs == ("captions",)
     refuses(r"regions of the images are missing.*--set regions=PATH", loaded, None, error=InputError)
@@ -199,9 +195,8 @@ def tiny():
 
 
 def test_words_differ_by_letters_and_not_by_case(tiny):
-    words = {
-        word for caption in CAPTIONS for word in caption.lower().replace(".", " .").replace(",", " ,").split()
-    }
+    text = " ".join(CAPTIONS).lower().replace(".", " .").replace(",", " ,")
+    words = set(text.split())
     assert sorted(tiny.tokens([" ".join(sorted(words))])[0].tolist()) == list(range(2, 2 + len(words)))
     assert tiny.tokens(["RED Star"]).tolist() == tiny.tokens(["red star"]).tolist()
     # What it never heard is one word to it, and nothing at all is that word too.
@@ -212,9 +207,8 @@ def test_padding_changes_no_text_and_order_and_place_matter(tiny):
     with torch.no_grad():
         alone = tiny.network.encode_texts(tiny.tokens(["a red star"])).points
         beside = tiny.network.encode_texts(tiny.tokens(["a red star", CAPTIONS[0] * 3])).points[:1]
-        one, other = tiny.network.encode_texts(
-            tiny.tokens(["a red star above a moon", "a moon above a red star"])
-        ).points
+        turned = tiny.tokens(["a red star above a moon", "a moon above a red star"])
+        one, other = tiny.network.encode_texts(turned).points
         picture = pictures(1)[0]
         upright, turned = tiny.network.encode_images(tiny.pixels([picture, picture[::-1]])).points
     assert torch.allclose(alone, beside, atol=1e-6)

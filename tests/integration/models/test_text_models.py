@@ -210,17 +210,14 @@ def test_sentences_are_pooled_as_one_at_a_time(folder, model, pooling):
     for batch in (1, 4, 6):
         np.testing.assert_allclose(rows(scorer, TEXTS, batch), expected, atol=1e-5)
     result = rows(scorer, TEXTS)
-    np.testing.assert_allclose(
-        scorer.compare(result[:3], result[3:]), (expected[:3] * expected[3:]).sum(axis=1), atol=1e-5
-    )
+    cosines = (expected[:3] * expected[3:]).sum(axis=1)
+    np.testing.assert_allclose(scorer.compare(result[:3], result[3:]), cosines, atol=1e-5)
 
 
 def sentence_files(folder, modules, pooling, **text):
     """The files that sentence-transformers writes beside a model."""
-    listed = [
-        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
-        for i, (path, kind) in enumerate(modules)
-    ]
+    kinds = [(path, f"sentence_transformers.models.{kind}") for path, kind in modules]
+    listed = [{"idx": i, "name": str(i), "path": p, "type": kind} for i, (p, kind) in enumerate(kinds)]
     (folder / "modules.json").write_text(json.dumps(listed))
     (folder / "1_Pooling").mkdir(exist_ok=True)
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
@@ -316,9 +313,8 @@ def test_tokens_are_those_of_the_layer_whatever_the_batch(bert, layer):
         expected = states(bert, text, 2 if layer is None else layer)
         np.testing.assert_allclose(result.vectors, expected, atol=1e-5)
         np.testing.assert_array_equal(result.whole, result.vectors[0])
-    assert [ids.tolist() for ids in encoder.token_ids(CANDIDATES)] == [
-        result.ids.tolist() for result in together
-    ]
+    ids = encoder.token_ids(CANDIDATES)
+    assert [row.tolist() for row in ids] == [result.ids.tolist() for result in together]
 
 
 def test_layers_are_other_scorers_and_what_it_cannot_do(bert):

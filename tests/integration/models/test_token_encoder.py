@@ -98,10 +98,8 @@ def test_captions_over_the_limit_are_counted(checkpoint, clip_folder):
         np.testing.assert_array_equal(result[0].used, result[1].used)
         assert len(result[0].used) == 77
     prompt, almost = "a photo of {}", Caption("72", " ".join(["cat"] * 72))
-    for scorer in (
-        load("tiny", checkpoint("tiny"), prompt=prompt),
-        hf.load(str(clip_folder), Options(device="cpu", prompt=prompt)),
-    ):
+    of_hf = hf.load(str(clip_folder), Options(device="cpu", prompt=prompt))
+    for scorer in (load("tiny", checkpoint("tiny"), prompt=prompt), of_hf):
         assert scorer.over_limit([exact, almost]) == 1
         # Both marks and the prompt are tokens.
         assert scorer.lengths([Caption("1", "cats"), almost, over]) == [6, 77, 77]
@@ -172,9 +170,8 @@ def test_frames_are_streamed(checkpoint):
     assert rows.shape == (len(film), 32)
     assert counting.most <= dual.FRAMES + 1
     # In order, whatever piece of the film a frame was in.
-    alone = np.concatenate(
-        [next(parts.embed_frames([[Video("film", Grey(n + 1))]]))[0][-1:] for n in (0, 40, len(film) - 1)]
-    )
+    films = [[[Video("film", Grey(n + 1))]] for n in (0, 40, len(film) - 1)]
+    alone = np.concatenate([next(parts.embed_frames(batches))[0][-1:] for batches in films])
     assert abs(rows[[0, 40, -1]] - alone).max() <= 1e-5
 
 

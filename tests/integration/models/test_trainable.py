@@ -29,9 +29,8 @@ def answered(backbone, images, captions):
     backbone.network.eval()
     with torch.inference_mode():
         answer = forward(backbone, images, captions)
-    return tuple(
-        torch.nn.functional.normalize(item.points, dim=-1).numpy() for item in (answer.images, answer.texts)
-    )
+    points = (answer.images.points, answer.texts.points)
+    return tuple(torch.nn.functional.normalize(item, dim=-1).numpy() for item in points)
 
 
 def gradients(backbone, images, captions):
@@ -42,9 +41,8 @@ def gradients(backbone, images, captions):
     images_, texts = (torch.nn.functional.normalize(item.points, dim=-1) for item in answer[:2])
     logits = answer.logit_scale.exp() * images_ @ texts.T
     torch.nn.functional.cross_entropy(logits, torch.arange(len(logits))).backward()
-    return [
-        name for name, item in backbone.network.named_parameters() if item.requires_grad and item.grad is None
-    ]
+    parameters = backbone.network.named_parameters()
+    return [name for name, item in parameters if item.requires_grad and item.grad is None]
 
 
 @pytest.mark.parametrize(
@@ -101,9 +99,8 @@ def test_other_processors_are_left_to_the_library_if_they_give_one_tensor_of_pix
 ):
     folder = tmp_path / "rectangular"
     shutil.copytree(clip_folder, folder)
-    transformers.CLIPImageProcessor(
-        size={"height": 32, "width": 32}, crop_size={"height": 32, "width": 32}
-    ).save_pretrained(folder)
+    size = {"height": 32, "width": 32}
+    transformers.CLIPImageProcessor(size=size, crop_size=size).save_pretrained(folder)
     scorer, backbone = hf.load(str(folder), CPU), registry.backbone(f"hf:{folder}")
     assert isinstance(backbone.preparation, Untouched)
     images, _ = answered(backbone, drawn_images, [Caption("a", "a cat")])
@@ -130,11 +127,8 @@ def test_gradients_are_those_of_the_full_length(checkpoint, tiny_model, captions
     weights = torch.linspace(-1, 1, 4 * 32).sin().view(4, 32)
     (backbone.network.encode_texts(backbone.tokens(texts)).points * weights).sum().backward()
     (model.encode_text(open_clip.SimpleTokenizer()(texts)) * weights).sum().backward()
-    mine = {
-        name.removeprefix("model."): item.grad
-        for name, item in backbone.network.named_parameters()
-        if item.grad is not None
-    }
+    grads = {name: item.grad for name, item in backbone.network.named_parameters()}
+    mine = {name.removeprefix("model."): grad for name, grad in grads.items() if grad is not None}
     exact = {name: item.grad for name, item in model.named_parameters() if item.grad is not None}
     assert mine.keys() == exact.keys()
     for name, gradient in exact.items():
@@ -148,10 +142,8 @@ def test_projections_are_the_last_maps(checkpoint, clip_folder, siglip_folder):
         return [name for name, item in network.named_parameters() if id(item) in wanted]
 
     assert names(f"open-clip:tiny/{checkpoint('tiny')}") == ["model.text_projection", "model.visual.proj"]
-    assert names(f"open-clip:tiny-last/{checkpoint('tiny-last')}") == [
-        "model.visual.proj",
-        "model.text.text_projection",
-    ]
+    last = names(f"open-clip:tiny-last/{checkpoint('tiny-last')}")
+    assert last == ["model.visual.proj", "model.text.text_projection"]
     assert names(f"hf:{clip_folder}") == ["model.visual_projection.weight", "model.text_projection.weight"]
     # SigLIP pools with an attention of its own and has no such map.
     assert names(f"hf:{siglip_folder}") == []

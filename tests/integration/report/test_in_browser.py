@@ -230,10 +230,9 @@ def test_a_card_shows_the_first_five_with_shape_word_and_score(galleries, view):
     run = galleries.runs[1]
     browser.choose("model", label=run.name)
     benchmark = run.benchmark
-    for asks, search, placed, rows in (
-        ("i2t", benchmark.gallery.i2t, run.answers.i2t, (0, 2, 3)),
-        ("t2i", benchmark.gallery.t2i, run.answers.t2i, (0, 1, 2)),
-    ):
+    of, answers = benchmark.gallery, run.answers
+    sides = ("i2t", of.i2t, answers.i2t, (0, 2, 3)), ("t2i", of.t2i, answers.t2i, (0, 1, 2))
+    for asks, search, placed, rows in sides:
         browser.choose("asks", value=asks)
         marked = marks(search, placed.top[:, :FIRST].astype(np.int64))
         for row in rows:
@@ -278,9 +277,8 @@ def test_a_card_says_how_many_are_right_where_the_missed_one_stands_and_what_oth
     browser.choose("model", label="cut")
     assert browser.all("ol.top .score").count() == 0
     browser.search("i2t/")
-    assert any(
-        "behind the end of the ranking" in text for text in browser.all(".card .rest").all_inner_texts()
-    )
+    texts = browser.all(".card .rest").all_inner_texts()
+    assert any("behind the end of the ranking" in text for text in texts)
 
 
 # --- captions that people judged

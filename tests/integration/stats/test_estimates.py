@@ -183,11 +183,8 @@ def test_macro_intervals_equal_a_slow_twin(shares):
     assert result.freedom == pytest.approx(freedom)
     if shares is None:
         low, high = result.wilson()
-        expected = wilson_score(
-            result.value[:1],
-            (result.value * (1 - result.value) / variance)[:1],
-            np.array([stdtrit(freedom, 0.975)]),
-        )
+        own = (result.value * (1 - result.value) / variance)[:1]
+        expected = wilson_score(result.value[:1], own, np.array([stdtrit(freedom, 0.975)]))
         assert (low[0], high[0]) == pytest.approx((expected[0][0], expected[1][0]))
 
 

@@ -59,9 +59,8 @@ def test_dawid_skene_is_that_of_crowd_kit_after_as_many_rounds(name, model, roun
         errors = theirs.errors_.sort_index().sort_index(axis=1).to_numpy()
         assert more.confusion.transpose(0, 2, 1).reshape(-1, classes) == pytest.approx(errors, abs=1e-6)
     else:
-        assert np.diagonal(more.confusion, axis1=1, axis2=2)[:, 0] == pytest.approx(
-            theirs.skills_.sort_index().to_numpy(), abs=1e-6
-        )
+        skills = np.diagonal(more.confusion, axis1=1, axis2=2)[:, 0]
+        assert skills == pytest.approx(theirs.skills_.sort_index().to_numpy(), abs=1e-6)
 
 
 @oracle
@@ -130,9 +129,8 @@ def test_known_labels_stand_and_items_without_answers_have_no_label(name):
     known = np.full(82, -1)
     known[:10] = (truth[:10] + 1) % 3
     known[81] = 2
-    result = WITH_POOLED[name](
-        Labels.of(given.items, given.people, given.labels, n_classes=3, n_items=82, n_people=14, known=known)
-    )
+    sizes = {"n_classes": 3, "n_items": 82, "n_people": 14}
+    result = WITH_POOLED[name](Labels.of(given.items, given.people, given.labels, known=known, **sizes))
     assert (result.labels[:10] == known[:10]).all()
     assert result.labels[81] == 2
     assert np.isnan(result.accuracy[12:]).all()
@@ -288,9 +286,8 @@ def test_a_vote_each_is_a_tie_where_nothing_else_is_known():
     given = Labels.of(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([0, 1, 1, 0]), n_classes=2)
     assert pooled_one_coin(given).labels.tolist() == [-1, -1]
     # A third person settles the first item.
-    more = Labels.of(
-        np.array([0, 0, 1, 1, 0]), np.array([0, 1, 0, 1, 2]), np.array([0, 1, 1, 0, 0]), n_classes=2
-    )
+    rows = np.array([[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0], [0, 2, 0]])
+    more = Labels.of(*rows.T, n_classes=2)
     assert pooled_one_coin(more).labels[0] == 0
 
 

@@ -26,14 +26,9 @@ VARIED = Variation(crops=True, erasing=0.5, word_drop=0.5)
 def feed(data, *, workers=0, kept=1 << 30, variation=UNVARIED):
     backbone = thumbnails.thumb()
     roles = [role for role in data.rows if "image" in role]
-    pictures = ImageStore(
-        data.images,
-        np.unique(np.concatenate([data.rows[role] for role in roles])),
-        backbone.preparation,
-        workers=workers,
-        memory=kept,
-        varies=variation.of_pictures,
-    )
+    shown = np.unique(np.concatenate([data.rows[role] for role in roles]))
+    how = {"workers": workers, "memory": kept, "varies": variation.of_pictures}
+    pictures = ImageStore(data.images, shown, backbone.preparation, **how)
     captions = [role for role in data.rows if "caption" in role]
     return Feed(data, backbone, pictures, roles, captions, variation, 5)
 
@@ -109,28 +104,26 @@ def test_varied_pictures_and_captions_depend_on_seed_epoch_and_row_alone():
     data = thumbnails.rows(12)
     whole = Course(n=12, batch_size=4, steps=6)
 
-    def by_row(rank, world):
-        course = Course(n=12, batch_size=4, steps=6, rank=rank, world=world)
+    def by_row(batches):
         return {
             (batch.epoch, int(row)): (picture.flatten().tolist(), [word for word in words if word])
-            for batch in feed(data, variation=VARIED).batches(course)
+            for batch in batches
             for row, picture, words in zip(batch.rows, batch.pixels, batch.tokens.tolist(), strict=True)
         }
 
-    alone = by_row(0, 1)
+    def varied(rank, world):
+        course = Course(n=12, batch_size=4, steps=6, rank=rank, world=world)
+        return by_row(feed(data, variation=VARIED).batches(course))
+
+    alone, plain = varied(0, 1), by_row(feed(data).batches(whole))
     assert len(alone) == 24
-    assert {**by_row(0, 2), **by_row(1, 2)} == alone
-    plain = {
-        int(row): (picture.flatten().tolist(), [word for word in words if word])
-        for batch in feed(data).batches(whole)
-        for row, picture, words in zip(batch.rows, batch.pixels, batch.tokens.tolist(), strict=True)
-    }
-    pictures = [(alone[0, row][0], alone[1, row][0], plain[row][0]) for row in range(12)]
+    assert {**varied(0, 2), **varied(1, 2)} == alone
+    pictures = [(alone[0, row][0], alone[1, row][0], plain[0, row][0]) for row in range(12)]
     assert all(first not in (second, own) for first, second, own in pictures)
     fewer = [alone[epoch, row][1] for epoch in range(2) for row in range(12)]
     assert all(words for words in fewer)
     assert any(alone[0, row][1] != alone[1, row][1] for row in range(12))
-    assert sum(map(len, fewer)) < 2 * sum(len(plain[row][1]) for row in range(12))
+    assert sum(map(len, fewer)) < 2 * sum(len(plain[0, row][1]) for row in range(12))
 
 
 def test_an_unreadable_image_is_raised_in_its_turn_by_name(tmp_path):
@@ -214,9 +207,8 @@ def test_what_is_left_out_is_counted_and_named():
     said = []
     say_unreadable(images, [0, 2, 3, 4], 9, said.append, UNTOUCHED)
     assert len(said) == 1
-    assert said[0].startswith(
-        "4 images cannot be read, 9 rows are left out: 0.png, 2.png, 3.png, ... (0.png: "
-    )
+    words = "4 images cannot be read, 9 rows are left out: 0.png, 2.png, 3.png, ... (0.png: "
+    assert said[0].startswith(words)
 
 
 def test_images_that_cannot_be_read_at_all_are_an_error():

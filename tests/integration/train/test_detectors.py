@@ -86,10 +86,8 @@ def test_units_learn_what_a_slow_loop_learns():
         texts = network.encode_texts(backbone.tokens([str(c.text) for c in data.captions])).points.numpy()
     fitted = detectors.fit(backbone, FAST, data)
     result = fitted.backbone.network.state_dict()
-    for side, unit, epochs, values in (
-        ("image", "image_unit", FAST.image_epochs, images),
-        ("caption", "text_unit", FAST.epochs, texts),
-    ):
+    of = {"image": ("image_unit", FAST.image_epochs, images), "caption": ("text_unit", FAST.epochs, texts)}
+    for side, (unit, epochs, values) in of.items():
         weight, bias = start[f"{unit}.weight"][0].numpy(), start[f"{unit}.bias"][0].item()
         natural, synthetic = values[data.rows["image"]], values[data.rows["negative_image"]]
         theta, losses = slow(weight, bias, natural, synthetic, FAST, epochs)
@@ -186,10 +184,8 @@ def test_each_distinct_item_is_encoded_once(monkeypatch):
     data = told(12)
     # All rows twice, and captions that say the same under other ids.
     again = tuple(Caption(f"again {item.id}", item.text) for item in data.captions)
-    twice = {
-        role: np.concatenate([at, at + (len(data.captions) if "caption" in role else 0)])
-        for role, at in data.rows.items()
-    }
+    more = {role: len(data.captions) if "caption" in role else 0 for role in data.rows}
+    twice = {role: np.concatenate([at, at + more[role]]) for role, at in data.rows.items()}
     double = TrainingSet("double", data.images, data.captions + again, twice)
     backbone, seen = thumb(), Counter()
 
@@ -205,10 +201,9 @@ def test_each_distinct_item_is_encoded_once(monkeypatch):
 
 
 def test_data_without_negatives():
-    for data, message in (
-        (rows(8), "the training data have no column 'negative_image'"),
-        (told(3).select(np.empty(0, dtype=np.int64)), "no rows to train a detector on"),
-    ):
+    none = told(3).select(np.empty(0, dtype=np.int64))
+    lacking = "the training data have no column 'negative_image'"
+    for data, message in ((rows(8), lacking), (none, "no rows to train a detector on")):
         refuses(message, detectors.fit, thumb(), FAST, data, error=InputError)
 
 

@@ -49,15 +49,13 @@ def plain(data, recipe, *, accumulate=1, dropout=0.1):
                 first = (j * accumulate + turn) * recipe.batch_size
                 batch = rows[first : first + recipe.batch_size]
                 images = [data.images[i].decode() for i in data.rows["image"][batch]]
-                answer = network(
-                    thumbnails.pixels([thumbnails.Shrunk()(image) for image in images]),
-                    thumbnails.tokens([data.captions[i].text or "" for i in data.rows["caption"][batch]]),
-                )
+                pixels = thumbnails.pixels([thumbnails.Shrunk()(image) for image in images])
+                texts = [data.captions[i].text or "" for i in data.rows["caption"][batch]]
+                answer = network(pixels, thumbnails.tokens(texts))
                 sides.append((answer.images.points, answer.texts.points))
             # The loss is that of all batches of the step together.
-            left, right = (
-                torch.nn.functional.normalize(torch.cat(side), dim=-1) for side in zip(*sides, strict=True)
-            )
+            sides = [torch.cat(side) for side in zip(*sides, strict=True)]
+            left, right = (torch.nn.functional.normalize(side, dim=-1) for side in sides)
             logits = network.logit_scale.exp() * left @ right.T
             own = torch.arange(len(left))
             cross = torch.nn.functional.cross_entropy
@@ -168,9 +166,8 @@ def test_a_loss_that_is_no_number_stops_before_it_harms(tmp_path, monkeypatch):
         return (loss * float("nan") if next(calls) == 7 else loss), parts
 
     rows = order(32, 1, 0)[16:21].tolist()
-    named = (
-        f"step 6: loss is nan; given: rows {', '.join(map(str, rows))}, ... \\(8 in all\\), learning rate "
-    )
+    first = ", ".join(map(str, rows))
+    named = f"step 6: loss is nan; given: rows {first}, ... \\(8 in all\\), learning rate "
     backbone = thumbnails.thumb()
     monkeypatch.setattr(loop, "objective", lambda _: replace(whole, loss=breaks))
     with pytest.raises(InputError, match=named):
@@ -181,20 +178,10 @@ def test_a_loss_that_is_no_number_stops_before_it_harms(tmp_path, monkeypatch):
 
 
 def test_two_stages_follow_each_other(tmp_path):
-    recipe = Triplet(
-        batch_size=8,
-        epochs=2,
-        augment="none",
-        stages=({"trains": "all", "lr": 1e-3, "select": "last"}, {"lr": 1e-2, "epochs": 3}),
-        reduction="mean",
-    )
-    result = trained(
-        recipe,
-        thumbnails.rows(32),
-        validation=thumbnails.rows(20, seed=1),
-        out=tmp_path,
-        saving=Saving(journal_every=1),
-    )
+    stages = ({"trains": "all", "lr": 1e-3, "select": "last"}, {"lr": 1e-2, "epochs": 3})
+    recipe = Triplet(batch_size=8, epochs=2, augment="none", stages=stages, reduction="mean")
+    held, saving = thumbnails.rows(20, seed=1), Saving(journal_every=1)
+    result = trained(recipe, thumbnails.rows(32), validation=held, out=tmp_path, saving=saving)
     assert [entry["step"] for entry in result.history] == list(range(1, 21))
     assert [entry["epoch"] for entry in result.history] == sorted([*range(5)] * 4)
     assert result.history[7]["lr"] < 1e-3 < result.history[8]["lr"] == 1e-2

@@ -38,21 +38,19 @@ class Stopped(Exception):  # noqa: N818
     """What ends a training in the middle."""
 
 
-def train(folder, *, recipe=RECIPE, stop=None, resume=True, **options):
+def train(folder, *, recipe=RECIPE, stop=None, resume=True, **changed):
     def progress(stage, done, total):
         if stage == "training" and done == stop:
             raise Stopped
 
-    return fit(
-        thumbnails.thumb(),
-        recipe,
-        thumbnails.rows(50, negatives=True),
-        validation=thumbnails.rows(20, seed=1, negatives=True),
-        out=folder,
-        device="cpu",
-        saving=Saving(resume=resume, every=3, journal_every=5),
-        **({"progress": progress} | options),
-    )
+    asked = {
+        "backbone": thumbnails.thumb(),
+        "data": thumbnails.rows(50, negatives=True),
+        "validation": thumbnails.rows(20, seed=1, negatives=True),
+        "progress": progress,
+    } | changed
+    saving = Saving(resume=resume, every=3, journal_every=5)
+    return fit(recipe=recipe, out=folder, device="cpu", saving=saving, **asked)
 
 
 def weights(fitted):
@@ -166,14 +164,7 @@ def test_killed_at_any_step_it_goes_on_to_the_same_weights(tmp_path, never_stopp
 )
 def test_another_training_is_refused_in_a_line(stopped, change, said):
     before = {path.name: path.read_bytes() for path in stopped.iterdir() if path.is_file()}
-    asked = {
-        "backbone": thumbnails.thumb(),
-        "recipe": RECIPE,
-        "data": thumbnails.rows(50, negatives=True),
-        "validation": thumbnails.rows(20, seed=1, negatives=True),
-    } | change
-    backbone, recipe, data = (asked.pop(name) for name in ("backbone", "recipe", "data"))
-    message = refuses("", fit, backbone, recipe, data, **asked, out=stopped, device="cpu", error=InputError)
+    message = refuses("", train, stopped, **change, error=InputError)
     assert said in message
     assert message.startswith(f"{stopped}: a training with ")
     assert message.endswith("--no-resume")

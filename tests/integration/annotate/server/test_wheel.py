@@ -43,9 +43,8 @@ def test_the_wheel_in_an_empty_environment_serves_all_pages(tmp_path):
     (tmp_path / "pairs.csv").write_text("image,caption\n" + "".join(rows))
 
     def counterfoil(*words):
-        done = subprocess.run(
-            [bin / "counterfoil", "annotate", *words], cwd=tmp_path, env=env, capture_output=True, text=True
-        )
+        command = [bin / "counterfoil", "annotate", *words]
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

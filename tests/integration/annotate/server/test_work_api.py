@@ -96,11 +96,9 @@ def test_people_learn_nothing_of_the_database_and_the_researcher_does(site, monk
     token = site.token()
     monkeypatch.setattr(participants, "person_of", fail)
     monkeypatch.setattr(participants, "enter", fail)
-    for path, kind in (
-        (f"/api/work/{token}x", "application/json"),
-        (f"/work/{token}", "text/html; charset=utf-8"),
-        (f"/enter/{make_links(site.campaign, 1)[0]}", "text/html; charset=utf-8"),
-    ):
+    page = "text/html; charset=utf-8"
+    paths = {f"/api/work/{token}x": "application/json", f"/work/{token}": page}
+    for path, kind in {**paths, f"/enter/{make_links(site.campaign, 1)[0]}": page}.items():
         reply = client.get(path)
         assert (reply.status_code, reply.headers["content-type"]) == (503, kind)
         assert "the database cannot be used; nothing was stored" in reply.text
@@ -110,10 +108,8 @@ def test_people_learn_nothing_of_the_database_and_the_researcher_does(site, monk
 
 
 def test_all_languages_have_the_same_words_with_the_same_places():
-    places = [
-        {name: sorted(re.findall(r"\{\w+\}", text)) for name, text in words_of(language).items()}
-        for language in LANGUAGES
-    ]
+    said = [words_of(language) for language in LANGUAGES]
+    places = [{name: sorted(re.findall(r"\{\w+\}", text)) for name, text in own.items()} for own in said]
     assert all(item == places[0] for item in places)
 
 
@@ -126,17 +122,13 @@ def texts_of(shown, fields):
 
 def written_in_forms():
     """What forms say, with the settings that show more of them; no contents."""
-    more = {
-        "which-image": [{"neither": True}],
-        "match": [{"rationale": False}],
-        "preference": [{"same": True}],
-    }
+    more = {"which-image": {"neither": True}, "match": {"rationale": False}, "preference": {"same": True}}
     written = set()
     for name, cells in CELLS.items():
         kinds = [cells, {"images": ["a.png", "b.png"], "captions": ["c"]}] if name == "choose" else [cells]
         if name == "preference":
             kinds.append({**cells, "image": "a.png", "caption": "c"})
-        for settings in ({}, *more.get(name, ())):
+        for settings in ({}, more.get(name, {})):
             form = WORK_FORMS[name].form(settings, where=name)
             pages = [asdict(form.page(WorkItem("1", item))) for item in kinds]
             written = written.union(*(texts_of(page["shown"], page["fields"]) for page in pages))
@@ -156,10 +148,8 @@ def test_every_language_has_every_phrase_of_forms_and_notices():
 
 
 def test_a_page_of_any_form_has_no_english_left_in_it(site_of):
-    english = {
-        language: {text for text, other in phrases_of(language).items() if text != other}
-        for language in LANGUAGES[1:]
-    }
+    phrases = {language: phrases_of(language).items() for language in LANGUAGES[1:]}
+    english = {name: {text for text, other in own if text != other} for name, own in phrases.items()}
     for form in sorted(CELLS):
         site = site_of(form, languages=LANGUAGES)
         token = site.token()

@@ -67,10 +67,8 @@ def published(benchmarks, tmp_path_factory):
     """Every benchmark in a folder; quads in splits, in files of few images, with who made what."""
     folder, result = tmp_path_factory.mktemp("published"), {}
     ids = list(benchmarks["quads"].questions.ids)
-    makers = {
-        "negative_caption_by": [f"person {i}" for i in range(len(ids))],
-        "negative_image_seed": range(10),
-    }
+    persons = [f"person {i}" for i in range(len(ids))]
+    makers = {"negative_caption_by": persons, "negative_image_seed": range(10)}
     rows = pa.table({"id": ids[::-1], **{name: list(cells)[::-1] for name, cells in makers.items()}})
     made = Provenance.of({"rows": rows, "steps": [{"name": "negate", "rows_in": 12, "rows_out": 10}]})
     for name, benchmark in benchmarks.items():

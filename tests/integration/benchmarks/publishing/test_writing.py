@@ -30,16 +30,11 @@ def sharing(jpeg):
     """Sixty choices among captions; three in a row share an image."""
     n = 60
     images = tuple(Image(f"p{i}", BytesSource(jpeg(i, size=(8, 8)))) for i in range(n // 3))
-    return Benchmark(
-        card("pairs").model_copy(update={"form": "choice", "title": "Mine"}),
-        images,
-        tuple(Caption(str(i), f"caption {i}") for i in range(2 * n)),
-        Choice(
-            tuple(f"q{i}" for i in range(n)),
-            query=np.arange(n) // 3,
-            candidates=np.arange(2 * n).reshape(n, 2),
-        ),
-    )
+    captions = tuple(Caption(str(i), f"caption {i}") for i in range(2 * n))
+    names, candidates = tuple(f"q{i}" for i in range(n)), np.arange(2 * n).reshape(n, 2)
+    questions = Choice(names, query=np.arange(n) // 3, candidates=candidates)
+    mine = card("pairs").model_copy(update={"form": "choice", "title": "Mine"})
+    return Benchmark(mine, images, captions, questions)
 
 
 def test_the_same_benchmark_gives_the_same_bytes(published, tmp_path):

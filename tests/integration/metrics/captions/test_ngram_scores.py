@@ -219,9 +219,8 @@ def test_cider_equals_the_tool_kit(items):
     same(cider(*columns(items)), scored(module.Cider(), *columns(items))[1])
 
 
-OWN = st.tuples(
-    st.lists(CAPTION, min_size=1, max_size=4), st.lists(CAPTION.filter(bool), min_size=1, max_size=3)
-)
+WORDED = st.lists(CAPTION.filter(bool), min_size=1, max_size=3)
+OWN = st.tuples(st.lists(CAPTION, min_size=1, max_size=4), WORDED)
 
 
 @given(st.lists(OWN, min_size=2, max_size=5))

@@ -104,20 +104,16 @@ def texts(value):
 
 
 def test_every_caption_of_the_real_data_is_cut_as_by_the_tool_kit(shared_data):
-    captions = [
-        line.split("\t", 1)[1]
-        for line in (shared_data / "flickr8k" / "Flickr8k.token.txt").read_text("utf-8").split("\n")
-        if line
-    ]
+    lines = (shared_data / "flickr8k" / "Flickr8k.token.txt").read_text("utf-8").split("\n")
+    captions = [line.split("\t", 1)[1] for line in lines if line]
     assert len(captions) == 40_460
     for file in sorted(shared_data.glob("**/*.json")):
         if file.parent.name in ("annotations", "sugarcrepe", "clipscore_example"):
             captions += texts(json.loads(file.read_text("utf-8")))
     for file in sorted(shared_data.glob("*/*.csv")):
         with file.open(encoding="utf-8", newline="") as lines:
-            captions += (
-                cell for row in csv.reader(lines) for cell in texts(row) if not cell.startswith("<PIL")
-            )
+            cells = (cell for row in csv.reader(lines) for cell in texts(row))
+            captions += (cell for cell in cells if not cell.startswith("<PIL"))
     captions = list(dict.fromkeys(captions))
     assert len(captions) > 50_000
     # All in one go, as anybody runs it: nowhere does a caption's end hang on the next one's start.

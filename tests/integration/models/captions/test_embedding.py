@@ -49,9 +49,8 @@ def load(name, spec, **settings):
         assert (options.backbone, options.settings) == ("", {})
         return loaded(spec, options.prompt)
 
-    return embedding.load(
-        name, Options(device="cpu", backbone=f"open-clip:{spec}", settings=settings), backbone
-    )
+    options = Options(device="cpu", backbone=f"open-clip:{spec}", settings=settings)
+    return embedding.load(name, options, backbone)
 
 
 def captions(texts):
@@ -64,12 +63,9 @@ def asked(metric, images):
         references = starts = None
         if "references" in metric.needs:
             references, starts = next(metric.embedder.embed_captions([captions(FLAT)])), STARTS
-        return metric.of_embeddings(
-            next(metric.embedder.embed_captions([captions(CANDIDATES)])),
-            next(metric.embedder.embed_images([images])),
-            references,
-            starts,
-        )
+        candidates = next(metric.embedder.embed_captions([captions(CANDIDATES)]))
+        pictures = next(metric.embedder.embed_images([images]))
+        return metric.of_embeddings(candidates, pictures, references, starts)
     assert isinstance(metric, LocalMetric)
     return metric.of_parts(*parts_of(metric, images))
 
@@ -184,19 +180,16 @@ def test_clip_s_and_pac_s_are_those_of_the_released_codes(kind, weight, spec, of
 def test_em_score_is_that_of_the_released_code(name, spec, official, shown):
     references = name == "ref-em-score"
     corpus = FLAT if references else CANDIDATES
-    np.testing.assert_allclose(
-        asked(load(name, spec), shown), official.em_score(corpus, references=references), atol=NEAR
-    )
+    exact = official.em_score(corpus, references=references)
+    np.testing.assert_allclose(asked(load(name, spec), shown), exact, atol=NEAR)
     np.testing.assert_allclose(
         asked(load(name, spec, idf="none"), shown), official.em_score(None, references=references), atol=NEAR,
     )  # fmt: skip
     metric = load(name, spec, idf="candidates" if references else "references", prefix="a film of")
     assert metric.needs == ("images", "captions", "references")
-    np.testing.assert_allclose(
-        asked(metric, shown),
-        official.em_score(CANDIDATES if references else FLAT, references=references, prefix="a film of "),
-        atol=NEAR,
-    )
+    counted = CANDIDATES if references else FLAT
+    exact = official.em_score(counted, references=references, prefix="a film of ")
+    np.testing.assert_allclose(asked(metric, shown), exact, atol=NEAR)
 
 
 def test_the_choice_among_references(spec, official, shown):
@@ -259,17 +252,15 @@ def test_pac_s_of_videos_is_em_score_with_its_model(spec, shown):
 
 def test_embeddings_that_are_given():
     rng = np.random.default_rng(0)
-    given = PrecomputedEmbeddings(
-        Identity("embeddings:a.npz"), rng.normal(size=(4, 8)), rng.normal(size=(9, 8))
-    )
+    images, texts = rng.normal(size=(4, 8)), rng.normal(size=(9, 8))
+    given = PrecomputedEmbeddings(Identity("embeddings:a.npz"), images, texts)
     name = "embeddings:a.npz"
     options, prefixed = Options(backbone=name), Options(backbone=name, settings={"prefix": ""})
     metric = embedding.load("clip-s", options, lambda _: given)
     assert metric.embedder is given
     result = metric.of_embeddings(given.captions[:4], given.images, None, None)
-    np.testing.assert_allclose(
-        result, 2.5 * np.clip(given.compare(given.captions[:4], given.images), 0, None)
-    )
+    cosines = given.compare(given.captions[:4], given.images)
+    np.testing.assert_allclose(result, 2.5 * np.clip(cosines, 0, None))
     refuses("cannot get a prefix", embedding.load, "clip-s", prefixed, lambda _: given, error=InputError)
     for name in ("em-score", "token-match"):
         words = f"metric:{name}: the model gives no embeddings of single"

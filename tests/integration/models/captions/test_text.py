@@ -51,9 +51,8 @@ class TestNumbers:
         candidates, references = captions(30, seed=2)
         candidates[0], references[1][0] = 'A man\'s "red" cat; two-legged...', "  Two\tdogs (small)  run!"
         flat = [candidates, *references]
-        cut = ptb.PTBTokenizer().tokenize(
-            {i: [{"caption": " ".join(text.split())} for text in own] for i, own in enumerate(flat)}
-        )
+        rows = {i: [{"caption": " ".join(text.split())} for text in own] for i, own in enumerate(flat)}
+        cut = ptb.PTBTokenizer().tokenize(rows)
         for name in ("bleu-4", "rouge-l", "cider"):
             _, items = official(name, cut[0], [cut[i + 1] for i in range(len(references))])
             result = metric(name).of_texts(candidates, references)
@@ -64,9 +63,8 @@ class TestNumbers:
         for name in NAMES:
             result = metric(name)
             mean = result.of_texts(candidates, references).mean()
-            assert (result.of_corpus(candidates, references) == pytest.approx(mean, rel=1e-9)) == (
-                not name.startswith("bleu")
-            )
+            whole = result.of_corpus(candidates, references)
+            assert (whole == pytest.approx(mean, rel=1e-9)) == (not name.startswith("bleu"))
 
     def test_length_counts_words_without_punctuation(self):
         texts = ["A dog runs.", "", 'Two-legged cats , and "more" !', "a\n b"]

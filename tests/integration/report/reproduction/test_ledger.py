@@ -80,11 +80,8 @@ def test_every_printed_number_has_its_entry_and_every_difference_its_reason(ledg
 @pytest.mark.skipif(not shutil.which("java"), reason="no Java: install default-jre-headless")
 def test_with_java_the_numbers_of_meteor_are_the_same_too(ledger, shared_data, tmp_path):
     pytest.importorskip("pycocoevalcap")
-    changed = [
-        entry
-        for entry, without in zip(save_ledger(tmp_path, shared_data), ledger, strict=True)
-        if entry.verdict is not without.verdict
-    ]
+    pairs = zip(save_ledger(tmp_path, shared_data), ledger, strict=True)
+    changed = [entry for entry, without in pairs if entry.verdict is not without.verdict]
     assert [(entry.name, entry.verdict) for entry in changed] == [("pac-s", Verdict.SAME)] * 5
 
 
