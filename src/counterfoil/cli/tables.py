@@ -170,7 +170,7 @@ def differences_table(comparison: Comparison, *, width: int = 80) -> Group | Non
         # As the table above writes it, where names are long.
         measure = measure_label(d.measure) if in_gallery or correlations else d.measure
         value, low, high = (number(v, style_of(d.measure, difference=True)) for v in (d.value, d.low, d.high))
-        p = "< 0.0001" if d.p_holm < 0.0001 else f"{d.p_holm:.4f}"
+        p = "<0.0001" if d.p_holm < 0.0001 else f"{d.p_holm:.4f}"
         lines.append((measure, value, f"[{low}, {high}]", p))
     columns = (
         Column("measure", align="left"),

@@ -1,5 +1,6 @@
 """Judgements of a campaign, of a table and of other tools: read, compared, and exported as tables."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from counterfoil.annotate.judgement_table import check_table_kind, read_judgemen
 from counterfoil.annotate.labels import Partly
 from counterfoil.annotate.platforms.label_studio import read_export
 from counterfoil.annotate.platforms.mturk_files import HitLayout, read_results
+from counterfoil.annotate.review import SHORT_ID
 from counterfoil.errors import InputError
 from counterfoil.evaluation.agreement import FEWEST_PEOPLE
 from counterfoil.inputs.options import Option, key_values
@@ -117,10 +119,11 @@ class PeopleAgreements(Tabular):
         return self._tables(f"Agreement between people, {self.source}")
 
     def _tables(self, caption: str, *, shared: bool = False) -> tuple[Table, ...]:
-        """The tables; those of a page that is `shared` have numbers in place of people's ids."""
+        """The tables, people by a campaign's short ids; a page that is `shared` has numbers for other ids."""
         pairs = self.to_arrow(by="pair").to_pylist()
         people = dict.fromkeys(person for pair in pairs for person in (pair["first"], pair["second"]))
         called = {person: str(number) if shared else person for number, person in enumerate(people, 1)}
+        called |= {person: person[:SHORT_ID] for person in people if re.fullmatch("[0-9a-f]{32}", person)}
         questions = self.table(
             caption,
             {

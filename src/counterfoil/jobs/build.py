@@ -116,8 +116,8 @@ class BuildResult(Tabular):
         rows = []
         for record in self.build.records:
             reasons = [f"{count:,} {reason}" for reason, count in record.dropped.items()]
-            more = f", {len(reasons) - 3} more reasons" if len(reasons) > 3 else ""
-            dropped = Cell(", ".join(reasons[:3]) + more)
+            more = [f"{len(reasons) - 3} more reasons"] if len(reasons) > 3 else []
+            dropped = Cell("\n".join([*reasons[:3], *more]))
             rows.append((record.label, f"{record.rows_in:,}", f"{record.rows_out:,}", dropped))
         columns = [Column("in"), Column("out"), Column("dropped", align="left")]
         return [Table.of(self.recipe.title, "step", columns, rows)]

@@ -88,9 +88,10 @@ class Explanation(Tabular):
             for (caption, image), pair in question.pairs.items():
                 by_word = zip(pair.words, pair.drops.tolist(), strict=True)
                 words = sorted(by_word, key=lambda word_drop: -word_drop[1])
-                largest = ", ".join(f"{word} {drop:+.4f}" for word, drop in words[:3] if drop)
+                drops = [(word, f"{drop:+.4f}".replace("-", "−")) for word, drop in words[:3] if drop]
+                largest = ", ".join(f"{word} {drop}" for word, drop in drops)
                 name = f"{self.benchmark.images[image].id} with {self.benchmark.captions[caption].id}"
-                rows.append(Row(name, (Cell(pair.score), Cell(largest.replace("-", "−") or "none"))))
+                rows.append(Row(name, (Cell(pair.score), Cell(largest or "none"))))
             title = f"{self.scorer} on {self.benchmark.title}, question {question.id}"
             tables.append(Table(title, columns, tuple(rows), "image with caption"))
         return tables

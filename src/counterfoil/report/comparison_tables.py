@@ -99,8 +99,8 @@ def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
 def differences(comparison: Comparison, measure: str, among: str = "") -> Table:
     """A row per pair of scorers: difference, interval and p-values; `among` ends the title."""
     pairs = [d for d in comparison.differences if d.measure == measure]
-    # McNemar's test is of right and wrong.
-    tests = ("p", "p (Holm)", *(() if signed(measure) else ("p (McNemar)",)))
+    # McNemar's test is of right and wrong, in questions that share nothing.
+    tests = ("p", "p (Holm)", *(("p (McNemar)",) if any(d.mcnemar is not None for d in pairs) else ()))
     columns = [
         Column("Difference", style=style_of(measure, difference=True), measure=measure),
         *(Column(test, style="p", measure=measure) for test in tests),

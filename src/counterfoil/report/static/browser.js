@@ -129,8 +129,8 @@ function openBrowser(what) {
     const b = bench();
     const several = b.models.length > 1;
     return [
-      partly(b) ? { value: "", label: "with pictures first", by: (q) => (what.pictured(b, q) ? 0 : 1) } : { value: "", label: "as in the benchmark" },
-      ...(partly(b) ? [{ value: "file", label: "as in the benchmark" }] : []),
+      partly(b) ? { value: "", label: "with pictures first", by: (q) => (what.pictured(b, q) ? 0 : 1) } : { value: "", label: "as given" },
+      ...(partly(b) ? [{ value: "file", label: "as given" }] : []),
       { value: "kind", label: agreed(b) === "right" ? "worst kind of failure first" : "lower than rated first", by: (q) => -kindOf(Number(state.model), q) },
       ...(several ? [{ value: "hard", label: `fewest scorers ${agreed(b)} first`, by: rightCount }] : []),
       ...(several ? [{ value: "easy", label: `most scorers ${agreed(b)} first`, by: (q) => -rightCount(q) }] : []),
