@@ -9,7 +9,6 @@ import numpy as np
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.folder import is_benchmark_folder, load
-from counterfoil.benchmarks.forms import Ids
 from counterfoil.benchmarks.readers.released_captions import captions_files, photographs, read_captions
 from counterfoil.benchmarks.records import (
     Caption,
@@ -94,29 +93,20 @@ def _assembled(
             role: References(bounds(ones if counts is None else counts), positions)
             for role, (positions, counts) in texts.items()
         }
-        rows, source = _rows_of(places, spoken, columns, cells.table)
+        # A row per caption, whose source is the row of the table that it is from.
+        counts, source = spoken["caption"].counts, spoken["caption"].rows
+        within = np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
+        rows = {role: positions[source] for role, positions in places.items()}
+        for role, lists in spoken.items():
+            odd = (lists.counts != counts) & (lists.counts != 1)
+            if odd.any():
+                row = int(np.argmax(odd))
+                where, given = cells.table.where(row, columns[role]), int(lists.counts[row])
+                what, allowed = "not as many texts as captions", f"1 or {counts[row]}"
+                raise DataError(what, where=where, given=given, allowed=allowed)
+            rows[role] = lists.captions[lists.starts[source] + np.where(lists.counts[source] == 1, 0, within)]
         labels = cells.labels(source)
     return TrainingSet(name, shown_images, captions, rows, labels, cells.table.source)
-
-
-def _rows_of(
-    places: dict[str, Ids], spoken: dict[str, References], columns: Mapping[str, str], table: DataTable
-) -> tuple[dict[str, Ids], Ids]:
-    """A row per caption: positions by role, and the row of the table that each is from."""
-    counts, source = spoken["caption"].counts, spoken["caption"].rows
-    within = np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
-    rows = {role: positions[source] for role, positions in places.items()}
-    for role, texts in spoken.items():
-        n_texts = texts.counts
-        odd = (n_texts != counts) & (n_texts != 1)
-        if odd.any():
-            row = int(np.argmax(odd))
-            what, allowed = "not as many texts as captions", f"1 or {counts[row]}"
-            raise DataError(
-                what, where=table.where(row, columns[role]), given=int(n_texts[row]), allowed=allowed
-            )
-        rows[role] = texts.captions[texts.starts[source] + np.where(n_texts[source] == 1, 0, within)]
-    return rows, source
 
 
 def _columns(cells: Columns) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Commands made of jobs: an option per declared argument, whose value the job converts and checks."""
 
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -259,7 +260,7 @@ def _parameters(argument: Argument) -> list[click.Parameter]:
     off = flag if flag.startswith("--no-") else f"--no-{flag[2:]}"
     if bool in argument.members:
         text = described(argument)
-        if off == flag:
+        if off == flag or argument.default:
             text = text.replace("Whether to ", "Do not ", 1)
         plain |= {"is_flag": True, "help": text}
         if argument.default is None:
@@ -359,9 +360,11 @@ WRITTEN = frozenset(
 
 
 def check_outputs(*, folders: Sequence[Folder] = (), **files: str | Path | None) -> None:
-    """Declare the outputs of options by name; "-" is standard output."""
+    """Declare the outputs of options by name; "-" is standard output, which takes JSON alone."""
     outputs = active_outputs() or Outputs("")
     for option, target in files.items():
+        if str(target) == "-" and option != "json":
+            raise InputError("standard output takes JSON alone", where=f"--{option}", allowed="a path")
         if target is None or target == "-":
             continue
         path = Path(target)
@@ -392,6 +395,8 @@ def running(command: str, arguments: Mapping[str, Any], *, private: bool) -> Ite
     if "data" in read and not read["data"]:
         # The folder of benchmark files, where no argument names one.
         read["data"] = data_folder()
+        if "COUNTERFOIL_DATA" in os.environ and not data_folder().is_dir():
+            terminal.warn(f"COUNTERFOIL_DATA names no folder, and is passed over: {data_folder()}")
     # A path or a text, or what an argument lists of these.
     lists = (value if isinstance(value, list | tuple) else (value,) for value in read.values())
     inputs = existing_paths(text for texts in lists for text in texts if isinstance(text, str | Path))

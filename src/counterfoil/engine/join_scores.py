@@ -14,7 +14,7 @@ from pathlib import PurePath, PurePosixPath
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Int64
 from numpy import ndarray
 
 from counterfoil.benchmarks.answers import Answers, Outcomes, Scores
@@ -59,7 +59,23 @@ def join_scores(
     if given.values is not None:
         values = given.values[rows]
         if given.kind == "choice_scores":
-            values = _of_candidates(given, benchmark, values, rows)
+            scores = np.full(benchmark.listed.shape, NO_CANDIDATE)
+            scores[:, : values.shape[1]] = values
+            filled = benchmark.listed.filled
+            wanted = np.ones(scores.shape, dtype=bool) if filled is None else filled
+            wrong = (scores != NO_CANDIDATE) != wanted
+            if wrong.any():
+                i = int(np.argmax(wrong.any(axis=1)))
+                place = int(np.argmax(wrong[i]))
+                apart = given.folded or place >= len(given.column)
+                where = given.table.source if apart else given.table.where(int(rows[i]), given.column[place])
+                raise ScoreError(
+                    "not a score for each candidate",
+                    where=f"{where}, question '{benchmark.questions.ids[i]}'",
+                    given=f"{int((scores[i] != NO_CANDIDATE).sum())} scores",
+                    allowed=f"{int(wanted[i].sum())}",
+                )
+            values = scores
         return Scores(values).check(benchmark, where=given.table.source)
     return Outcomes({name: right[rows] for name, right in given.right.items()})
 
@@ -118,32 +134,6 @@ def _of_questions(
     return given, _rows(given, benchmark, note)
 
 
-def _of_candidates(
-    given: PrecomputedTable,
-    benchmark: Benchmark,
-    values: Float64[ndarray, "n given"],
-    rows: Int64[ndarray, "n"],
-) -> Float64[ndarray, "n k"]:
-    """The scores of candidates, in the shape of the questions; raises `ScoreError` where some are missing."""
-    scores = np.full(benchmark.listed.shape, NO_CANDIDATE)
-    scores[:, : values.shape[1]] = values
-    filled = benchmark.listed.filled
-    wanted = np.ones(scores.shape, dtype=bool) if filled is None else filled
-    odd = ((scores != NO_CANDIDATE) != wanted).any(axis=1)
-    if odd.any():
-        i = int(np.argmax(odd))
-        place = int(np.argmax((scores[i] != NO_CANDIDATE) != wanted[i]))
-        apart = given.folded or place >= len(given.column)
-        where = given.table.source if apart else given.table.where(int(rows[i]), given.column[place])
-        raise ScoreError(
-            "not a score for each candidate",
-            where=f"{where}, question '{benchmark.questions.ids[i]}'",
-            given=f"{int((scores[i] != NO_CANDIDATE).sum())} scores",
-            allowed=f"{int(wanted[i].sum())}",
-        )
-    return scores
-
-
 def _rows(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"]:
     names: Sequence[str] | None = given.ids
     question_ids = set(benchmark.questions.ids)
@@ -198,7 +188,12 @@ def _rows_by_id(names: Sequence[str], benchmark: Benchmark, source: str, note: N
         if unknown:
             given += f"; {len(unknown)} of {len(names)} ids are unknown: {few(unknown)}"
         problem = f"the ids are not those of {benchmark.name}"
-        raise ScoreError(problem, where=source, given=given, allowed=f"every id once: {few(question_ids)}")
+        hint = None
+        if len(missing) < len(question_ids):
+            hint = "--unanswered and --available do not cover missing rows: add them, or take their "
+            hint += "questions out of the benchmark's data"
+        allowed = f"every id once: {few(question_ids)}"
+        raise ScoreError(problem, where=source, given=given, allowed=allowed, hint=hint)
     if unknown:
         note(
             f"{source}: {len(unknown):,} of {len(names):,} ids belong to no question of {benchmark.name} and "

@@ -262,8 +262,8 @@ class _ItemReader:
         return items, benchmark, ""
 
     def table(self, table: DataTable, benchmark: Benchmark | None, role: str = "work") -> CampaignItems:
-        """Items of a table, which may name images and captions of the `known` benchmark by their ids."""
-        where: Any = {"folder": path_of(self.given["images"]), "known": benchmark, "role": role}
+        """Items of a table, which may name images and captions of the benchmark by their ids."""
+        where: Any = {"folder": path_of(self.given["images"]), "benchmark": benchmark, "role": role}
         return items_of_table(table, self.form, self.pictures, **where)
 
     def _benchmark(self, name: str) -> Benchmark:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from counterfoil.benchmarks import folder as own
 from counterfoil.benchmarks.benchmark import Benchmark
@@ -71,34 +70,22 @@ def publish_folder(
     release = _with_makers(benchmark, release, about)
     check_target(out)
     with _in_place(out) as folder:
-        return _write(benchmark, release, splits, folder, about, progress)
-
-
-def _write(
-    benchmark: Benchmark,
-    release: FormRelease,
-    splits: Mapping[str, NDArray[np.int64]],
-    folder: Path,
-    about: Publication,
-    progress: own.Progress,
-) -> PublishedFolder:
-    card = benchmark.card
-    name = card.name
-    # The licence in the card of the copy: that of the publication, and what the card said before.
-    before, licence = card.licence, about.licence.spdx or about.licence.url
-    licence = f"{licence}; of its source: {before}" if before and before != licence else licence
-    copy = replace(benchmark, card=card.model_copy(update={"licence": licence}))
-    own.save(copy, folder, progress=progress)
-    saved = own.load(folder, verify=False)
-    files = write_tables(saved, release.tables, splits, folder, progress)
-    digests = {file.path: sha256_file(folder / file.path) for file in files}
-    write_text(folder / README, dataset_card(name, benchmark, release, files, about))
-    title = f"{card.title or name}. {describe(benchmark, release)}"
-    write_json(folder / CROISSANT, croissant(name, card, release, files, digests, about, title))
-    digest_of = {path: digests.get(path) or sha256_file(folder / path) for path in _paths(folder)}
-    write_text(folder / CHECKSUMS, "".join(f"{sha}  {path}\n" for path, sha in digest_of.items()))
-    sizes = {path: (folder / path).stat().st_size for path in _paths(folder)}
-    return PublishedFolder(name, tuple(files), sizes)
+        card, name = benchmark.card, benchmark.card.name
+        # The licence in the card of the copy: that of the publication, and what the card said before.
+        before, licence = card.licence, about.licence.spdx or about.licence.url
+        licence = f"{licence}; of its source: {before}" if before and before != licence else licence
+        copy = replace(benchmark, card=card.model_copy(update={"licence": licence}))
+        own.save(copy, folder, progress=progress)
+        saved = own.load(folder, verify=False)
+        files = write_tables(saved, release.tables, splits, folder, progress)
+        digests = {file.path: sha256_file(folder / file.path) for file in files}
+        write_text(folder / README, dataset_card(name, benchmark, release, files, about))
+        title = f"{card.title or name}. {describe(benchmark, release)}"
+        write_json(folder / CROISSANT, croissant(name, card, release, files, digests, about, title))
+        digest_of = {path: digests.get(path) or sha256_file(folder / path) for path in _paths(folder)}
+        write_text(folder / CHECKSUMS, "".join(f"{sha}  {path}\n" for path, sha in digest_of.items()))
+        sizes = {path: (folder / path).stat().st_size for path in _paths(folder)}
+        return PublishedFolder(name, tuple(files), sizes)
 
 
 def _with_makers(benchmark: Benchmark, release: FormRelease, about: Publication) -> FormRelease:

@@ -305,9 +305,17 @@ class _TableRows(Rows):
         return self.true_or_false(truths(table, layout.truth), dev)
 
     def rated(self) -> Benchmark:
-        written, facts = _judgements(self.layout, self.table, self.caption_ids, self.captions)
+        layout, table = self.layout, self.table
+        plain = {text: collapsed(text) for side in self.captions for text in dict.fromkeys(side)}
+        sides = zip(self.caption_ids, self.captions, strict=True)
+        written = [list(map(Caption, of_side or (), map(plain.get, side))) for of_side, side in sides]
+        facts: dict[str, Any] = {"references": table.columns.get("references"), "most": layout.references}
+        ratings = ratings_of(table, layout.ratings, missing=layout.missing) if layout.ratings else None
+        facts |= {"ratings": ratings, "notes": table.notes, **layout.judged}
+        if "label" in table:
+            facts["label"] = np.asarray(table["label"], dtype=np.int64)
         whole = replace(self, captions=written).judged(**facts)
-        return replace(whole, corpus=self.home / self.layout.corpus if self.layout.corpus else None)
+        return replace(whole, corpus=self.home / layout.corpus if layout.corpus else None)
 
     preference = rated
 
@@ -367,23 +375,6 @@ def _groupings(layout: Layout, card: Card, table: DataTable) -> tuple[dict[str, 
         counts = {group: number for group, number in card.counts.items() if group not in lacking}
         card = card.model_copy(update={"counts": counts})
     return groupings, card
-
-
-def _judgements(
-    layout: Layout, table: DataTable, names: Sequence[Sequence[str] | None], captions: Sequence[Any]
-) -> tuple[list[list[Caption]], dict[str, Any]]:
-    """Captions by ids and texts, and what else `Rows.judged` asks: ratings, references, fields."""
-    plain = {text: collapsed(text) for side in captions for text in dict.fromkeys(side)}
-    label = {"label": np.asarray(table["label"], dtype=np.int64)} if "label" in table else {}
-    sides = zip(names, captions, strict=True)
-    return [list(map(Caption, of_side or (), map(plain.get, side))) for of_side, side in sides], {
-        "ratings": ratings_of(table, layout.ratings, missing=layout.missing) if layout.ratings else None,
-        "references": table.columns.get("references"),
-        "most": layout.references,
-        "notes": table.notes,
-        **layout.judged,
-        **label,
-    }
 
 
 def _call(step: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
