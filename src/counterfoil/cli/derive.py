@@ -1,6 +1,5 @@
 """Commands made of jobs: an option per declared argument, whose value the job converts and checks."""
 
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -395,8 +394,6 @@ def running(command: str, arguments: Mapping[str, Any], *, private: bool) -> Ite
     if "data" in read and not read["data"]:
         # The folder of benchmark files, where no argument names one.
         read["data"] = data_folder()
-        if "COUNTERFOIL_DATA" in os.environ and not data_folder().is_dir():
-            terminal.warn(f"COUNTERFOIL_DATA names no folder, and is passed over: {data_folder()}")
     # A path or a text, or what an argument lists of these.
     lists = (value if isinstance(value, list | tuple) else (value,) for value in read.values())
     inputs = existing_paths(text for texts in lists for text in texts if isinstance(text, str | Path))

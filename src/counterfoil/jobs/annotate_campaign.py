@@ -587,7 +587,7 @@ def annotate_adjudicate(
         shown = {}
         for dispute in disputes:
             page = source.form.page(source.items[source.places[dispute.item]])
-            choices = next(asked for asked in page.fields if asked.name == field.name).options
+            choices = next(question for question in page.fields if question.name == field.name).options
             texts = (f"{choice.value}: {', '.join((*choice.texts, *choice.images))}" for choice in choices)
             shown[dispute.item] = "" if any(choice.label for choice in choices) else "\n".join(texts)
         return Disputes(disputes, shown)

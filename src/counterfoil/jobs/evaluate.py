@@ -485,8 +485,8 @@ def _with_kind(scorer: Any, feedback: Feedback) -> Any:
 
 def _run_folder(out: Path, benchmark: str) -> Path:
     """Where the run on a benchmark goes: a folder in `out` of its name, or of that of its own folder."""
-    own = benchmark.endswith(".toml") and Path(benchmark).is_file()
-    name = catalog.benchmark_card(benchmark).name if own else Path(benchmark).name
+    described = benchmark.endswith(".toml") and Path(benchmark).is_file()
+    name = catalog.benchmark_card(benchmark).name if described else Path(benchmark).name
     if name in ("", ".", ".."):
         name = Path(benchmark).resolve().name
     if not name:

@@ -170,7 +170,7 @@ def publish(
         outputs.folder(Folder(out, writing.FILES, alone=True))
         if source.path is not None:
             outputs.read(source.path)
-        named, own = named or stated(source.card.licence), not licence
+        named = named or stated(source.card.licence)
         if named is None:
             raise InputError(
                 "no licence to publish under",
@@ -184,7 +184,7 @@ def publish(
             raise InputError(f"may not be published: {against[0]}", where=source.name, hint=hint)
         stated_facts = about(licence=named, overridden=tuple(against))
         remarks = _remarks(source, stated_facts, against)
-        if own:
+        if not licence:
             text = f"published under {named.spdx or named.url}, the licence that {source.name} states"
             remarks = (f"{text}; --licence names another", *remarks)
         with feedback.progress() as progress:

@@ -206,8 +206,9 @@ def ties_line(result: Result, benchmark: Benchmark | None = None) -> str:
     text = f"ties in {share} ({100 * ties['rate']:.2f} %) count {counted}"
     for name in shown:
         ways = {"as wrong": strict[name], "as right": optimistic[name]}
-        others = [f"{100 * value:.2f} if they counted {way}" for way, value in ways.items() if way != counted]
-        text += f"; {name} would be {' and '.join(others)}"
+        if_so = " if they counted" if counted in ways else ""
+        others = [f"{100 * value:.2f}{if_so} {way}" for way, value in ways.items() if way != counted]
+        text += f"; {name} would be {', '.join(others)}"
     return text
 
 
