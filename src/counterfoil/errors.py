@@ -136,11 +136,13 @@ class UnknownNameError(InputError):
         self, kind: str, name: str, known: Iterable[str], *, where: object = None, nearest: int | None = None
     ) -> None:
         known, name = sorted(known), str(name)
-        near = get_close_matches(name.lower(), known, n=1, cutoff=0.5)
+        near = get_close_matches(name.lower(), known, n=1)
         hint = [f"did you mean '{near[0]}'?"] if near else []
         allowed: str | list[str] = known
         if len(known) > (nearest or _FEW):
-            alike = get_close_matches(name, known, n=nearest or _SUGGESTED, cutoff=0.0 if nearest else 0.5)
+            # Less near ones are named beside a near one alone.
+            least = 0.5 if near else 0.6
+            alike = get_close_matches(name, known, n=nearest or _SUGGESTED, cutoff=0.0 if nearest else least)
             alike = alike or [other for other in known if name and name.lower() in other.lower()][:_SUGGESTED]
             if alike:
                 allowed = ", ".join([*alike, f"… ({len(known):,} in all)"])
@@ -148,6 +150,8 @@ class UnknownNameError(InputError):
                 allowed = f"{len(known):,} names"
             if kind in _LISTS:
                 hint.append(f"'counterfoil {_LISTS[kind]}' lists all")
+            if kind == "benchmark" and not near:
+                hint[-1] += "; name your own by its folder or TOML file, a table by 'pairs --data TABLE'"
         what, advice = f"unknown {kind}", " ".join(hint) or None
         super().__init__(what, where=where, given=name or "(empty)", allowed=allowed, hint=advice)
 

@@ -67,6 +67,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "blind:constant world-gallery --limit 5": "a gallery is measured whole",
         "blind:constant world-quads --data photos": "is drawn, not read",
         "blind:length winogrund": "did you mean 'winoground'",
+        "blind:length mybench": "lists all; name your own by its folder or TOML file",
         "blind:length ''": "no name of a file or folder; given: (empty)",
         "blind:length photos": "photos: no benchmark in this folder",
         "blnd:length bivlc": "did you mean 'blind'",
@@ -82,6 +83,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "blind:length scores.csv": "scores are a scorer: given:scores.csv",
         "given:scores.csv pairs --data pairs.csv --json scores.csv": READ,
     },
+    f"{EVALUATED} --name": {"''": "--name: an empty name; give a text, or leave --name out"},
     EVALUATED: {"--json pairs.csv": READ, "--json pairs.csv --overwrite": READ, "--json votes.json": EXISTS},
     # A number of questions, or a share of them.
     f"{EVALUATED} --limit": dict.fromkeys(("0", "-1", "1.5", "half", "nan", "inf"), "counterfoil: --limit: "),
@@ -97,6 +99,7 @@ REFUSALS: dict[str, dict[str, str]] = {
     "compare": {
         "": "missing argument 'runs'",
         "scores.csv": "evaluate given:scores.csv BENCHMARK --out runs/scores",
+        "runs/a --html -": "--html: standard output takes JSON alone; allowed: a path",
     },
     "compare rankings galleries/g1 galleries/g2": {
         "runs/a": "evaluate the same models on the same benchmarks",

@@ -170,7 +170,9 @@ def create_folder(
         (folder / SOURCE).unlink(missing_ok=True)
     else:
         write_parquet(folder / SOURCE, source)
-    write_text(folder / INSTRUCTIONS, form.instructions)
+    several = any(len(item.cells.get("images") or ()) > 1 for item in items)
+    instructions = "instructions" if several else "instructions_captions"
+    write_text(folder / INSTRUCTIONS, getattr(form, instructions, form.instructions))
     write_text(folder / CONSENT, package_text("phrases", CONSENT))
     if not (folder / SECRETS).exists():
         with writing(folder / SECRETS, private=True) as file:

@@ -78,7 +78,7 @@ def items_of_table(
 ) -> CampaignItems:
     """The items of a table, all of one role unless its column `role` says otherwise; see the module.
 
-    Images lie in `folder`, else beside the table, or are named by their id in the `known` benchmark.
+    Images lie in `folder`, else beside the table, or are named by their id in the benchmark.
     """
     source = table
     if {"pair", "direction", "image", "caption"} <= set(table.columns):

@@ -38,7 +38,7 @@ class CampaignRecipe:
     form: str
     title: str = field(metadata={"help": "Title that people see."})
     seed: int = setting(0, "Seed of assignment, sides and order.", low=0, high=most("seed"))
-    design: Design = setting("queue", "blocks, queue or adaptive.")
+    design: Design = setting("queue", "Items in blocks, in a queue, or until labels are sure (adaptive).")
     overlap: int = setting(3, "Answers per item, each from a different person.", low=1, high=_PEOPLE)
     per_person: int = setting(
         0, "Items per block, or the most that one person does in a queue; 0 means all.", low=0, high=_ITEMS

@@ -296,7 +296,7 @@ class Benchmark:
             return self
         if not at_hand.any():
             missing = "images" if has_text.any() else "captions"
-            hint = f"give the folder that holds the {missing}, or measure from given scores"
+            hint = f"give the folder that holds the {missing}; given scores need none, without --available"
             raise DataError(f"no question has all of its {missing} at hand", where=self._place, hint=hint)
         return self.select(at_hand)
 

@@ -52,7 +52,7 @@ COMMANDS: dict[str, str | CommandGroup] = {
     "benchmarks": CommandGroup(
         {
             "list": "listings:benchmarks listings:show_entries",
-            "show": "listings:benchmarks listings:show_entries",
+            "show": "listings:show_benchmark listings:show_entries",
             "fetch": "benchmarks:fetch",
             "save": "benchmarks:save",
             "publish": "jobs.publish:publish",

@@ -259,7 +259,7 @@ def _parameters(argument: Argument) -> list[click.Parameter]:
     off = flag if flag.startswith("--no-") else f"--no-{flag[2:]}"
     if bool in argument.members:
         text = described(argument)
-        if off == flag:
+        if off == flag or argument.default:
             text = text.replace("Whether to ", "Do not ", 1)
         plain |= {"is_flag": True, "help": text}
         if argument.default is None:
@@ -359,9 +359,11 @@ WRITTEN = frozenset(
 
 
 def check_outputs(files: Mapping[str, str | Path | None]) -> None:
-    """Declare the outputs of options by name; "-" is standard output."""
+    """Declare the outputs of options by name; "-" is standard output, which takes JSON alone."""
     outputs = active_outputs() or Outputs("")
     for option, target in files.items():
+        if str(target) == "-" and option != "json":
+            raise InputError("standard output takes JSON alone", where=f"--{option}", allowed="a path")
         if target is None or target == "-":
             continue
         path = Path(target)

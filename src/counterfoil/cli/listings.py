@@ -80,7 +80,7 @@ def print_facts(console: Console, facts: Mapping[str, object]) -> None:
 
 @job(outputs="json")
 def benchmarks(name: Annotated[str | None, option(complete="benchmarks")] = None) -> Listing:
-    """List benchmarks with question type, size and main measure, or show all facts of one.
+    """List benchmarks with form of question, size and main measure; with a name, all facts of one.
 
     Example: counterfoil list benchmarks winoground
 
@@ -94,7 +94,11 @@ def benchmarks(name: Annotated[str | None, option(complete="benchmarks")] = None
         card = catalog.benchmark(name).card if in_folder else catalog.benchmark_card(name)
         facts, release = card.model_dump(mode="json"), serving(card.name)
         fetch = f"counterfoil benchmarks fetch {release.name}" if release else ""
-        return Listing(facts, show=partial(print_facts, facts={**facts, "fetch": fetch}))
+        # Without the function that reads it, which is for developers.
+        words = {key: value for key, value in facts.items() if key != "reader"} | {"fetch": fetch}
+        if card.redistributable and not card.licence:
+            words["redistributable"] = "unknown: no licence is stated"
+        return Listing(facts, show=partial(print_facts, facts=words))
     cards = catalog.BENCHMARKS.values()
     sizes = [f"{card.size:,}" if card.size else "varies" if card.citation else "yours" for card in cards]
     rows = [
@@ -105,6 +109,18 @@ def benchmarks(name: Annotated[str | None, option(complete="benchmarks")] = None
     more = "All facts of one, licence and pitfalls among them: counterfoil list benchmarks NAME"
     plain = [card.model_dump(mode="json") for card in cards]
     return Listing(plain, head, rows, more)
+
+
+@job(outputs="json")
+def show_benchmark(name: Annotated[str | None, option(complete="benchmarks")] = None) -> Any:
+    """Show all facts of a benchmark, such as licence, measures and pitfalls; without a name, list all.
+
+    Example: counterfoil benchmarks show winoground
+
+    Arguments:
+        name: A benchmark; a TOML file or a folder names one's own.
+    """
+    return benchmarks(name)
 
 
 @job(outputs="json")

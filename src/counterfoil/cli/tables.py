@@ -52,7 +52,7 @@ def printed(
     heads = [
         label(column)
         if label
-        else sides.get(column.block, "") + "\n".join(short(part, 14) for part in column.label.split(" · "))
+        else sides.get(column.block, "") + "\n".join(short(part, 16) for part in column.label.split(" · "))
         for column in table.columns
     ]
     room = names or max(24, 2 * width // 5)

@@ -166,7 +166,16 @@ class _Pass:
         for scope in self.scopes.values():
             for rows, columns in scope.views(lo, hi):
                 seen = scores[rows][:, columns]
-                self._count_captions(scope, scores, seen, rows, lo)
+                pairs = scope.pairs["i2t"]
+                of_image, of_caption = self.query["i2t"][pairs], self.item["i2t"][pairs]
+                local = np.arange(len(scores))[rows]
+                place = np.full(len(scores), -1)
+                place[local] = np.arange(len(local))
+                here = slice(*np.searchsorted(of_image, [lo, lo + len(scores)]))
+                listed = np.flatnonzero(place[of_image[here] - lo] >= 0) + here.start
+                query = of_image[listed] - lo
+                right = scores[query, of_caption[listed]]
+                scope.above["i2t"][listed], scope.level["i2t"][listed] = row_counts(seen, place[query], right)
                 self._count_images(scope, seen, columns)
         positions = np.flatnonzero((image >= lo) & (image < hi))
         self.exact[positions] = self.early[positions] == scores[image[positions] - lo, caption[positions]]
@@ -181,21 +190,6 @@ class _Pass:
             # A copy in any case: the next block takes the memory of this one.
             turned = np.array(scores.T[_slice(self.wanted["t2i"])], order="C")
         return first, turned
-
-    def _count_captions(
-        self, scope: _Scope, scores: ndarray, seen: ndarray, rows: ndarray | slice, lo: int
-    ) -> None:
-        pairs = scope.pairs["i2t"]
-        image, caption = self.query["i2t"][pairs], self.item["i2t"][pairs]
-        local = np.arange(len(scores))[rows]
-        place = np.full(len(scores), -1)
-        place[local] = np.arange(len(local))
-        here = slice(*np.searchsorted(image, [lo, lo + len(scores)]))
-        positions = place[image[here] - lo]
-        listed = np.flatnonzero(positions >= 0) + here.start
-        query = place[image[listed] - lo]
-        right = scores[image[listed] - lo, caption[listed]]
-        scope.above["i2t"][listed], scope.level["i2t"][listed] = row_counts(seen, query, right)
 
     def _count_images(self, scope: _Scope, seen: ndarray, columns: ndarray | slice) -> None:
         """Text to image: adds what the images of a block contribute to the counts of captions."""

@@ -14,7 +14,7 @@ from pathlib import PurePath, PurePosixPath
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Int64
 from numpy import ndarray
 
 from counterfoil.benchmarks.answers import Answers, Outcomes, Scores
@@ -190,7 +190,12 @@ def _rows_by_id(names: Sequence[str], benchmark: Benchmark, source: str, note: N
         if unknown:
             given += f"; {len(unknown)} of {len(names)} ids are unknown: {few(unknown)}"
         problem = f"the ids are not those of {benchmark.name}"
-        raise ScoreError(problem, where=source, given=given, allowed=f"every id once: {few(question_ids)}")
+        hint = None
+        if len(missing) < len(question_ids):
+            hint = "--unanswered and --available do not cover missing rows: add them, or take their "
+            hint += "questions out of the benchmark's data"
+        allowed = f"every id once: {few(question_ids)}"
+        raise ScoreError(problem, where=source, given=given, allowed=allowed, hint=hint)
     if unknown:
         note(
             f"{source}: {len(unknown):,} of {len(names):,} ids belong to no question of {benchmark.name} and "

@@ -160,8 +160,9 @@ def told_apart(contrasts: Contrasts, scores: Reals, benchmark: Benchmark) -> Est
 _LEARN = ("blind:bag-of-words", "blind:learned")
 
 
-def above_chance(results: Sequence[Result], *measures: str) -> list[tuple[str, str]]:
-    """The scorers and measures above chance, farthest first, by one-sided tests with Holm's correction.
+def above_chance(results: Sequence[Result], *measures: str, above: bool = True) -> list[tuple[str, str]]:
+    """The scorers and measures above chance (or below it), farthest first, by one-sided tests with Holm's
+    correction.
 
     Answers of scorers that learn are not independent of each other, and count as less (`OF_FOLDS`).
     """
@@ -169,8 +170,8 @@ def above_chance(results: Sequence[Result], *measures: str) -> list[tuple[str, s
     p = []
     for result, name in pairs:
         wider = OF_FOLDS if result.scorer in _LEARN else 1.0
-        p.append(one_sided(result[name], above=True, correlation=signed(name), wider=wider))
+        p.append(one_sided(result[name], above=above, correlation=signed(name), wider=wider))
     sure = holm(np.array(p)) < LEVEL
     named = [(result, name) for (result, name), is_sure in zip(pairs, sure, strict=True) if is_sure]
-    named.sort(key=lambda pair: (pair[0][pair[1]].chance or 0) - pair[0][pair[1]].value)
+    named.sort(key=lambda pair: -abs((pair[0][pair[1]].chance or 0) - pair[0][pair[1]].value))
     return [(result.scorer, name) for result, name in named]

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from counterfoil.jobs.job import feedback_of, job, option
 from counterfoil.jobs.results import SavedTable, Tabular, declared, lines
 from counterfoil.jobs.shared_options import OVERWRITE, Reporting
 from counterfoil.outputs import guarded
-from counterfoil.report.tables import Table, amount
+from counterfoil.report.tables import Column, Table, amount
 from counterfoil.store import write_csv
 
 if TYPE_CHECKING:
@@ -498,6 +498,8 @@ class Disputes(Tabular):
     """Items that people disagree on, most undecided first, those decided last."""
 
     disputes: "tuple[DisputedItem, ...]"
+    #: What options show, by item, where they have no label.
+    shown: Mapping[str, str]
 
     rows_by = declared(
         item="`item`, `kind`, `votes` (2 × yes, 1 × no), `label` (the likeliest); `decision` and `note` of a "
@@ -513,10 +515,14 @@ class Disputes(Tabular):
 
     @property
     def tables(self) -> tuple[Table, ...]:
+        options: dict[str | Column, Any] = {}
+        if any(self.shown.values()):
+            options[Column("options", align="left")] = lambda row: self.shown[row["item"]]
         return self.table(
             "Disagreements",
             {
                 "item": "{item}",
+                **options,
                 "votes": "{votes}",
                 "likeliest": lambda row: f"{row['label']} {100 * row['chance']:.0f} %",
                 "decided": "{decision}",
@@ -577,4 +583,11 @@ def annotate_adjudicate(
 
         field = fields_of(source)[source.form.main]
         done = adjudicated(connected, source)
-        return Disputes(disputed_items(judgement_table(connected, source), field, done))
+        disputes = disputed_items(judgement_table(connected, source), field, done)
+        shown = {}
+        for dispute in disputes:
+            page = source.form.page(source.items[source.places[dispute.item]])
+            choices = next(question for question in page.fields if question.name == field.name).options
+            texts = (f"{choice.value}: {', '.join((*choice.texts, *choice.images))}" for choice in choices)
+            shown[dispute.item] = "" if any(choice.label for choice in choices) else "\n".join(texts)
+        return Disputes(disputes, shown)

@@ -215,7 +215,7 @@ def annotate_agreement(
         campaign: For a table: the campaign whose questions it answers, which gives their scales and options.
             Default: the one in whose folder the table lies.
         scale: Distance of answers in Krippendorff's alpha. Default: the question's scale.
-        by_kind: Whether to report by kind of item too.
+        by_kind: Whether to report each kind of item as well.
     """
     feedback = feedback_of(options)
     with feedback.busy(f"reading the answers of {source}"):

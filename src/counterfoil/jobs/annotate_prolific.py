@@ -54,7 +54,7 @@ def status(
     """The submissions of the study beside the people of the campaign.
 
     Arguments:
-        release: Give the items of people who left to others.
+        release: Give others the items of people who left.
     """
     from counterfoil.annotate.review import give_back
 

@@ -49,7 +49,7 @@ class AuditRows(shared.Sources, shared.Device, shared.Work, total=False):
         pictures: Whether to search images for duplicates.
 
     Statistics:
-        level: Probability of naming any word if no word is telling.
+        level: Probability of naming a word where none gives answers away.
     """
 
     scorers: Annotated[

@@ -257,8 +257,8 @@ class SystemComparison(TextTables, SavedTable):
 
 m.csv has a row per system: its name (that of its file, without .json) in the column `system`, and a number
 in each other column, such as M1 and M2 of the COCO challenge. judged.csv has a row per judgement, with a
-column `judge`, a column `image`, or both: judges are then held against each other too, and intervals know
-of what people said of which image.""",
+column `judge`, a column `image`, or both: judges are then compared with each other too, and intervals account
+for who said what of which image.""",
 )
 def compare_systems(
     predictions: Annotated[Sequence[str | Path], option(flag="--predictions", metavar="FILE...")],

@@ -126,7 +126,8 @@ class EvaluateRows(shared.Sources, shared.Device, shared.Work, total=False):
 
     Model:
         column: Column of a given table; default: guessed, and named in a note.
-        unanswered: Policy for unanswered questions: an error, wrong, or left out.
+        unanswered: What becomes of questions that a model left unanswered, and of empty cells in a table of
+            right and wrong: an error, wrong, or left out.
 
     Caption metrics:
         backbone: Image-text model of a caption metric.
@@ -138,7 +139,7 @@ class EvaluateRows(shared.Sources, shared.Device, shared.Work, total=False):
         ids: npz file with image_ids and caption_ids of a similarity matrix's rows and columns.
         first_stage: Dual encoder whose first items a pair scorer re-ranks.
         depth: Number of first-stage items to re-rank.
-        top: First items of each query to keep in a run.
+        top: How many first items of each query a run keeps.
         truncated_as_miss: Count a right answer beyond the end of a truncated ranking as a miss, as published
             numbers from truncated lists do.
     """
@@ -432,6 +433,8 @@ def _named(
     scorer, backbone, first_stage = (
         _with_kind(spec, feedback) for spec in (scorer, rows["backbone"], rows["first_stage"])
     )
+    if rows["name"] is not None and not rows["name"].strip():
+        raise InputError("an empty name", where="--name", hint="give a text, or leave --name out")
     chat = isinstance(scorer, str) and scorer.startswith("chat:")
     if rows["api_key_env"] is not None and not chat:
         raise InputError("--api-key-env is for chat endpoints", given=scorer, allowed="chat:URL#MODEL")
@@ -488,7 +491,8 @@ def _with_kind(scorer: Any, feedback: Feedback) -> Any:
 
 def _run_folder(out: Path, benchmark: str) -> Path:
     """Where the run on a benchmark goes: a folder in `out` of its name, or of that of its own folder."""
-    name = Path(benchmark).name
+    described = benchmark.endswith(".toml") and Path(benchmark).is_file()
+    name = catalog.benchmark_card(benchmark).name if described else Path(benchmark).name
     if name in ("", ".", ".."):
         name = Path(benchmark).resolve().name
     if not name:

@@ -160,7 +160,12 @@ class BenchmarkSources:
                 if carried is not None:
                     return carried
             images = self.images_of(benchmark)
-            return catalog.benchmark(benchmark, data=data, images=images, counts=counts)
+            loaded = catalog.benchmark(benchmark, data=data, images=images, counts=counts)
+            groups = loaded.questions.groupings
+            for name in dict.fromkeys((*loaded.card.groupings, *groups)):
+                if benchmark.endswith(".toml") and not any(groups.get(name, ())):
+                    feedback.warn(f"{benchmark}: the grouping '{name}' fits no question and is not shown")
+            return loaded
 
 
 @dataclass(frozen=True, eq=False)

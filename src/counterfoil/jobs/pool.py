@@ -285,7 +285,7 @@ def pool(
 
     Arguments:
         k: Items that each model proposes per query.
-        exclude_known: Leave out pairs that the runs' benchmark has as right.
+        exclude_known: Leave out pairs that are right in the runs' benchmark.
 
     >>> from counterfoil import evaluate
     >>> runs = [evaluate(f"blind:{name}", "world-gallery", draws=100, cache=None, quiet=True)

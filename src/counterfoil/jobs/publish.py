@@ -175,6 +175,9 @@ def publish(
             raise InputError(f"may not be published: {against[0]}", where=source.name, hint=hint)
         stated_facts = about(licence=named, overridden=tuple(against))
         remarks = _remarks(source, stated_facts, against)
+        if not licence:
+            text = f"published under {named.spdx or named.url}, the licence that {source.name} states"
+            remarks = (f"{text}; --licence names another", *remarks)
         with feedback.progress() as progress:
             written = publish_folder(source, out, stated_facts, progress=progress)
         return Published(out, written, named, remarks)

@@ -52,7 +52,7 @@ BENCHMARKS = Option(
 SCORER = Option("What gives the scores, as KIND:WHAT; see 'counterfoil list scorers'.", complete="scorers")
 RUNS = Option("Run folders, or folders of them.")
 SCORES = Option("Run folders, embeddings (.npz) or similarities (.npy).", metavar="SCORES", least=1)
-IDS = Option("An npz file with image_ids and caption_ids, for files without.", None)
+IDS = Option("An npz file with image_ids and caption_ids, for files that have none.", None)
 QUERIES = Option("Ids of the queries, one per line.", None, metavar="PATH")
 DIRECTION = Option("Query with captions (t2i), with images (i2t), or both.", "both")
 LIMIT = Option("Take N evenly spaced questions.", None, low=1)

@@ -54,7 +54,7 @@ class RunRows(Reporting, total=False):
         out: Folder of the checkpoint.
 
     Recipe:
-        guard: Benchmark to monitor for forgetting, NAME=PATH, on the questions at hand.
+        guard: Benchmark measured during training, which shows what is forgotten; NAME=PATH.
         guard_images: Folder of the images of that benchmark.
 
     Work:
@@ -715,7 +715,7 @@ def mix(
 
     Arguments:
         start: Where training began: a checkpoint's folder or KIND:WHAT.
-        tuned: What came of it: a checkpoint's folder.
+        tuned: What it gave: a checkpoint's folder.
         alpha: The mixture: 0 is the start, 1 the end.
         out: Folder of the checkpoint.
     """

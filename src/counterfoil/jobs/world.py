@@ -99,8 +99,8 @@ def build_world(
         captions_each: Captions per image of a gallery (2).
 
     Training sets:
-        kind: What a row holds: an image and something true of it; half a contrast; its negative caption too;
-            and its negative image, as is the default. pac: generated positives.
+        kind: loose and coco: images and captions; trohn-text: negative captions too; trohn-img (the default):
+            negative images too; pac: images and captions made by a machine too.
         failure: Share of negative images that do not show their caption (of SDXL's, about 0.61).
     """
     of_training = {"--kind": kind, "--failure": failure}
@@ -123,8 +123,8 @@ def build_world(
             columns = ", ".join(rows.rows)
             lines = [f"{learn:,} rows to learn from and {held:,} for validation ({columns}): {out}"]
             if kind in (None, "trohn-img"):
-                wrong = rows.groupings["faithful"].count("no")
-                lines.append(f"{wrong:,} of {len(rows):,} negative images do not show their captions")
+                right = len(rows) - rows.groupings["faithful"].count("no")
+                lines.append(f"{right:,} of {len(rows):,} negative images show what their captions say")
             return Drawn(out, tuple(lines))
         style = style or "natural"
         drawing = {"seed": seed, "size": size or _SIZE, "progress": progress}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from counterfoil.evaluation.audit import SAME_WORDS, BenchmarkAudit
+from counterfoil.evaluation.audit import SAME_WORDS, BenchmarkAudit, above_chance
 from counterfoil.evaluation.evaluate import of
 from counterfoil.report.html import Section, shareable
 from counterfoil.report.tables import Cell, Column, Row, Table, amount, measure_label, style_of
@@ -147,16 +147,19 @@ def lead(audit: BenchmarkAudit) -> str:
     """What matters most, in a sentence or two."""
     parts = []
     above = audit.above_chance
-    for best, measure in above[:1]:
-        value = next(result[measure] for result in audit.blind if result.scorer == best)
-        scale = "" if style_of(measure) == "correlation" else " %"
-        parts.append(
-            f"Without looking, {best} gets {measure_label(measure)} {100 * value.value:.1f}{scale} "
-            f"({100 * value.low:.1f} to {100 * value.high:.1f}; chance {100 * (value.chance or 0):.1f})."
-        )
+    below = above_chance(audit.blind, *of(audit.benchmark).main_measures(audit.benchmark), above=False)
     if audit.blind and not above:
         names = ", ".join(result.scorer for result in audit.blind)
         parts.append(f"Of the scorers tried none is significantly above chance: {names} (p ≥ 0.05, Holm).")
+    farthest = [("above", *pair) for pair in above[:1]] + [("below", *pair) for pair in below[:1]]
+    for side, scorer, measure in farthest:
+        value = next(result[measure] for result in audit.blind if result.scorer == scorer)
+        scale = "" if style_of(measure) == "correlation" else " %"
+        chance = f"{side} chance ({100 * (value.chance or 0):.1f})"
+        parts.append(
+            f"Without looking, {scorer} gets {measure_label(measure)} {100 * value.value:.1f}{scale} "
+            f"({100 * value.low:.1f} to {100 * value.high:.1f}), {chance}."
+        )
     if audit.artefacts:
         words = ", ".join(f"“{word.word}”" for word in audit.named[:5])
         tested = f"of {amount(len(audit.artefacts), 'word')} tested"

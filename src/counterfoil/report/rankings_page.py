@@ -126,6 +126,8 @@ def agreements_table(correlation: RankCorrelation) -> Table:
             ends = "" if np.isnan(value) else f"{written(low)} to {written(high)}"
             cells += (Cell("–" if np.isnan(value) else written(value), rank=int(pair.sure)), ends)
         rows.append((f"{name[pair.a]} –\n{name[pair.b]}", *cells, str(pair.models)))
+    if len(rows) > 3 and len({row[1:] for row in rows}) == 1:
+        rows = [(f"all {len(rows)} pairs of measures", *rows[0][1:])]
     heads = ("τ-b", "95 % interval", "ρ", "95 % interval", "models")
     caption = "Kendall’s τ-b and Spearman’s ρ between measures; bold: the interval leaves out 0."
     return Table.of(caption, "Measures", heads, rows)

@@ -34,6 +34,8 @@ FEW = 20
 MOST = 1 / 10
 #: A tie policy that moves a main measure by this much, or this share of tied questions, is worth a warning.
 NOTABLE = 0.01
+#: What a tie counts as under each policy.
+COUNTED = {"strict": "as wrong", "half": "by chance", "optimistic": "as right"}
 _INTERVALS = {
     "wilson": "Wilson's, for independent questions",
     "clusters": "over clusters of questions that share images or captions",
@@ -64,7 +66,9 @@ def lead(comparison: Comparison) -> str:
     value, low, high = (said(measure, bound) for bound in (e.value, e.low, e.high))
     text = f"{best.name} has {label} {value} ({low} to {high})"
     if e.chance is not None:
-        text += f", where chance is {said(measure, e.chance)}"
+        sides = {"above": e.low > e.chance, "below": e.high < e.chance, "not told apart from": True}
+        side = next(side for side, holds in sides.items() if holds)
+        text += f", {side} chance ({said(measure, e.chance)})"
     if len(runs) == 1:
         return f"{text}."
     rivals = [
@@ -98,10 +102,10 @@ def tied(comparison: Comparison) -> list[Note]:
         moved = max(values.values(), default=0.0) - min(values.values(), default=0.0)
         if rate < NOTABLE and moved < NOTABLE:
             continue
-        under = ", ".join(f"{percent(value)} under {policy}" for policy, value in values.items())
+        under = ", ".join(f"{percent(value)} {COUNTED[policy]}" for policy, value in values.items())
         text = (
             f"{run.name} ties a right and a wrong pair in {count:,} of {len(run.benchmark):,} "
-            f"{run.benchmark.questions.units} ({percent(rate)}): {label} is {under}."
+            f"{run.benchmark.questions.units} ({percent(rate)}). {label} by how ties count: {under}."
         )
         notes.append(Note(text, "warning"))
     if notes or not scored:
@@ -109,7 +113,7 @@ def tied(comparison: Comparison) -> list[Note]:
     few = [run.result.ties for run in scored if 0 < float(run.result.ties["rate"]) < NOTABLE]
     most = max((int(ties["questions"]) for ties in few), default=0)
     text = f"Ties are rare (at most {most} for any scorer)" if few else "No scorer has a tie"
-    return [Note(f"{text}; they count by the policy {scored[0].result.ties['policy']}.")]
+    return [Note(f"{text}; ties count {COUNTED[scored[0].result.ties['policy']]}.")]
 
 
 def below_chance(comparison: Comparison) -> list[Note]:
@@ -198,9 +202,14 @@ def ties_line(result: Result, benchmark: Benchmark | None = None) -> str:
     lead = [] if benchmark is None else [name for name in (leading_of(benchmark, result),) if name in strict]
     main = [name for name in strict if (measure := find(name)) and measure.main]
     shown = first or lead or main[-1:]
-    ranges = [f"{n} {100 * strict[n]:.2f} if wrong to {100 * optimistic[n]:.2f} if right" for n in shown]
-    share = f"{amount(ties['questions'], 'query' if first else 'question')} ({100 * ties['rate']:.2f} %)"
-    return f"ties in {share}, counted {ties['policy']}: {', '.join(ranges)}"
+    counted, share = COUNTED[ties["policy"]], amount(ties["questions"], "query" if first else "question")
+    text = f"ties in {share} ({100 * ties['rate']:.2f} %) count {counted}"
+    for name in shown:
+        ways = {"as wrong": strict[name], "as right": optimistic[name]}
+        if_so = " if they counted" if counted in ways else ""
+        others = [f"{100 * value:.2f}{if_so} {way}" for way, value in ways.items() if way != counted]
+        text += f"; {name} would be {', '.join(others)}"
+    return text
 
 
 def percent(value: float) -> str:

@@ -144,8 +144,8 @@ def test_a_language_model_takes_part_and_another_is_held_out(text_models, tmp_pa
     assert (gaps > 0).mean() + (gaps == 0).mean() / 2 == 0.5
     after = output.facts["held_out"][other]["after"]
     numbers = f"{100 * after['value']:.1f} % [{100 * after['low']:.1f}, {100 * after['high']:.1f}]"
-    assert f"took part: noise, {one}; held out: {other} {numbers}" in said[-1]
-    assert said[-1].endswith("; others are not ruled out")
+    assert f"refined against noise, {one}; tested on scorers held out: {other} {numbers}" in said[-1]
+    assert said[-1].endswith("; other scorers may still tell right captions from wrong ones")
     assert output.facts["not_ruled_out"] == said[-1]
 
 

@@ -96,6 +96,8 @@ def test_scorers_are_called_above_chance_after_holm_over_all_that_were_tried():
     assert auditing.above_chance(found_at(lm=0.5525, a=0.5, b=0.5, c=0.49), "accuracy") == []
     both = auditing.above_chance(found_at(lm=0.57, a=0.6, b=0.5, c=0.4), "accuracy")
     assert both == [("a", "accuracy"), ("lm", "accuracy")]
+    below = auditing.above_chance(found_at(lm=0.57, a=0.6, b=0.4, c=0.1), "accuracy", above=False)
+    assert below == [("c", "accuracy"), ("b", "accuracy")]
     # What is learned in one fold rests on the answers of the others.
     assert auditing.above_chance(found_at(blind_learned=0.5525), "accuracy") == []
     assert auditing.above_chance(found_at(blind_learned=0.62), "accuracy") == [("blind:learned", "accuracy")]

@@ -29,10 +29,11 @@ def test_a_constant_scorer_is_exposed():
     comparison = one(np.zeros((40, 2, 2)))
     # A random order of four scores puts the two true ones first in 1 of 6 cases.
     assert said(comparison)[0] == (
-        "alone ties a right and a wrong pair in 40 of 40 questions (100.00 %): "
-        "Group is 0.00 % under strict, 16.67 % under half, 100.00 % under optimistic."
+        "alone ties a right and a wrong pair in 40 of 40 questions (100.00 %). "
+        "Group by how ties count: 0.00 % as wrong, 16.67 % by chance, 100.00 % as right."
     )
     assert "Below chance on I2T, T2I and Group, with the whole interval: alone." in said(comparison)
+    assert "below chance (16.67" in lead(comparison)
     assert QUADS.notes(comparison)[0].kind == "warning"
     assert QUADS.ties(comparison).endswith("a tie is wrong.")
     assert "random order" in QUADS.ties(one(np.zeros((40, 2, 2)), Ties.HALF))
@@ -41,7 +42,7 @@ def test_a_constant_scorer_is_exposed():
 def test_a_scorer_without_ties_gives_no_warning_and_equal_ones_are_not_distinguished():
     comparison = one(np.random.default_rng(0).normal(size=(40, 2, 2)) + 5 * np.eye(2))
     assert all(note.kind == "fact" for note in QUADS.notes(comparison))
-    assert "No scorer has a tie; they count by the policy strict." in said(comparison)
+    assert "No scorer has a tie; ties count as wrong." in said(comparison)
     benchmark, scores = quad_benchmark(), Scores(np.random.default_rng(1).normal(size=(40, 2, 2)))
     comparison = compare([run_of(benchmark, name, scores) for name in ("a", "b")])[0]
     assert lead(comparison).endswith("the highest of 2, not told apart (p ≥ 0.05 after Holm) from b.")
@@ -51,7 +52,7 @@ def test_the_lead_names_the_best_and_the_scorers_not_distinguished_from_it(quads
     best = max(quads.runs, key=lambda run: run.items["group"].mean())
     text = lead(quads).replace("\N{NO-BREAK SPACE}", " ")
     assert text.startswith(f"{best.name} has Group {100 * best.items['group'].mean():.2f} % (")
-    assert "where chance is 16.67 %" in text
+    assert "chance (16.67 %)" in text
     tested = [d for d in quads.differences if d.measure == "group" and d.p_holm >= 0.05]
     rivals = {{d.a: d.b, d.b: d.a}[best.name] for d in tested if best.name in (d.a, d.b)}
     assert all(name in text for name in rivals)

@@ -268,6 +268,8 @@ class ChooseOne(WorkForm):
     columns: ClassVar[Mapping[str, Cell]] = {"images": "images", "captions": "texts"}
     main = "best"
     instructions = instructions_of(name)
+    #: Those where every item has one image.
+    instructions_captions = instructions_of("choose-captions")
     seconds = 7.0
 
     def page(self, item: WorkItem) -> WorkPage:

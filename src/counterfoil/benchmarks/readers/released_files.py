@@ -1,5 +1,6 @@
 """Released files: the one that is meant in a folder, rows that are lists, pictures by their paths."""
 
+import os
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,9 @@ def no_data(card: Card) -> DataError:
         hint = f"get it from {card.homepage} and name its folder with --data"
     else:
         hint = "give it with --data"
-    return DataError(f"no data of {card.title}", where=card.name, hint=hint)
+    named = os.environ.get("COUNTERFOIL_DATA")
+    given = f"COUNTERFOIL_DATA={named}, which is no folder" if named and not Path(named).is_dir() else None
+    return DataError(f"no data of {card.title}", where=card.name, given=given, hint=hint)
 
 
 def released_file(card: Card, data: Path | None, names: Sequence[str], *, hint: str | None = None) -> Path:

@@ -48,10 +48,8 @@ class Assemble(BuiltStep):
     name: ClassVar[str] = "assemble"
     opens: ClassVar[bool] = False
 
-    form: _FORMS = setting(
-        "auto", "quad, choice, training; auto: quad where rows have a negative image, else choice."
-    )
-    title: str = setting("Built with counterfoil", "The title of the benchmark.")
+    form: _FORMS = setting("auto", "What is made; auto: quad where rows have a negative image, else choice.")
+    title: str = setting("", "The title of the benchmark; without it the name of the build's folder.")
     licence: str = setting("", "The licence of the benchmark, as SPDX calls it.")
     homepage: str = setting("", "Where the benchmark is described.")
     citation: str = setting("", "How it is cited.")
@@ -95,7 +93,7 @@ class Assemble(BuiltStep):
         groupings = _groupings(rows, _LABELS)
         card = Card(
             name=context.folder.name or "built",
-            title=self.title,
+            title=self.title or context.folder.name or "built",
             form=kind,
             size=len(rows) if "negative_caption" in _READ[kind] else None,
             licence=self.licence,

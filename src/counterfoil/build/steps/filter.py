@@ -210,8 +210,8 @@ OTHER, UNFIT = "another candidate was chosen", "no candidate fits"
 class FilterAmbiguous(RowFilter):
     """Keep rows whose captions fit only their own images, as judged by people or an ensemble of scorers.
 
-    Scorers give each row its margin: the own caption's score less the other's, for image and negative image,
-    the lower of the two. Of several scorers the mean of the margins' ranks counts, as shares in [0, 1].
+    A scorer gives each row a margin: for its image and its negative image, the score of the own caption less
+    that of the other; the lower of the two. Of several scorers the mean rank of margins counts, in [0, 1].
     """
 
     name: ClassVar[str] = "filter"

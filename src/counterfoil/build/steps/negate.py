@@ -90,8 +90,8 @@ class Negate(BuiltStep):
     )
     balance: bool = setting(
         True,
-        "Replace each word by another as often as that one by it, and drop captions without a counterpart; "
-        "else the new word alone can tell the wrong caption.",
+        "Replace word A by B as often as B by A, and drop captions without a counterpart; "
+        "else single new words give wrong captions away.",
     )
     parser: str = setting("hanta", "'hanta', or 'spacy:MODEL' or 'spacy:FOLDER'.", model=("hanta",))
     prompts: str | None = setting(

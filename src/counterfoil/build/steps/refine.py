@@ -256,11 +256,11 @@ def _not_ruled_out(part: Sequence[str], held_out: Mapping[str, Mapping[str, Any]
     parts = "value", "low", "high"
     numbers = {name: [100 * its["after"][key] for key in parts] for name, its in held_out.items()}
     held = [f"{name} {value:.1f} % [{low:.1f}, {high:.1f}]" for name, (value, low, high) in numbers.items()]
-    statement = f"took part: {', '.join(part)}; held out: {', '.join(held) or 'none'}"
+    statement = f"refined against {', '.join(part)}; tested on scorers held out: {', '.join(held) or 'none'}"
     if any(map(_reads_more, held_out)):
-        return f"{statement}; others are not ruled out"
+        return f"{statement}; other scorers may still tell right captions from wrong ones"
     which = "another language model" if any(map(_reads_more, part)) else "a language model"
-    return f"{statement}; {which} is not ruled out (--held-out lm:MODEL)"
+    return f"{statement}; {which} may still tell right captions from wrong ones (test: --held-out lm:MODEL)"
 
 
 def _reads_more(name: str) -> bool:

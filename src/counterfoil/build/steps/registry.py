@@ -57,11 +57,11 @@ _OWN: Mapping[str, tuple[str, str]] = {
         "dedup pairs.csv --near 0.9 --out once.csv",
     ),
     "dedup:Clean": (
-        "rows dropped that other sets share, and questions",
+        "drop rows that other sets have too, and captions that are questions",
         "clean pairs.csv --against test.csv --out clean.csv",
     ),
     "refine:Refine": (
-        "rows dropped until blind scores tell nothing",
+        "drop rows until blind scores tell nothing",
         "refine pairs.csv --scores vera.csv --scores cola.csv --out refined.csv",
     ),
     "imagine:Imagine": (

@@ -166,7 +166,16 @@ class ContrastEvaluation(FormEvaluation):
             for policy in Ties:
                 if policy is not settings.ties:
                     by_policy[policy] = self.per_item(benchmark, answers, ties=policy)
-            means = self._means(benchmark, {policy: by_policy[policy] for policy in Ties})
+            means = {t: {name: float(v.mean()) for name, v in by_policy[t].items()} for t in Ties}
+            # Macro means are those of the card.
+            macro = [m for m in declared if m.macro_of and m.name in benchmark.card.measures]
+            if macro:
+                groups, shares = intervals.macro_groups(benchmark, np.ones(len(benchmark), dtype=bool))
+                weights = macro_weights(groups, shares)
+                for measure in macro if (groups >= 0).any() else ():
+                    for policy, of_policy in by_policy.items():
+                        if measure.macro_of in of_policy:
+                            means[policy][measure.name] = float(weights @ of_policy[measure.macro_of])
             ties = tie_facts(settings.ties, self.tied(benchmark, answers.values), means)
             ties |= self.other_ties(benchmark, answers.values)
         else:
@@ -174,24 +183,6 @@ class ContrastEvaluation(FormEvaluation):
         # The groups of a few questions that a measure joins are not reported.
         joined = {measure.within[0] for measure in declared if measure.within is not None}
         return Prepared(estimates, ties, {"interval": intervals.facts(benchmark, settings.interval)}, joined)
-
-    def _means(
-        self, benchmark: Benchmark, by_policy: Mapping[Ties, Mapping[str, Reals]]
-    ) -> dict[Ties, dict[str, float]]:
-        """The measures under every policy of ties, from their values; of macro means those of the card."""
-        means = {
-            ties: {name: float(value.mean()) for name, value in values.items()}
-            for ties, values in by_policy.items()
-        }
-        macro = [m for m in self.measures(benchmark) if m.macro_of and m.name in benchmark.card.measures]
-        if macro:
-            groups, shares = intervals.macro_groups(benchmark, np.ones(len(benchmark), dtype=bool))
-            weights = macro_weights(groups, shares)
-            for measure in macro if (groups >= 0).any() else ():
-                for ties, values in by_policy.items():
-                    if measure.macro_of in values:
-                        means[ties][measure.name] = float(weights @ values[measure.macro_of])
-        return means
 
     def test(self, paired: PairedRuns) -> Tested:
         """Tango's intervals, and exact McNemar tests where questions share nothing."""

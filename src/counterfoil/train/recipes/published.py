@@ -31,7 +31,7 @@ class Coco(Recipe):
     objective: ClassVar[str] = "counterfoil.train.objectives:contrastive"
     about: ClassVar[str] = "pairs only: InfoNCE on images and their captions"
     smallest_batch: ClassVar[int] = 2
-    source: ClassVar[str] = "the BiVLC paper, Appendix E.3; what it leaves out as in its released code"
+    source: ClassVar[str] = "the BiVLC paper, Appendix E.3, and its released code for what that leaves out"
     left_open: ClassVar[tuple[str, ...]] = _BIVLC_OPEN
 
     name: str = "coco"
@@ -153,7 +153,7 @@ class Detection(Recipe):
                 raise InputError(problem, where=place, given=getattr(self, name), allowed=str(usual))
 
 
-_SOURCE = "the ECCV Caption paper, Appendix D.2; what it leaves out as in PCME's released code"
+_SOURCE = "the ECCV Caption paper, Appendix D.2, and PCME's released code for what that leaves out"
 _OPEN = (
     "stages: 30 epochs with the backbone frozen at 2e-4, then 30 of everything at 2e-5 (stages)",
     "weight decay: none; gradients are clipped at a norm of 2; batches of 128",
