@@ -14,7 +14,7 @@ from pathlib import PurePath, PurePosixPath
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Float64, Int64
 from numpy import ndarray
 
 from counterfoil.benchmarks.answers import Answers, Outcomes, Scores
