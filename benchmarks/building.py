@@ -128,7 +128,7 @@ def main() -> None:
         work = StepContext(
             Path(folder),
             session=Session(note=lambda text: None),
-            scorer=lambda name, settings: load_blind(name.removeprefix("blind:"), Options()),
+            model=lambda name, settings: load_blind(name.removeprefix("blind:"), Options()),
         )
         for step in steps(given.near):
             before, cpu, n = perf_counter(), process_time(), len(rows)

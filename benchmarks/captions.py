@@ -90,15 +90,15 @@ def theirs(candidates: list[str], references: list[list[str]]) -> Work:
         rows = range(len(candidates))
         made["tokens"] = ([read["found"][i][0] for i in rows], [read["gold"][i] for i in rows])
 
-    def scored(name: str, scorer: Any) -> Callable[[], None]:
+    def scored(name: str, model: Any) -> Callable[[], None]:
         def work() -> None:
             with redirect_stdout(StringIO()):
-                made[name] = scorer.compute_score(read["gold"], read["found"])[1]
+                made[name] = model.compute_score(read["gold"], read["found"])[1]
 
         return work
 
-    scorers = (("BLEU", Bleu(4)), ("ROUGE-L", Rouge()), ("CIDEr", Cider()))
-    return [tokens, *(scored(name, scorer) for name, scorer in scorers)], made
+    models = (("BLEU", Bleu(4)), ("ROUGE-L", Rouge()), ("CIDEr", Cider()))
+    return [tokens, *(scored(name, model) for name, model in models)], made
 
 
 def processor() -> float:

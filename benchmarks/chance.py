@@ -1,4 +1,4 @@
-"""How often are scorers called beyond chance where none is? At most 5 % are meant.
+"""How often are models called beyond chance where none is? At most 5 % are meant.
 
     python benchmarks/chance.py [--repetitions 200] [--data ../shared/data/sugarcrepe]
 
@@ -74,7 +74,7 @@ def audits(data: Path, repetitions: int) -> Iterator[str]:
             announced += bool(found.above_chance)
         yield (
             f"audits of {name}, right captions by a coin: {100 * announced / repetitions:.1f} % announce a "
-            f"blind scorer ({100 * alone / repetitions:.1f} % by intervals alone)"
+            f"blind model ({100 * alone / repetitions:.1f} % by intervals alone)"
         )
 
 
@@ -88,7 +88,7 @@ def notes(repetitions: int) -> Iterator[str]:
             runs = []
             for at in range(models):
                 scores = Scores(rng.normal(size=(len(benchmark), 2, 2)))
-                result = evaluate(benchmark, scores, scorer=f"m{at}", draws=400)
+                result = evaluate(benchmark, scores, model=f"m{at}", draws=400)
                 runs.append(measured_run(benchmark, scores, result))
             main = [run.result[name] for run in runs for name in ("i2t", "t2i", "group")]
             alone += any(each.high < (each.chance or 0) for each in main)

@@ -188,14 +188,14 @@ def official_loop(rows: Sequence[Row], model: Any, transform: Any, tokenizer: An
     return np.asarray(scores)
 
 
-def memory_work(scorer: Any, benchmark: Benchmark) -> Callable[[], None]:
-    """The scorer's towers over the same distinct items, with everything before them already done."""
+def memory_work(model: Any, benchmark: Benchmark) -> Callable[[], None]:
+    """The model's towers over the same distinct items, with everything before them already done."""
     images = list(benchmark.images)
     texts = list({caption.text: caption for caption in benchmark.captions}.values())
-    lengths = scorer.lengths(texts)
+    lengths = model.lengths(texts)
     texts = [texts[i] for i in sorted(range(len(texts)), key=lambda i: (lengths[i], texts[i].text))]
     pictures = [images[at : at + BATCH] for at in range(0, len(images), BATCH)]
-    arrays = list(prepared(pictures, scorer.preparation, workers=0))
+    arrays = list(prepared(pictures, model.preparation, workers=0))
     batches = [[caption.text for caption in texts[at : at + BATCH]] for at in range(0, len(texts), BATCH)]
 
     def work() -> None:
@@ -203,9 +203,9 @@ def memory_work(scorer: Any, benchmark: Benchmark) -> Callable[[], None]:
 
         with torch.inference_mode():
             for array in arrays:
-                scorer.towers.images(array)
+                model.towers.images(array)
             for batch in batches:
-                scorer.towers.texts(batch)
+                model.towers.texts(batch)
 
     return work
 
@@ -297,12 +297,12 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
 
     path = checkpoint(folder)
     official = official_model(path)
-    scorers = {
+    models = {
         precision: load(f"{ARCHITECTURE}/{path}", Options(device="cpu", precision=precision))
         for precision in options.precision
     }
-    ours_fed = {precision: memory_work(scorer, work) for precision, scorer in scorers.items()}
-    theirs_fed = {precision: bare_work(official, work, precision) for precision in scorers}
+    ours_fed = {precision: memory_work(model, work) for precision, model in models.items()}
+    theirs_fed = {precision: bare_work(official, work, precision) for precision in models}
     rates: dict[str, list[ndarray]] = defaultdict(list)
     decisions: dict[str, int] = {}
     margins: dict[str, float] = {}
@@ -311,11 +311,11 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
         seconds, expected = timed(lambda: official_loop([rows[i] for i in sample], *official))
         if kept:
             rates["official loop"].append(len(sample) / seconds)
-        for precision, scorer in scorers.items():
+        for precision, model in models.items():
             cache = folder / f"cache-{precision}-{number}"
 
-            def ours(scorer: Any = scorer, cache: Path = cache) -> Any:
-                return run(work, scorer, session=Session(cache, batch_size=BATCH, workers=options.workers))
+            def ours(model: Any = model, cache: Path = cache) -> Any:
+                return run(work, model, session=Session(cache, batch_size=BATCH, workers=options.workers))
 
             cold, answers = timed(ours)
             bare, _ = timed(theirs_fed[precision])

@@ -98,8 +98,8 @@ def build_fidelity(folder: Path, plan: Plan, *, rows: int) -> FidelityStudy:
 
 
 def _group(asked: Benchmark, place: Path) -> Estimate:
-    scorer = checkpoint.load(str(place), Options(device="cpu"))
-    return evaluate(asked, run(asked, scorer, session=Session(batch_size=256)), scorer=place.name).measures[
+    model = checkpoint.load(str(place), Options(device="cpu"))
+    return evaluate(asked, run(asked, model, session=Session(batch_size=256)), model=place.name).measures[
         "group"
     ]
 

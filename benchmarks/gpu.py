@@ -37,7 +37,7 @@ from counterfoil.errors import CounterfoilError
 from counterfoil.models import clip_fast, registry
 from counterfoil.models.base import Options
 from counterfoil.models.images import ImageRoute, prepared
-from counterfoil.models.networks import TOLERANCE, CompiledTower, network_scorer
+from counterfoil.models.networks import TOLERANCE, CompiledTower, network_model
 from counterfoil.train.loop import fit
 from counterfoil.train.recipes.published import NegativePairs
 from counterfoil.train.saving import Saving
@@ -158,8 +158,8 @@ def towers(device: torch.device, size: Size, peaks: dict[str, float], folder: Pa
                 made, route=route, preparation=route.preparation(reference, where=architecture)
             )
             options = Options(device=device.type, precision="bf16")
-            scorer = network_scorer(backbone, options, where=architecture)
-            rates = parts(scorer, batches, device, size, workers)
+            model = network_model(backbone, options, where=architecture)
+            rates = parts(model, batches, device, size, workers)
             computed = NAMES[next(backbone.network.parameters()).dtype]
             name = f"{architecture} {computed}" + "".join(
                 f" {key}={value}" for key, value in route.facts().items()
@@ -171,19 +171,19 @@ def towers(device: torch.device, size: Size, peaks: dict[str, float], folder: Pa
 
 
 def parts(
-    scorer: Any, batches: Sequence[Sequence[Image]], device: torch.device, size: Size, workers: int
+    model: Any, batches: Sequence[Sequence[Image]], device: torch.device, size: Size, workers: int
 ) -> dict[str, float]:
     """Images a second of each part alone, of all of them together, and of the towers fed from memory."""
     count = sum(map(len, batches))
     since = time.perf_counter()
-    arrays = list(prepared(batches, scorer.preparation, workers=workers))
+    arrays = list(prepared(batches, model.preparation, workers=workers))
     decode = count / (time.perf_counter() - since)
     few = arrays[: min(len(arrays), 8)]
     held = sum(map(len, few))
     with torch.inference_mode():
-        tower = held / seconds(lambda: [scorer.towers.images(batch) for batch in few], device, size.rounds)
+        tower = held / seconds(lambda: [model.towers.images(batch) for batch in few], device, size.rounds)
     since = time.perf_counter()
-    for _ in scorer.embed_images(batches, workers=workers):
+    for _ in model.embed_images(batches, workers=workers):
         pass
     whole = count / (time.perf_counter() - since)
     return {"decode": decode, "tower": tower, "files to vectors": whole}

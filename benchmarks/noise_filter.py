@@ -173,9 +173,7 @@ def noise_filter(folder: Path, plan: Plan, *, seeds: Sequence[int], verified: in
             workshop.tuned(folder_name, seed, recipe="trohn-img", data=learned)
             for layout, styles in LAYOUTS.items():
                 asked = questions_of(made, size=plan.size, styles=styles, lazy=True)
-                given = run(
-                    asked, _scorer(workshop.place(folder_name, seed)), session=Session(batch_size=256)
-                )
+                given = run(asked, _model(workshop.place(folder_name, seed)), session=Session(batch_size=256))
                 found[layout].setdefault(name, []).append(contrast.group(cast(Scores, given).values) > 0)
     return FilterStudy(
         {layout: {name: np.stack(each) for name, each in of.items()} for layout, of in found.items()},
@@ -196,7 +194,7 @@ def small(plan: Plan) -> Plan:
     return replace(plan, contrasts=6_000, loose=8_000, questions=1_400)
 
 
-def _scorer(place: Path) -> Any:
+def _model(place: Path) -> Any:
     return checkpoint.load(str(place), Options(device="cpu"))
 
 
@@ -207,7 +205,7 @@ def _margins(data: TrainingSet, place: Path) -> NDArray[np.float64]:
     caption = np.concatenate([data.rows["negative_caption"], data.rows["caption"]])
     session = Session(batch_size=256)
     found = score_items(
-        _scorer(place),
+        _model(place),
         data.images,
         session.keys(data.images),
         data.captions,

@@ -1,4 +1,4 @@
-"""How much faster scorers of pairs are than a plain loop over pairs, on one machine in one run.
+"""How much faster models of pairs are than a plain loop over pairs, on one machine in one run.
 
     python benchmarks/pairs.py [--size tiny mid] [--images 3] [--rounds 2] [--captions 1 2 10] [--device auto]
 
@@ -13,7 +13,7 @@ real classes, which cost what trained ones cost:
 Both compute every score; the largest difference is printed. On a GPU pairs per second come with the share of
 the rate at which it multiplies large matrices.
 
-Another kind of scorer joins by a row of `CASES` and its plain scoring of one pair in `plain`.
+Another kind of model joins by a row of `CASES` and its plain scoring of one pair in `plain`.
 """
 
 import argparse
@@ -43,7 +43,7 @@ SIZES: dict[str, dict[str, int]] = {
 }
 #: Side and patch of a picture of 256 positions: Qwen-VL merges four patches into one.
 PLACES = {"qwen2-vl": (448, 14), "paligemma": (224, 14), "blip": (224, 14)}
-#: Scorer and family, and the least ratio wanted at ten captions a picture (0 asks for none).
+#: Model and family, and the least ratio wanted at ten captions a picture (0 asks for none).
 CASES = (
     ("vqa", "qwen2-vl", 3.0),
     ("likelihood", "qwen2-vl", 3.0),
@@ -174,9 +174,9 @@ def loop(one: Callable[[Any, str], float], pairs: Sequence[tuple[Image, Caption]
     return [one(image.decode(), caption.text or "") for image, caption in pairs]
 
 
-def stream(scorer: Any, batches: Sequence[Sequence[tuple[Image, Caption]]]) -> ndarray:
-    """The same by a scorer of pairs."""
-    return np.concatenate(list(scorer.score_pairs(batches)))
+def stream(model: Any, batches: Sequence[Sequence[tuple[Image, Caption]]]) -> ndarray:
+    """The same by a model of pairs."""
+    return np.concatenate(list(model.score_pairs(batches)))
 
 
 def timed(work: Callable[[], Sequence[float]]) -> tuple[float, ndarray]:
@@ -219,9 +219,7 @@ def measure(options: argparse.Namespace, size: str, folder: Path) -> None:
         f"\n{size}: {options.images} pictures, {device}, {precision}, {torch.get_num_threads()} threads"
         f"{f', {most / 1e12:.0f} TFLOP/s in products of matrices' if most else ''}"
     )
-    print(
-        f"{'scorer':24}{'captions':>9}{'plain/s':>10}{'ours/s':>10}{'ratio':>8}{'difference':>12}  computed"
-    )
+    print(f"{'model':24}{'captions':>9}{'plain/s':>10}{'ours/s':>10}{'ratio':>8}{'difference':>12}  computed")
     for kind, family, wanted in CASES:
         if options.only not in ("", kind):
             continue
@@ -231,26 +229,26 @@ def measure(options: argparse.Namespace, size: str, folder: Path) -> None:
             save = tiny_matchers.save if kind == "itm" else tiny_generative.save
             save(family, place, side=side, patch=patch, **SIZES[size])
         load = {"vqa": vqa.load, "likelihood": likelihood.load, "itm": itm.load}[kind]
-        scorer = load(str(place), Options(device=device.type, precision=precision))
+        model = load(str(place), Options(device=device.type, precision=precision))
         one = plain(kind, family, place, device, dtype)
         for captions in options.captions:
             pairs = pairs_of(options.images, captions, (side, side))
             batches = [pairs[at : at + BATCH] for at in range(0, len(pairs), BATCH)]
             shown = pairs[: max(captions, options.plain)]
             rates, apart = [], 0.0
-            work = partial(loop, one, shown), partial(stream, scorer, batches)
+            work = partial(loop, one, shown), partial(stream, model, batches)
             for number in range(options.rounds + 1):
                 (slow, expected), (fast, found) = map(timed, work)
                 apart = max(apart, float(np.abs(found[: len(shown)] - expected).max()))
                 if number:  # the first round warms up
                     rates.append((len(shown) / slow, len(pairs) / fast))
             (before, after), ratio = np.median(rates, axis=0), np.median([b / a for a, b in rates])
-            note = scorer.provenance.get("computed", "picture once")
+            note = model.provenance.get("computed", "picture once")
             if captions == 10 and wanted and size != "tiny":
                 note += f" (wanted {wanted:g} times)"
             if most:
                 # Two operations for each weight of the language model and position that the plain loop reads.
-                model = scorer.matcher.model.text_encoder if kind == "itm" else scorer.decoder.model
+                model = model.matcher.model.text_encoder if kind == "itm" else model.decoder.model
                 weights = sum(each.numel() for each in model.parameters())
                 note += f"; {after * 2 * weights * 280 / most:.0%} of the peak, were every position read"
             row = f"{f'{kind} {family}':24}{captions:>9}{before:>10.2f}{after:>10.2f}"
@@ -268,7 +266,7 @@ def main() -> None:
     parser.add_argument("--plain", type=int, default=8, help="pairs that the plain loop scores, at least")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--device", choices=("auto", "cpu"), default="auto")
-    parser.add_argument("--only", default="", help="a kind of scorer, such as itm")
+    parser.add_argument("--only", default="", help="a kind of model, such as itm")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     warnings.simplefilter("ignore")  # PaliGemma's processor and NumPy

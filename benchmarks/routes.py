@@ -1,11 +1,11 @@
 """How far faster routes of pictures, and lower precisions, move embeddings and decisions from the reference.
 
-    python benchmarks/routes.py [--scorer open-clip:ViT-B-32/laion2b_s34b_b79k] [--device cuda] [--items 240]
+    python benchmarks/routes.py [--model open-clip:ViT-B-32/laion2b_s34b_b79k] [--device cuda] [--items 240]
 
 The reference decodes whole pictures, resizes them by Pillow and computes in fp32. Beside it stand the routes
 of `--set resize` and `compile`, and the precisions that the device has. The questions are those of
 `benchmarks/engine.py`: SugarCrepe's on COCO's photographs where the data are at hand, else made up with the
-same repetition. Without `--scorer` the model is a ViT-B-32 of random weights, of which more decisions, or
+same repetition. Without `--model` the model is a ViT-B-32 of random weights, of which more decisions, or
 fewer, may change than of a trained one.
 
 For each route are printed the cosines of its image embeddings with the reference's, those of captions, the
@@ -102,7 +102,7 @@ def shift(reference: Embedded, other: Embedded) -> Shift:
     )
 
 
-def embedded(scorer: Any, work: Benchmark, captions: ndarray | None = None) -> Embedded:
+def embedded(model: Any, work: Benchmark, captions: ndarray | None = None) -> Embedded:
     """All items of a benchmark of two candidates each, and the scores of its questions.
 
     `captions` are embeddings of the same text tower, where there are some.
@@ -111,11 +111,11 @@ def embedded(scorer: Any, work: Benchmark, captions: ndarray | None = None) -> E
     def cut(items: Sequence[Any]) -> list[Sequence[Any]]:
         return [items[at : at + BATCH] for at in range(0, len(items), BATCH)]
 
-    images = np.concatenate(list(scorer.embed_images(cut(work.images))))
+    images = np.concatenate(list(model.embed_images(cut(work.images))))
     if captions is None:
-        captions = np.concatenate(list(scorer.embed_captions(cut(work.captions))))
+        captions = np.concatenate(list(model.embed_captions(cut(work.captions))))
     form: Any = work.questions
-    scores = [scorer.compare(captions[form.candidates[:, i]], images[form.query]) for i in range(2)]
+    scores = [model.compare(captions[form.candidates[:, i]], images[form.query]) for i in range(2)]
     return Embedded(images, captions, np.stack(scores, axis=1))
 
 
@@ -130,7 +130,7 @@ def line(name: str, found: Shift) -> str:
 def main() -> None:
     """Print a row for each route."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--scorer", help="open-clip: or hf: and the model; random weights without it")
+    parser.add_argument("--model", help="open-clip: or hf: and the model; random weights without it")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--items", type=int, default=240, help="questions, about")
     parser.add_argument("--data", type=Path, default=None)
@@ -149,9 +149,9 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
     files = photographs(data, len(names), folder)
     file_of = dict(zip(names, files, strict=True))
     work = benchmark_of([Row(file_of[image], caption, negative) for image, caption, negative in asked])
-    spec = options.scorer or f"open-clip:{ARCHITECTURE}/{checkpoint(folder)}"
+    spec = options.model or f"open-clip:{ARCHITECTURE}/{checkpoint(folder)}"
     print(
-        f"{options.scorer or f'{ARCHITECTURE}, random weights'} on {options.device}: {len(asked)} questions "
+        f"{options.model or f'{ARCHITECTURE}, random weights'} on {options.device}: {len(asked)} questions "
         f"on {len(names)} photographs"
     )
     reference: Embedded | None = None
@@ -160,10 +160,10 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
             continue
         wanted = Options(device=options.device, precision=route.precision, settings=route.settings)
         try:
-            scorer = catalog.scorer(spec, wanted)
+            model = catalog.model(spec, wanted)
             # Routes are of pictures, so captions change with the precision alone.
             known = reference.captions if reference and route.precision == "fp32" else None
-            found = embedded(scorer, work, known)
+            found = embedded(model, work, known)
         except CounterfoilError as error:
             print(f"{route.name:34}  left out: {error}", flush=True)
             continue
@@ -175,7 +175,7 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
                 f"{'lost':>7}{'gained':>8}"
             )
             continue
-        activations = scorer.identity.options.get("activations")
+        activations = model.identity.options.get("activations")
         name = f"{route.name}, activations {activations}" if activations else route.name
         print(line(name, shift(reference, found)), flush=True)
 

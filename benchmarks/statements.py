@@ -50,7 +50,7 @@ def main() -> None:
             of_picture = rng.normal(size=pictures)[questions.images]
             noise = share * of_picture + (1 - share**2) ** 0.5 * rng.normal(size=len(made))
             scores = Scores(signal * questions.truth + noise)
-            found = evaluate(made, scores, scorer="normal", measures="auroc")["auroc"]
+            found = evaluate(made, scores, model="normal", measures="auroc")["auroc"]
             covered += found.low <= truth <= found.high
         print(
             f"{pictures} pictures, {each} statements each, AUROC {truth:.2f}: "

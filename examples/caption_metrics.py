@@ -2,7 +2,7 @@
 
     python examples/caption_metrics.py
 
-A metric is a scorer like any other: it answers a benchmark, and runs of two can be compared with a test.
+A metric is named and run as a model is: it answers a benchmark, and runs of two can be compared with a test.
 On the command line: counterfoil captions score, and counterfoil evaluate metric:cider world-rated
 """
 
@@ -25,7 +25,7 @@ REFERENCES = (
     ("A dog is running on the beach.", "A dog runs along a sandy beach."),
     ("A cat sleeps on a sofa.", "A sleeping cat."),
 )
-SCORERS = ("metric:cider", "metric:length", "world:oracle")
+MODELS = ("metric:cider", "metric:length", "world:oracle")
 
 
 def score() -> None:
@@ -44,9 +44,9 @@ def agree(folder: Path) -> None:
     benchmark = rated(80, seed=1, lazy=True)  # metrics of texts never draw a picture
     print(f"\n{len(benchmark)} captions of {len(benchmark.images)} pictures, rated 1 to 4")
     runs = []
-    for name in SCORERS:
-        answers = run(benchmark, catalog.scorer(name))
-        result = evaluate(benchmark, answers, scorer=name, draws=1000)
+    for name in MODELS:
+        answers = run(benchmark, catalog.model(name))
+        result = evaluate(benchmark, answers, model=name, draws=1000)
         tau = result.measures["kendall_tau_c"]
         print(f"{name:14} tau-c {tau.value:6.3f}  [{tau.low:.3f}, {tau.high:.3f}]")
         runs.append(save_run(folder / name.replace(":", "-"), benchmark, answers, result, {}))

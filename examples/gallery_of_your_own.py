@@ -27,7 +27,7 @@ ROWS = (
 
 
 def main(folder: Path) -> None:
-    """Print mAP@R under three policies of ties, for a scorer that cannot tell dogs apart."""
+    """Print mAP@R under three policies of ties, for a model that cannot tell dogs apart."""
     with open(folder / "judged.csv", "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["image", "caption", "relevance"])
@@ -39,11 +39,11 @@ def main(folder: Path) -> None:
         [[animal in (caption.text or "") for caption in benchmark.captions] for animal in images]
     )
     np.save(folder / "similarities.npy", scores.astype(np.float32))
-    answers = run(benchmark, catalog.scorer(f"given:{folder}/similarities.npy"))
+    answers = run(benchmark, catalog.model(f"given:{folder}/similarities.npy"))
     sizes = f"{len(benchmark.images)} images, {len(benchmark.captions)} captions"
-    print(f"{sizes}; the scorer knows {' and '.join(animals)}")
+    print(f"{sizes}; the model knows {' and '.join(animals)}")
     for ties in ("strict", "half", "optimistic"):
-        e = evaluate(benchmark, answers, scorer="animals", ties=ties, draws=1000).measures["mean_map_at_r"]
+        e = evaluate(benchmark, answers, model="animals", ties=ties, draws=1000).measures["mean_map_at_r"]
         print(f"  mAP@R, ties {ties:10} {e.value:6.1%}   chance {e.chance:.1%}")
     print("A tie is worth what you say it is worth: say it.")
 

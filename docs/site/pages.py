@@ -20,7 +20,7 @@ GUIDE = {
         "I add my own": "tutorial-own.md",
     },
     "Measuring": {
-        "Models": "scorers.md",
+        "Models": "models.md",
         "Benchmarks": "benchmarks.md",
         "Galleries": "galleries.md",
         "Caption metrics": "captions.md",
@@ -137,7 +137,7 @@ def _benchmark(card: Card) -> str:
     lines = [
         f"# {card.title}",
         "",
-        f"`counterfoil evaluate SCORER {card.name}`",
+        f"`counterfoil evaluate MODEL {card.name}`",
         "",
         "| fact | value |",
         "| --- | --- |",

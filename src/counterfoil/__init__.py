@@ -2,7 +2,7 @@
 
     import counterfoil as cf
 
-    clip = cf.load_scorer("open-clip:ViT-B-32-quickgelu/openai")
+    clip = cf.load_model("open-clip:ViT-B-32-quickgelu/openai")
     run = cf.evaluate(clip, "winoground", data="data/winoground", out="runs/clip")
     run["group"].value
 

@@ -38,17 +38,17 @@ from .jobs.evaluate import (
 from .jobs.evaluation_inputs import (
     list_benchmarks as list_benchmarks,
     load_benchmark as load_benchmark,
-    load_scorer as load_scorer,
+    load_model as load_model,
 )
 from .jobs.explain import Explanation as Explanation, explain as explain
 from .jobs.pool import CandidatePool as CandidatePool, pool as pool
 from .jobs.preferences import VoteStrengths as VoteStrengths, preferences as preferences
 from .jobs.publish import Published as Published, publish as publish
 from .jobs.reproduce import Ledger as Ledger, reproduce as reproduce
-from .jobs.shared_options import AnyScorer as AnyScorer
+from .jobs.shared_options import AnyModel as AnyModel
 from .jobs.tour import demo as demo
 from .jobs.training import TrainedModel as TrainedModel, train_model as train_model
-from .models.callables import scorer as scorer
+from .models.callables import as_model as as_model
 from .train.recipes.base import Recipe as Recipe
 
 __version__: str

@@ -1,4 +1,4 @@
-"""Names to things: benchmarks, scorers, measures, recipes. Resolved when asked for, with "did you mean"."""
+"""Names to things: benchmarks, models, measures, recipes. Resolved when asked for, with "did you mean"."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -16,17 +16,17 @@ from counterfoil.errors import DataError, InputError, MissingExtraError, ModelEr
 from counterfoil.inputs.files import is_distant
 from counterfoil.metrics.measures import MEASURES, Declared
 from counterfoil.models.base import DEFAULT, Embedder, Options, prompt_of, remember_source
-from counterfoil.models.registry import SCORERS as SCORERS, TEXT_MODELS, ScorerEntry
+from counterfoil.models.registry import MODELS as MODELS, TEXT_MODELS, ModelEntry
 from counterfoil.models.runtime import CANNOT_BE_HAD
 from counterfoil.registry import resolve
 from counterfoil.storage import local_folder
-from counterfoil.storage.place import data_folder
+from counterfoil.storage.object_store import data_folder
 
 if TYPE_CHECKING:
     from counterfoil.models.captions.base import CaptionMetric
 
-#: Reads the scenes behind the world's pictures, which no layer of scorers knows.
-ORACLE = ScorerEntry(
+#: Reads the scenes behind the world's pictures, which no layer of models knows.
+ORACLE = ModelEntry(
     "world",
     "oracle",
     "knows the scenes behind the world's pictures, and gets everything right",
@@ -36,22 +36,22 @@ ORACLE = ScorerEntry(
 )
 
 #: The answers of a campaign's people, which the layer of campaigns reads.
-PEOPLE = ScorerEntry(
+PEOPLE = ModelEntry(
     "people",
     "CAMPAIGN",
     "the answers of people to a benchmark's questions: the folder of a campaign, or of its export",
     "people:campaign/",
-    "counterfoil.annotate.people_scorer:load",
+    "counterfoil.annotate.people_model:load",
     "annotate",
     "counterfoil.models.settings:PeopleSettings",
     embeds=False,
 )
 
-#: A blind scorer with a model behind it, which is named as that of a caption metric is.
+#: A blind baseline with a model behind it, which is named as that of a caption metric is.
 CONSTANT_IMAGE = "blind:constant-image"
 
 BENCHMARKS.extend(lambda: cards_of("counterfoil.world"))
-SCORERS.extend((ORACLE, PEOPLE))
+MODELS.extend((ORACLE, PEOPLE))
 
 
 def benchmark_name(name: str) -> str:
@@ -64,7 +64,7 @@ def benchmark_name(name: str) -> str:
 
 
 def register(entry: Any) -> None:
-    """Add a benchmark (`Card`), scorer, measure, metric, recipe, step or form of question to those known.
+    """Add a benchmark (`Card`), model, measure, metric, recipe, step or form of question to those known.
 
     Raises `InputError` for other values, a name that is taken, and a measure of an unknown form.
     """
@@ -75,7 +75,7 @@ def register(entry: Any) -> None:
     from counterfoil.models.captions.registry import METRICS
     from counterfoil.train.recipes import RECIPES
 
-    registries: tuple[Any, ...] = (BENCHMARKS, SCORERS, MEASURES, METRICS, RECIPES, ENTRIES, STEPS)
+    registries: tuple[Any, ...] = (BENCHMARKS, MODELS, MEASURES, METRICS, RECIPES, ENTRIES, STEPS)
     for registry in registries:
         if registry.takes(entry):
             registry.register(entry)
@@ -102,8 +102,8 @@ def benchmark(
         card, folder = benchmark_card(name), None if images is None else Path(images)
         in_memory: Benchmark = resolve(card.reader)(card, memory_table(data), folder)
         return in_memory
-    places = (name, data or "") if name not in BENCHMARKS else ()
-    spec = next((Path(place) for place in places if str(place).endswith(".toml")), None)
+    paths = (name, data or "") if name not in BENCHMARKS else ()
+    spec = next((Path(place) for place in paths if str(place).endswith(".toml")), None)
     if spec is not None:
         name, data = str(spec), spec.parent if data is None or Path(data) == spec else data
     data = fetched_data(name) if data is None else Path(data)
@@ -166,34 +166,34 @@ def benchmark_card(name: str) -> Card:
     if name not in BENCHMARKS and Path(name).is_file() and Path(name).suffix.lower() in EXTENSIONS:
         kind = kind_of(open_rows(Path(name), ()).columns)
         allowed = "pairs, gallery, ratings, preferences or statements, with the table as --data"
-        hint = f"write {kind} --data {name}" if kind else f"scores are a scorer: given:{name}"
+        hint = f"write {kind} --data {name}" if kind else f"scores are a model: given:{name}"
         raise DataError("a table, and no name of a benchmark", where=name, allowed=allowed, hint=hint)
     return BENCHMARKS.find(name)
 
 
-def scorer(spec: str, options: Options = DEFAULT, *, memory: Path | None = None) -> Any:
-    """The scorer that `spec` names, such as `open-clip:ViT-B-32-quickgelu/openai` or `given:scores.csv`.
+def model(spec: str, options: Options = DEFAULT, *, memory: Path | None = None) -> Any:
+    """The model that `spec` names, such as `open-clip:ViT-B-32-quickgelu/openai` or `given:scores.csv`.
 
     With a folder `memory`, a local model whose identity is remembered there is loaded once it is needed.
     """
     if spec.partition(":")[0] in TEXT_MODELS:
         allowed = f"metric:token-match --backbone {spec}"
         raise InputError("reads captions and looks at no images", where=spec, allowed=allowed)
-    return _scorer(spec, options, memory)
+    return _model(spec, options, memory)
 
 
-def _scorer(spec: str, options: Options, memory: Path | None, like: Any = None) -> Any:
-    """As `scorer`; `like` is the same model with another prompt, whose towers will do where it has some."""
-    prefix, argument = scorer_name(spec)
-    entry = SCORERS[prefix]
+def _model(spec: str, options: Options, memory: Path | None, like: Any = None) -> Any:
+    """As `model`; `like` is the same model with another prompt, whose towers will do where it has some."""
+    prefix, argument = model_name(spec)
+    entry = MODELS[prefix]
     if prefix == "metric":
-        scorer: Any = caption_metrics([argument], options, memory=memory)[argument]
+        model: Any = caption_metrics([argument], options, memory=memory)[argument]
     elif spec == CONSTANT_IMAGE and options.backbone:
         # The model that `options` names behind `blind:constant-image`, which shows it the mean image alone.
         from counterfoil.models.baselines import constant_image
 
-        model = _scorer(options.backbone, replace(options, backbone="", settings={}), memory)
-        scorer = constant_image(model, options)
+        model = _model(options.backbone, replace(options, backbone="", settings={}), memory)
+        model = constant_image(model, options)
     else:
         _check_settings(spec, entry, options)
         load: Callable[[str, Options], Any] = partial(_load, entry)
@@ -203,30 +203,30 @@ def _scorer(spec: str, options: Options, memory: Path | None, like: Any = None) 
             from counterfoil.models.lazy import lazy
 
             folder = local_folder(memory)
-            scorer = lazy(prefix, argument, options, load, folder, models=entry.named_models)
+            model = lazy(prefix, argument, options, load, folder, models=entry.named_models)
         else:
-            scorer = load(argument, options)
-            # A scorer that keeps its own answers is given the folder of finished work.
-            if memory is not None and hasattr(scorer, "kept_in"):
-                scorer = scorer.kept_in(memory)
-    remember_source(scorer, partial(_once_more, entry, spec, options, memory))
-    return scorer
+            model = load(argument, options)
+            # A model that keeps its own answers is given the folder of finished work.
+            if memory is not None and hasattr(model, "kept_in"):
+                model = model.kept_in(memory)
+    remember_source(model, partial(_once_more, entry, spec, options, memory))
+    return model
 
 
-def _once_more(entry: ScorerEntry, spec: str, options: Options, memory: Path | None) -> Any:
-    """As `_scorer`, in a process that may lack what `register` added to this one."""
-    if entry.prefix not in SCORERS:
-        SCORERS.register(entry)
-    return _scorer(spec, options, memory)
+def _once_more(entry: ModelEntry, spec: str, options: Options, memory: Path | None) -> Any:
+    """As `_model`, in a process that may lack what `register` added to this one."""
+    if entry.prefix not in MODELS:
+        MODELS.register(entry)
+    return _model(spec, options, memory)
 
 
-def _check_settings(spec: str, entry: ScorerEntry, options: Options) -> None:
-    """Raise `InputError` where a scorer takes no settings, and for one that it does not take or allow."""
+def _check_settings(spec: str, entry: ModelEntry, options: Options) -> None:
+    """Raise `InputError` where a model takes no settings, and for one that it does not take or allow."""
     if options.backbone:
         allowed = f"metric:NAME, {CONSTANT_IMAGE}"
         raise InputError("--backbone is for caption metrics", where=spec, allowed=allowed)
     if options.settings and not entry.settings:
-        taking = [f"{kind.prefix}:{kind.argument}" for kind in SCORERS.values() if kind.settings]
+        taking = [f"{kind.prefix}:{kind.argument}" for kind in MODELS.values() if kind.settings]
         given = next(iter(options.settings))
         raise InputError("takes no settings", where=spec, given=given, allowed=["metric:NAME", *taking])
     if options.settings and (kind := entry.settings_class) is not None:
@@ -235,20 +235,20 @@ def _check_settings(spec: str, entry: ScorerEntry, options: Options) -> None:
         settings_of(kind, options.settings, where=spec)
 
 
-def scorer_name(spec: str) -> tuple[str, str]:
-    """The kind of scorer that `spec` names, and what stands behind the colon; nothing is loaded."""
+def model_name(spec: str) -> tuple[str, str]:
+    """The kind of model that `spec` names, and what stands behind the colon; nothing is loaded."""
     prefix, colon, argument = spec.partition(":")
-    prefix = SCORERS.spelt(prefix)
-    if spec and not (colon and prefix in SCORERS) and Path(spec).is_dir():
+    prefix = MODELS.spelt(prefix)
+    if spec and not (colon and prefix in MODELS) and Path(spec).is_dir():
         from counterfoil.models.checkpoint import is_checkpoint
 
         if is_checkpoint(Path(spec)):
             prefix, colon, argument = "ckpt", ":", spec
     if not colon:
         prefix, argument = _bare(spec)
-    entry = SCORERS.find(prefix, where=spec)
+    entry = MODELS.find(prefix, where=spec)
     if not argument:
-        raise InputError("the scorer lacks its argument", given=spec, allowed=f"{prefix}:{entry.argument}")
+        raise InputError("the model lacks its argument", given=spec, allowed=f"{prefix}:{entry.argument}")
     if prefix == "metric":
         from counterfoil.models.captions.registry import entry as metric_entry
 
@@ -257,30 +257,30 @@ def scorer_name(spec: str) -> tuple[str, str]:
 
 
 def full_name(spec: str) -> str:
-    """`spec` with the kind of scorer that it leaves out; raises as `scorer_name`."""
-    return ":".join(scorer_name(spec)) if spec and ":" not in spec else spec
+    """`spec` with the kind of model that it leaves out; raises as `model_name`."""
+    return ":".join(model_name(spec)) if spec and ":" not in spec else spec
 
 
 def _bare(spec: str) -> tuple[str, str]:
     """What a name without a kind means; raises `InputError` where that is nothing, or several things."""
-    from counterfoil.models.registry import scorers_called
+    from counterfoil.models.registry import models_called
 
-    specs = scorers_called(spec) if spec else ()
+    specs = models_called(spec) if spec else ()
     if len(specs) > 1:
-        raise InputError("several kinds of scorer could be meant", given=spec, allowed=specs)
+        raise InputError("several kinds of model could be meant", given=spec, allowed=specs)
     if specs:
         prefix, _, argument = specs[0].partition(":")
         return prefix, argument
     suffix = Path(spec).suffix.lower()
     likely = "embeddings" if suffix == ".npz" else "given" if suffix in (*EXTENSIONS, ".npy") else ""
-    hint = f"did you mean '{likely}:{spec}'?" if likely else "'counterfoil list scorers' lists all kinds"
+    hint = f"did you mean '{likely}:{spec}'?" if likely else "'counterfoil list models' lists all kinds"
     allowed = "open-clip:ARCH/TAG, hf:NAME_OR_FOLDER, given:PATH, blind:length, ..."
-    raise InputError("a scorer is written KIND:WHAT", given=spec or "(empty)", allowed=allowed, hint=hint)
+    raise InputError("a model is written KIND:WHAT", given=spec or "(empty)", allowed=allowed, hint=hint)
 
 
 def check_metric(spec: str, backbone: str) -> None:
     """Raise `InputError` where a caption metric lacks a model, or has one too many; nothing is loaded."""
-    prefix, name = scorer_name(spec)
+    prefix, name = model_name(spec)
     if prefix == "metric":
         from counterfoil.models.captions.registry import check
 
@@ -291,14 +291,14 @@ def check_metric(spec: str, backbone: str) -> None:
 
 def _may_embed(spec: str) -> bool:
     """Whether a model may embed items one by one, as far as its kind says; none is loaded."""
-    entry = SCORERS.get(spec.partition(":")[0])
+    entry = MODELS.get(spec.partition(":")[0])
     return entry is None or entry.embeds is not False
 
 
 def has_model(spec: str) -> bool:
-    """Whether the scorer that `spec` names is a model, or a metric, which may have one behind it."""
-    prefix, _ = scorer_name(spec)
-    return prefix == "metric" or SCORERS[prefix].extra == "models"
+    """Whether `spec` names a model with weights, or a metric, which may have one behind it."""
+    prefix, _ = model_name(spec)
+    return prefix == "metric" or MODELS[prefix].extra == "models"
 
 
 def caption_metrics(
@@ -327,7 +327,7 @@ def caption_metrics(
         key = repr(plain)
         if key not in models and _may_embed(options.backbone):
             like = next(iter(models.values()), None)
-            models[key] = _scorer(options.backbone, plain, memory, like)
+            models[key] = _model(options.backbone, plain, memory, like)
         if not isinstance(models.get(key), Embedder | PrecomputedEmbeddings | LocalEmbedder):
             raise _no_model(options.backbone)
         return models[key]
@@ -358,8 +358,8 @@ def _with_prompt(like: Any, load: Callable[[str, Options], Any], argument: str, 
     return model.with_prompt(prompt_of(options, where=model.identity.name))
 
 
-def _load(entry: ScorerEntry, argument: str, options: Options) -> Any:
-    """The scorer of a kind; a model of a hub that does not answer is an error at once."""
+def _load(entry: ModelEntry, argument: str, options: Options) -> Any:
+    """Load a model of a kind; a hub that does not answer is an error at once."""
     where = f"{entry.prefix}:{argument}"
     distant = entry.extra == "models" and entry.prefix != "ckpt" and not Path(argument).exists()
     if distant and entry.prefix != "open-clip":

@@ -18,7 +18,7 @@ _FEW, _SUGGESTED = 8, 3
 #: The command that lists all names of a kind.
 _LISTS = {
     "benchmark": "list benchmarks",
-    "kind of scorer": "list scorers",
+    "kind of model": "list models",
     "caption metric": "list metrics",
     "measure": "list measures",
     "recipe": "list recipes",

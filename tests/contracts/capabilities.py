@@ -20,7 +20,7 @@ from counterfoil.cli import app
 from counterfoil.inputs.pictures import FORMATS
 from counterfoil.metrics.measures import every
 from counterfoil.models.captions.registry import METRICS
-from counterfoil.models.registry import SCORERS
+from counterfoil.models.registry import MODELS
 from counterfoil.models.settings import described
 from counterfoil.train.recipes import RECIPES
 
@@ -71,7 +71,7 @@ def page() -> str:
         "Question types": FORMS,
         "Models": (
             " ".join([f"{name}:{entry.argument}", *(row["name"] for row in described(entry.settings_class))])
-            for name, entry in SCORERS.items()
+            for name, entry in MODELS.items()
         ),
         "Caption metrics": METRICS,
         "Measures": (measure.name for measure in every()),

@@ -326,7 +326,7 @@ def shape_of(benchmark: Benchmark) -> tuple[int, ...]:
 
 
 def scores_of(benchmark: Benchmark, *, seed: int = 0, values: int = 4) -> NDArray[np.float64]:
-    """Scores of a few whole values, so that many tie; with `values` 1 the scores of a constant scorer."""
+    """Scores of a few whole values, so that many tie; with `values` 1 the scores of a constant model."""
     result = np.random.default_rng(seed).integers(0, values, shape_of(benchmark)).astype(np.float64)
     # Of statements they are probabilities.
     if benchmark.card.form == "statement":

@@ -48,15 +48,15 @@ CONTRASTS = [name for name in PER_ITEM if not name.startswith("gallery")]
 def run_of(benchmark, *, seed=0, ties=Ties.STRICT, answers_of=forms.answers_of):
     """A run with scores of few values, or with what was right by them."""
     answers = answers_of(benchmark, forms.scores_of(benchmark, seed=seed))
-    result = evaluate(benchmark, answers, scorer=f"scorer {seed}", ties=ties, draws=50)
+    result = evaluate(benchmark, answers, model=f"model {seed}", ties=ties, draws=50)
     chosen = tuple(result.measures) if benchmark.card.form == "gallery" else None
     items = per_item(benchmark, answers, ties=ties, measures=chosen)
-    return Run(result.scorer, benchmark, answers, items, result, {"time": "today", "command": "none"})
+    return Run(result.model, benchmark, answers, items, result, {"time": "today", "command": "none"})
 
 
 def value_of(benchmark, scores):
     """The measures of these scores."""
-    result = evaluate(benchmark, forms.answers_of(benchmark, scores), scorer="scorer", draws=1)
+    result = evaluate(benchmark, forms.answers_of(benchmark, scores), model="model", draws=1)
     return {measure: estimate.value for measure, estimate in result.measures.items()}
 
 
@@ -92,7 +92,7 @@ def test_captions_that_questions_choose_among_are_those_of_their_pairs(name):
 
 
 @pytest.mark.parametrize("name", PER_ITEM)
-def test_a_constant_scorer_gets_zero_chance_or_one_by_the_policy_of_ties(name):
+def test_a_constant_model_gets_zero_chance_or_one_by_the_policy_of_ties(name):
     benchmark = CASES[name]()
     answers = forms.answers_of(benchmark, forms.scores_of(benchmark, values=1))
     by_chance = chance(benchmark)
@@ -101,7 +101,7 @@ def test_a_constant_scorer_gets_zero_chance_or_one_by_the_policy_of_ties(name):
     # The last of few items is still among the first ten, and has a reciprocal rank above 0.
     assert all(worst[m] == 0 for m in (worst if name in CONTRASTS else main_measures(benchmark)))
     for ties, expected in {"strict": worst, "half": by_chance, "optimistic": perfect}.items():
-        result = evaluate(benchmark, answers, scorer="constant", ties=ties, draws=50)
+        result = evaluate(benchmark, answers, model="constant", ties=ties, draws=50)
         assert set(main_measures(benchmark)) <= set(result.measures)
         for measure, estimate in result.measures.items():
             assert estimate.value == pytest.approx(expected[measure], abs=1e-12), measure
@@ -119,10 +119,10 @@ def test_the_mean_rating_correlates_perfectly_with_the_ratings_of_one():
 
 
 @pytest.mark.parametrize("name", RATINGS)
-def test_a_constant_scorer_has_no_correlation_with_ratings_and_the_result_says_why(name):
+def test_a_constant_model_has_no_correlation_with_ratings_and_the_result_says_why(name):
     benchmark = CASES[name]()
     answers = forms.answers_of(benchmark, forms.scores_of(benchmark, values=1))
-    result = evaluate(benchmark, answers, scorer="constant", draws=50)
+    result = evaluate(benchmark, answers, model="constant", draws=50)
     assert result.measures == {}
     assert set(result.provenance["undefined"]) == set(of(benchmark).measure_names(benchmark))
 
@@ -135,7 +135,7 @@ def test_constant_scores_of_statements_get_chance_whatever_the_policy_of_ties(na
     perfect = value_of(benchmark, forms.perfect_of(benchmark))
     assert perfect == dict.fromkeys(of(benchmark).measure_names(benchmark), 1.0)
     assert set(value_of(benchmark, 1 - forms.perfect_of(benchmark)).values()) == {0.0}
-    result = evaluate(benchmark, answers, scorer="constant", ties=ties, draws=50)
+    result = evaluate(benchmark, answers, model="constant", ties=ties, draws=50)
     assert {m: e.value for m, e in result.measures.items()} == dict.fromkeys(perfect, 0.5)
     assert chance(benchmark) == dict.fromkeys(perfect, 0.5)
     assert result.ties["rate"] == 1
@@ -146,8 +146,8 @@ def test_outcomes_equal_strict_scores(name):
     benchmark = CASES[name]()
     scores = forms.scores_of(benchmark)
     outcomes = forms.outcomes_of(benchmark, scores)
-    by_scores = evaluate(benchmark, forms.answers_of(benchmark, scores), scorer="scorer", draws=50)
-    by_outcomes = evaluate(benchmark, outcomes, scorer="scorer", draws=50)
+    by_scores = evaluate(benchmark, forms.answers_of(benchmark, scores), model="model", draws=50)
+    by_outcomes = evaluate(benchmark, outcomes, model="model", draws=50)
     assert set(main_measures(benchmark)) - {"auroc"} <= set(by_outcomes.measures)
     for measure, estimate in by_outcomes.measures.items():
         assert estimate == by_scores.measures[measure]
@@ -179,12 +179,12 @@ def test_values_per_question_are_those_of_the_chosen_questions_alone(name, ties)
 def test_a_group_has_the_values_of_its_questions_alone(name):
     benchmark = CASES[name]()
     scores = forms.scores_of(benchmark)
-    result = evaluate(benchmark, forms.answers_of(benchmark, scores), scorer="scorer", draws=50)
+    result = evaluate(benchmark, forms.answers_of(benchmark, scores), model="model", draws=50)
     masks = benchmark.questions.groups()
     assert set(result.groups) == set(masks)
     for label, mask in masks.items():
         own, answers = benchmark.select(mask), forms.answers_of(benchmark, scores[mask])
-        alone = evaluate(own, answers, scorer="scorer", draws=50)
+        alone = evaluate(own, answers, model="model", draws=50)
         if name in CONTRASTS:
             of_chance = chance(benchmark.select(mask))
             by_group = {m: e.chance for m, e in result.groups[label].items()}
@@ -208,7 +208,7 @@ def test_a_draw_of_every_unit_once_is_the_value(name):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_difference_of_a_scorer_from_itself_is_nothing(name):
+def test_the_difference_of_a_model_from_itself_is_nothing(name):
     first = run_of(CASES[name]())
     (comparison,) = compare([first, replace(first, name="again")])
     for difference in comparison.differences:
@@ -251,7 +251,7 @@ def test_a_saved_run_is_loaded_to_the_bit(name, ties, answers_of, tmp_path):
     for measure, value in before.items.items():
         assert again.items[measure].tobytes() == value.tobytes(), measure
     same_answers(before.answers, again.answers)
-    result = evaluate(again.benchmark, again.answers, scorer=before.name, ties=ties, draws=50)
+    result = evaluate(again.benchmark, again.answers, model=before.name, ties=ties, draws=50)
     assert result.measures == before.result.measures
     assert result.groups == before.result.groups
     save_run(tmp_path / "second", again.benchmark, again.answers, again.result, again.manifest)

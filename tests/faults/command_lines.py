@@ -72,8 +72,8 @@ READERS: dict[str, tuple[str, ...]] = {
     "judged_pairs.csv": (f"evaluate blind:length gallery --data judged_pairs.csv {PAIRS}",),
     "answers.csv": (f"{FILTER} --people answers.csv", f"{CHOOSE} --people answers.csv"),
     "verified.csv": (
-        f"{FILTER} --scorers pixels:colours --threshold 0 --verified verified.csv",
-        f"{CHOOSE} --scorer pixels:colours --threshold 0 --verified verified.csv",
+        f"{FILTER} --models pixels:colours --threshold 0 --verified verified.csv",
+        f"{CHOOSE} --model pixels:colours --threshold 0 --verified verified.csv",
     ),
     "runs/a/quads/result.json": ("compare runs/a runs/b --draws 100 --html new.html",),
     "runs/a/quads/manifest.json": ("compare runs/a runs/b --draws 100 --html new.html",),

@@ -14,17 +14,17 @@ CONTENTS: dict[str, tuple[str, str, str]] = {
     "other-ids.csv": ("id,answer\nx,yes\ny,no\n", f"{FILTER} --people", "rows"),
     "no-right.csv": (
         "id,weight\n0,1\n",
-        f"{FILTER} --scorers pixels:colours --threshold 0 --verified",
+        f"{FILTER} --models pixels:colours --threshold 0 --verified",
         "no column 'right'",
     ),
     "weights.csv": (
         "id,right,weight\n0,yes,-1\n1,no,nan\n",
-        f"{FILTER} --scorers pixels:colours --threshold 0 --verified",
+        f"{FILTER} --models pixels:colours --threshold 0 --verified",
         "weight",
     ),
     "two-rights.csv": (
         "id,right\n0,yes\n0,no\n",
-        f"{FILTER} --scorers pixels:colours --threshold 0 --verified",
+        f"{FILTER} --models pixels:colours --threshold 0 --verified",
         "twice",
     ),
     "other-choices.csv": ("of,chosen\n0,nobody\n", f"{CHOOSE} --people", "nobody"),

@@ -2,7 +2,7 @@
 
 Files: every class of damage that a format has is done to one of the files of that format, and every file has
 one. Which one a hash decides, so that a new file or class leaves nearly all others where they are. Options,
-scorers, contents and refusals: as they stand in `contents` and `refusals`.
+models, contents and refusals: as they stand in `contents` and `refusals`.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from faults.command import Ended, states
 from faults.command_lines import READERS
 from faults.contents import CONTENTS
 from faults.damage import damages
-from faults.refusals import OPTIONS, REFUSALS, SCORERS
+from faults.refusals import MODELS, OPTIONS, REFUSALS
 from faults.urls import BAD_URLS, Surroundings
 
 #: Damages that leave the file sound for the command that reads it: (class, file or suffix). What such a
@@ -212,13 +212,13 @@ def of_refusals() -> Iterator[Case]:
             yield Case("refusal", f"{start} {added}", (*start.split(), *shlex.split(added)), (words,))
 
 
-def of_scorers() -> Iterator[Case]:
-    for benchmark, scorers in SCORERS.items():
-        for scorer in scorers.split():
-            what, others = scorer.partition(":")[2], benchmark.split()
-            expected = (what.partition("/")[0] or scorer, what.rpartition("/")[2] or scorer, *others)
-            command = ("evaluate", scorer, *others, "--no-cache", "--draws", "100")
-            yield Case("scorer", f"{scorer} {benchmark}", command, expected)
+def of_models() -> Iterator[Case]:
+    for benchmark, models in MODELS.items():
+        for model in models.split():
+            what, others = model.partition(":")[2], benchmark.split()
+            expected = (what.partition("/")[0] or model, what.rpartition("/")[2] or model, *others)
+            command = ("evaluate", model, *others, "--no-cache", "--draws", "100")
+            yield Case("model", f"{model} {benchmark}", command, expected)
 
 
 def of_benchmarks() -> Iterator[Case]:
@@ -241,4 +241,4 @@ def of_urls(bucket: str) -> Iterator[tuple[Surroundings, Case]]:
 
 
 def cases() -> list[Case]:
-    return [*of_files(), *of_contents(), *of_options(), *of_scorers(), *of_benchmarks(), *of_refusals()]
+    return [*of_files(), *of_contents(), *of_options(), *of_models(), *of_benchmarks(), *of_refusals()]

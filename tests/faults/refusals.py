@@ -61,7 +61,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "systemA.json systemA.json": "two systems of one name; given: systemA"
     },
     "evaluate": {
-        "": "missing argument 'scorer'; see 'counterfoil evaluate --help'",
+        "": "missing argument 'model'; see 'counterfoil evaluate --help'",
         "blind:length": "missing argument 'benchmarks'",
         "blind:random world-quads --draws many": "--draws: not a whole number; given: many; allowed: 100 to ",
         "blind:constant world-gallery --limit 5": "a gallery is measured whole",
@@ -73,14 +73,14 @@ REFUSALS: dict[str, dict[str, str]] = {
         "blnd:length bivlc": "did you mean 'blind'",
         "blind:lenght bivlc": "did you mean 'length'",
         "world:oracel bivlc": "did you mean 'oracle'",
-        "blind bivlc": "a scorer is written KIND:WHAT",
+        "blind bivlc": "a model is written KIND:WHAT",
         "pixels:colours pairs --data pairs.csv": "--images",
         "metric:cidr rated": "did you mean 'cider'?",
         "metric:clip-s rated": "needs a model to look with; name one with --backbone",
         "pixels:colours quads --set a=b": "takes no settings",
         "open-clip:no-such-model/x sugarcrepe --data sugarcrepe --no-counts": "images are not at hand",
         "blind:length pairs.csv": "write pairs --data pairs.csv",
-        "blind:length scores.csv": "scores are a scorer: given:scores.csv",
+        "blind:length scores.csv": "scores are a model: given:scores.csv",
         "given:scores.csv pairs --data pairs.csv --json scores.csv": READ,
     },
     f"{EVALUATED} --name": {"''": "--name: an empty name; give a text, or leave --name out"},
@@ -160,7 +160,7 @@ REFUSALS: dict[str, dict[str, str]] = {
     "build dedup judged_pairs.csv": {"--out new.csv": "no column 'negative_caption', which 'dedup' reads"},
     "build bivlc --out new": {"--set imagine.q=1": "unknown key; given: q"},
     REFINE: {
-        "--set lm.speed=3": "a setting of a scorer that is not named; given: lm.speed=3",
+        "--set lm.speed=3": "a setting of a model that is not named; given: lm.speed=3",
         # A comma is the value's own, but before another key.
         "--set 'prompt=Is it so, or not?,pace=1'": "unknown key; given: prompt",
     },
@@ -188,7 +188,7 @@ evaluate blind:length pairs --no-cache | --data votes.csv candidates.json
     --ids nowhere.npz quads ids.npz
     --column nothing
     --set x = a=b
-    --scorer blind:random nothing
+    --model blind:random nothing
     --first-stage nothing
     --executor '' dask rank:2/2 rank:0/0 rank:-1/2 rank:0/2 rank:x/y
     --data nowhere {LONG} loop
@@ -198,7 +198,7 @@ evaluate blind:length pairs --no-cache | --data votes.csv candidates.json
     --nonsense 1
 {AUDIT}
     --data nowhere photos/p0.png
-    --scorer nothing pixels:colours lm:nowhere
+    --model nothing pixels:colours lm:nowhere
     --against nowhere.csv photos
 benchmarks publish quads
     --out '' quads photos pairs.csv/x
@@ -244,9 +244,9 @@ train mix --alpha 0.5 --out new first | nowhere quads rows.csv
     --references nowhere.json photos candidates.toml
     --set x a=b clip-s.prefix=x
     --out x.txt photos candidates.json/x.csv
-    --scorer blind:random
+    --model blind:random
 {CLIP}
-    --scorer nothing embeddings:nowhere.npz embeddings:photos/p0.png given:scores.csv
+    --model nothing embeddings:nowhere.npz embeddings:photos/p0.png given:scores.csv
     --images nowhere candidates.json
     --set weight=x weight=nan weight=1e400 prefx=a
     --videos features
@@ -290,7 +290,7 @@ build refine rows.csv --balance blind:length --held-out blind:unigram --out new.
     --held-out pixels:colours blind:x
     --out photos {LONG} x.gif
 build rate rows.csv --out new.csv
-    --scorer nothing:x plausibility:clip given:scores.csv metric:cider
+    --model nothing:x plausibility:clip given:scores.csv metric:cider
     --columns image nothing
     --score id
     --set x end=in
@@ -302,12 +302,12 @@ build dedup rows.csv --out new.csv
 build clean rows.csv --out new.csv
     --against nowhere.csv votes.csv nothing photos/p0.png
 {FILTER}
-    --scorers nothing:x given:scores.csv lm:clip open-clip:nothing/openai
+    --models nothing:x given:scores.csv lm:clip open-clip:nothing/openai
     --people nowhere.csv votes.csv photos/p0.png photos
     --column nothing caption
     --verified nowhere.csv
     --set x a=b
-{FILTER} --scorers pixels:colours
+{FILTER} --models pixels:colours
     --verified nowhere.csv votes.csv photos/p0.png
     --set x lm.a=b speed=1 pixels.speed=1
     --images nowhere rows.csv
@@ -315,7 +315,7 @@ build clean rows.csv --out new.csv
     --out photos {LONG} x.gif
     --dropped photos pairs.csv x.gif
 {CHOOSE}
-    --scorer nothing:x given:scores.csv lm:clip
+    --model nothing:x given:scores.csv lm:clip
     --people nowhere.csv votes.csv photos/p0.png
     --column nothing caption
     --image caption nothing
@@ -392,8 +392,8 @@ annotate import annotated.json --format label-studio --out new.csv
 annotate prolific reject photos | nothing
 """.format_map(vars(command_lines))
 
-#: Scorers that cannot be, by the benchmark that each is asked about.
-SCORERS: dict[str, str] = {
+#: Models that cannot be, by the benchmark that each is asked about.
+MODELS: dict[str, str] = {
     "quads": """
         people:nowhere people:photos given:votes.csv given:outcomes.csv given:similarity.npy
         itm:nowhere/at/all itm:clip regions:clip vqa:clip likelihood:clip lm:clip text-classifier:clip

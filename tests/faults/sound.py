@@ -212,8 +212,8 @@ def _made_by_commands(folder: Path) -> None:
         out = {"gallery": "album"}.get(kind, kind)
         called(folder, f"world build {kind} --n 12 --size 32 --out {out}")
     _embeddings(folder)
-    for name, scorer in (("a", "pixels:colours"), ("b", "blind:random")):
-        called(folder, f"evaluate {scorer} quads --out runs/{name} --draws 100")
+    for name, model in (("a", "pixels:colours"), ("b", "blind:random")):
+        called(folder, f"evaluate {model} quads --out runs/{name} --draws 100")
     for name in ("g1", "g2", "g3"):
         called(folder, f"evaluate embeddings:{name}.npz album --out galleries/{name} --draws 100")
     called(folder, "pool galleries/g1 galleries/g2 --k 3 --out pool.csv")

@@ -11,7 +11,7 @@ import pytest
 
 from bucket_servers import new_bucket, s3_at, surroundings
 from counterfoil.claims import claim
-from counterfoil.storage import open_place
+from counterfoil.storage import open_store
 from faults import strangers
 from faults.command import run, run_apart, states
 from faults.command_lines import READERS
@@ -79,7 +79,7 @@ def bucket(s3, tmp_path_factory):
     with s3_at(s3):
         name = new_bucket()
         shard = write_tar(tmp_path_factory.mktemp("shards") / "a.tar", pair("a", 0))
-        open_place(f"s3://{name}/shards").write("a.tar", shard.read_bytes())
+        open_store(f"s3://{name}/shards").write("a.tar", shard.read_bytes())
     return name
 
 

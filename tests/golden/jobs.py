@@ -42,7 +42,7 @@ def jobs() -> Iterator[Job]:
 
 def _runs() -> Iterator[Job]:
     """Every form of question, its answers as scores, outcomes or rankings, and every policy of ties."""
-    for form, scorers in {
+    for form, models in {
         "quads": ("given:quads-a.csv", "given:quads-b.csv", "given:quads-c.csv", "blind:length"),
         "choices": ("given:choices-a.csv", "given:choices-b.csv", "given:outcomes.csv", "blind:random"),
         "ratings": ("given:ratings-a.csv", "given:ratings-b.csv", "metric:length"),
@@ -50,24 +50,24 @@ def _runs() -> Iterator[Job]:
         "gallery": ("given:gallery-a.npy", "given:gallery-b.npy", "given:gallery-c.npy"),
     }.items():
         benchmark = _DATA[form].split()[0]
-        for number, scorer in enumerate(scorers):
-            out = f"runs/{form}/{re.split('[:.]', scorer)[1]}"
+        for number, model in enumerate(models):
+            out = f"runs/{form}/{re.split('[:.]', model)[1]}"
             ids = " --ids gallery-ids.npz" if form == "gallery" else ""
             yield Job(
                 f"evaluate-{out.removeprefix('runs/').replace('/', '-')}",
-                f"evaluate {scorer} {_DATA[form]}{ids} --no-cache {_FEW} --out {out} --json {out}.json",
+                f"evaluate {model} {_DATA[form]}{ids} --no-cache {_FEW} --out {out} --json {out}.json",
                 # The others' numbers are in the comparisons.
                 (f"{out}.json", f"{out}/{benchmark}/items.parquet", f"{out}/{benchmark}/manifest.json")
                 if number == 0
                 else (),
             )
-    for form, scorer in {
+    for form, model in {
         "quads": "blind:length",
         "choices": "blind:length",
         "preferences": "metric:length",
     }.items():
         for ties in ("half", "optimistic"):
-            command = f"evaluate {scorer} {_DATA[form]} --ties {ties} --no-cache {_FEW}"
+            command = f"evaluate {model} {_DATA[form]} --ties {ties} --no-cache {_FEW}"
             yield Job(f"evaluate-{form}-ties-{ties}", command)
     for interval in ("wilson", "clusters"):
         yield Job(

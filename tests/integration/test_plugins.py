@@ -1,4 +1,4 @@
-"""Another package adds a benchmark, a scorer, a measure, a caption metric, a recipe and two kinds of form.
+"""Another package adds a benchmark, a model, a measure, a caption metric, a recipe and two kinds of form.
 
 The package is `examples/plugin`. Its entry points are put where an installer puts them, beside the package,
 and everything, forms of question and of work too, is used through commands that find them there.
@@ -15,7 +15,7 @@ from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import BENCHMARKS, Card
 from counterfoil.benchmarks.forms import FormEntry
 from counterfoil.errors import InputError
-from counterfoil.models.registry import ScorerEntry
+from counterfoil.models.registry import ModelEntry
 from counterfoil.registry import Registry, resolve
 from plugin_site import PLUGIN, install
 from refusals import refuses
@@ -53,11 +53,11 @@ def result(command, *arguments):
     return json.loads(command(*arguments).out)
 
 
-def test_benchmark_and_scorer_from_another_package(command):
+def test_benchmark_and_model_from_another_package(command):
     out = command.folder / "squares"
     hue = ("evaluate", "example-hue:primary", "example-squares", "--out", out / "hue", "--json", "-")
     measured = result(command, *hue)
-    # Of six pairs of colours three have yellow, which the scorer does not know: its caption loses everywhere.
+    # Of six pairs of colours three have yellow, which the model does not know: its caption loses everywhere.
     assert (measured["measures"]["group"]["value"], measured["groups"]["red"]["group"]["n"]) == (0.5, 3)
     command("evaluate", "blind:constant", "example-squares", "--out", out / "constant")
     assert "hue" in command("compare", out / "hue", out / "constant", "--html", out / "report.html").out
@@ -70,7 +70,7 @@ def test_benchmark_and_scorer_from_another_package(command):
     assert "<dt>Pairs right</dt>" in page
     assert "pairs_right" in command("list", "measures").out
     assert "example-squares" in command("list", "benchmarks").out
-    assert "example-hue:COLOURS" in command("list", "scorers").out
+    assert "example-hue:COLOURS" in command("list", "models").out
     wrong = command("evaluate", "example-hue:all", "example-squares", code=2)
     assert wrong.err.strip().startswith("counterfoil: example-hue: unknown set of colours; given: all")
     assert wrong.err.count("\n") == 1
@@ -137,7 +137,7 @@ def test_the_form_of_work_is_shown_in_full():
 
 def test_a_package_that_cannot_be_imported_is_a_line_where_it_is_named(tmp_path):
     points = (
-        "[counterfoil.scorers]\nbroken = counterfoil_missing:ENTRY\nother = counterfoil_example.vowels:ENTRY"
+        "[counterfoil.models]\nbroken = counterfoil_missing:ENTRY\nother = counterfoil_example.vowels:ENTRY"
     )
     (tmp_path / "t.csv").write_text("image,caption,negative_caption\na.jpg,a cat,a dog\n")
     with closing(Installed(install(tmp_path / "site"))) as command:
@@ -146,19 +146,19 @@ def test_a_package_that_cannot_be_imported_is_a_line_where_it_is_named(tmp_path)
         assert broken.err.count("\n") == 1
         assert "package counterfoil-example: cannot be imported; given: ModuleNotFoundError" in broken.err
         other = command("evaluate", "other:x", "pairs", "--data", "t.csv", code=2)
-        assert "its entry point is no ScorerEntry called 'other'" in other.err
+        assert "its entry point is no ModelEntry called 'other'" in other.err
         # Everything else goes on.
         command("evaluate", "blind:length", "pairs", "--data", "t.csv")
 
 
 def test_register_adds_an_entry_for_this_process():
-    entry = ScorerEntry("mine", "X", "a scorer", "mine:x", "somewhere:load")
-    registry = Registry("kind of scorer", ScorerEntry, "counterfoil.nothing", lambda: (), name="prefix")
+    entry = ModelEntry("mine", "X", "a model", "mine:x", "somewhere:load")
+    registry = Registry("kind of model", ModelEntry, "counterfoil.nothing", lambda: (), name="prefix")
     registry.register(entry)
     assert registry["mine"] is entry
     assert registry.register(entry) is entry
-    with pytest.raises(InputError, match="there is a kind of scorer of this name already; given: mine"):
-        registry.register(ScorerEntry("mine", "Y", "another", "mine:y", "somewhere:load"))
+    with pytest.raises(InputError, match="there is a kind of model of this name already; given: mine"):
+        registry.register(ModelEntry("mine", "Y", "another", "mine:y", "somewhere:load"))
     with pytest.raises(InputError, match="there is a benchmark of this name already; given: bivlc"):
         catalog.register(Card(name="bivlc", title="another", form="quad"))
     with pytest.raises(InputError, match="there is a form of question of this name already; given: quad"):

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from counterfoil.storage import open_place
+from counterfoil.storage import open_store
 
 #: What of the surroundings decides where a request goes and with which credentials.
 _NAMES = ("AWS_", "FSSPEC_")
@@ -78,7 +78,7 @@ def new_bucket():
 def copied(folder, url):
     """The files of a folder at a URL, which is returned."""
     for file in folder.rglob("*.*"):
-        open_place(url).write(str(file.relative_to(folder)), file.read_bytes())
+        open_store(url).write(str(file.relative_to(folder)), file.read_bytes())
     return url
 
 

@@ -10,14 +10,14 @@ from counterfoil.models.base import Options
 
 
 def step_work(folder, step="", *, note=lambda text: None, cache=None, batch_size=32, key="", **settings):
-    """What a step is given: scorers of the catalog on the CPU, with the step's settings and these."""
+    """What a step is given: models of the catalog on the CPU, with the step's settings and these."""
 
-    def scorer(name, given):
+    def model(name, given):
         asked = Options(device="cpu", settings={**settings, **given}, api_key=key)
-        return catalog.scorer(name, asked, memory=cache)
+        return catalog.model(name, asked, memory=cache)
 
     session = Session(cache, batch_size=batch_size, note=note)
-    return StepContext(folder, session=session, step=step, scorer=scorer)
+    return StepContext(folder, session=session, step=step, model=model)
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def work(tmp_path):
     return StepContext(
         tmp_path / "build",
         benchmark=lambda name, data, images: catalog.benchmark(name, data=data, images=images, counts=False),
-        scorer=lambda name, settings: catalog.scorer(name),
+        model=lambda name, settings: catalog.model(name),
     )
 
 

@@ -1,4 +1,4 @@
-"""The COCO tool kit's own tokenizer and scorers, made quiet: what ours is held against."""
+"""The COCO tool kit's own tokenizer and models, made quiet: what ours is held against."""
 
 import contextlib
 import io
@@ -28,10 +28,10 @@ def java_tokens(texts, *, apart):
     return tokens[::2] if apart else tokens
 
 
-def scored(scorer, candidates, references, **options):
-    """(value of the corpus, values of the items) of one of the tool kit's scorers."""
+def scored(model, candidates, references, **options):
+    """(value of the corpus, values of the items) of one of the tool kit's models."""
     with contextlib.redirect_stdout(io.StringIO()):
-        corpus, items = scorer.compute_score(
+        corpus, items = model.compute_score(
             {i: list(listed) for i, listed in enumerate(references)},
             {i: [text] for i, text in enumerate(candidates)},
             **options,

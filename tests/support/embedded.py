@@ -1,4 +1,4 @@
-"""What scorers give of items in batches of a size, pictures of noise, and a pickle that runs code."""
+"""What models give of items in batches of a size, pictures of noise, and a pickle that runs code."""
 
 from pathlib import Path
 
@@ -11,12 +11,12 @@ def batched(items, size):
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
-def scored(scorer, pairs, size=64, **more):
-    return np.concatenate(list(scorer.score_pairs(batched(pairs, size), **more)))
+def scored(model, pairs, size=64, **more):
+    return np.concatenate(list(model.score_pairs(batched(pairs, size), **more)))
 
 
-def embedded(scorer, items, size=4, kind="captions", **more):
-    return np.concatenate(list(getattr(scorer, f"embed_{kind}")(batched(items, size), **more)))
+def embedded(model, items, size=4, kind="captions", **more):
+    return np.concatenate(list(getattr(model, f"embed_{kind}")(batched(items, size), **more)))
 
 
 def noise(*shapes, seed=0):

@@ -27,7 +27,7 @@ def choices():
 
 @dataclass(frozen=True)
 class Asked:
-    """A small gallery and what some scorer says of it: scores of all images with all captions."""
+    """A small gallery and what some model says of it: scores of all images with all captions."""
 
     benchmark: Benchmark
     scores: NDArray[np.float64]
@@ -38,7 +38,7 @@ class Asked:
         return forms.rankings(self.benchmark, self.scores)
 
     def scored(self, scores):
-        """The same questions to another scorer."""
+        """The same questions to another model."""
         return replace(self, scores=scores)
 
 

@@ -37,7 +37,7 @@ def picture(colour, size=(300, 200)):
 
 def run_of(benchmark, name, answers, *, ties=Ties.STRICT):
     facts = {"weights": f"digest-of-{name}", "precision": "fp32"}
-    result = evaluate(benchmark, answers, scorer=name, ties=ties, draws=100, provenance=facts)
+    result = evaluate(benchmark, answers, model=name, ties=ties, draws=100, provenance=facts)
     manifest = {"command": ["counterfoil", "evaluate", name], "seed": 7}
     return Run(name, benchmark, answers, per_item(benchmark, answers, ties=ties), result, manifest)
 
@@ -72,7 +72,7 @@ def quad_benchmark(n=N_QUADS, **card):
 
 
 def quad_answers(n=N_QUADS):
-    """Scores of a good and of a poor scorer (with ties, on another scale), and outcomes without scores."""
+    """Scores of a good and of a poor model (with ties, on another scale), and outcomes without scores."""
     rng = np.random.default_rng(11)
     good = rng.normal(0.25, 0.05, (n, 2, 2)) + 0.06 * np.eye(2)
     poor = np.round(rng.normal(20, 3, (n, 2, 2)))
@@ -135,7 +135,7 @@ def rankings_of(benchmark, scores, *, top=10, cut=0):
 
 
 def gallery_scores(n=N_GALLERY):
-    """Scores of all pairs: of a good scorer, and of a poor one that rounds, so that many are tied."""
+    """Scores of all pairs: of a good model, and of a poor one that rounds, so that many are tied."""
     rng = np.random.default_rng(23)
     own = np.arange(n)[:, None] == np.repeat(np.arange(n), 2)
     return {
@@ -150,7 +150,7 @@ def compared(benchmark, answers, **more):
 
 @pytest.fixture(scope="session")
 def galleries():
-    """Three scorers on the drawn gallery: good, tied, and cut after 12 items."""
+    """Three models on the drawn gallery: good, tied, and cut after 12 items."""
     benchmark, scores = gallery_benchmark(), gallery_scores()
     answers = {name: rankings_of(benchmark, table) for name, table in scores.items()}
     return compared(benchmark, {**answers, "cut": rankings_of(benchmark, scores["good"] * 0.5, cut=12)})
@@ -171,7 +171,7 @@ def choices():
 
 @pytest.fixture(scope="session")
 def rated():
-    """Four scorers of rated captions: an oracle, a good one, one against people, one that says nothing."""
+    """Four models of rated captions: an oracle, a good one, one against people, one that says nothing."""
     from report.judgements import rated_benchmark, rated_scores
 
     benchmark = rated_benchmark()
@@ -180,7 +180,7 @@ def rated():
 
 @pytest.fixture(scope="session")
 def preferred():
-    """Three scorers of preferences: an oracle, one with ties, one asked in three draws."""
+    """Three models of preferences: an oracle, one with ties, one asked in three draws."""
     from report.judgements import preference_benchmark, preference_scores
 
     benchmark = preference_benchmark()

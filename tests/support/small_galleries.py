@@ -64,7 +64,7 @@ def same(rankings, expected):
 
 
 def cut_after(rankings, depth):
-    """The rankings of a scorer without ties, known to `depth` items only."""
+    """The rankings of a model without ties, known to `depth` items only."""
     sides = []
     for placed in (rankings.i2t, rankings.t2i):
         known = (placed.above >= 0) & (placed.above < depth)

@@ -18,16 +18,16 @@ READING = [name for name, entry in METRICS.items() if not entry.has_model and "j
 
 @pytest.mark.parametrize("name", READING)
 def test_metrics_that_read_need_no_model(name):
-    metric = catalog.scorer(f"metric:{name}")
+    metric = catalog.model(f"metric:{name}")
     assert isinstance(metric, TextMetric)
     assert (metric.identity.name, set(metric.needs)) == (f"metric:{name}", set(METRICS[name].needs))
     with pytest.raises(InputError, match="has no model behind it; given: --backbone hf:x"):
-        catalog.scorer(f"metric:{name}", Options(backbone="hf:x"))
+        catalog.model(f"metric:{name}", Options(backbone="hf:x"))
 
 
 def test_names_that_nobody_knows():
-    refuses("did you mean 'rouge-l'", catalog.scorer, "metric:rouge", error=UnknownNameError)
-    refuses(r"allowed: metric:NAME", catalog.scorer, "metric:", error=InputError)
+    refuses("did you mean 'rouge-l'", catalog.model, "metric:rouge", error=UnknownNameError)
+    refuses(r"allowed: metric:NAME", catalog.model, "metric:", error=InputError)
 
 
 @pytest.mark.parametrize("spec", ["hf:some/model", "open-clip:ViT-B-32/openai"])
@@ -35,7 +35,7 @@ def test_a_missing_library_is_named(spec, monkeypatch):
     module = f"counterfoil.models.{spec.partition(':')[0].replace('-', '_')}"
     monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)
-    refuses(r"'torch' is not installed.*pip install", catalog.scorer, spec, error=MissingExtraError)
+    refuses(r"'torch' is not installed.*pip install", catalog.model, spec, error=MissingExtraError)
 
 
 @pytest.mark.models
@@ -71,7 +71,7 @@ class TestTheModelBehind:
         assert isinstance(frames, LocalMetric)
         assert frames.local.identity.prompt == "{}"
         # With its own prompt it gives what a model that was loaded for it gives.
-        alone = catalog.scorer("metric:em-score", Options(backbone=spec, device="cpu"))
+        alone = catalog.model("metric:em-score", Options(backbone=spec, device="cpu"))
         captions = [Caption("a", "two birds on a wire")]
         ours, theirs = (next(iter(m.local.embed_tokens([captions])))[0] for m in (frames, alone))
         assert alone.local.identity == frames.local.identity
@@ -92,9 +92,9 @@ class TestTheModelBehind:
         list(frames.local.embed_tokens([captions]))
         assert len(loads) == 2
 
-    @pytest.mark.parametrize("behind", sorted(catalog.SCORERS))
+    @pytest.mark.parametrize("behind", sorted(catalog.MODELS))
     def test_every_kind_says_whether_it_can_stand_behind(self, behind, monkeypatch):
-        entry = catalog.SCORERS[behind]
+        entry = catalog.MODELS[behind]
         assert entry.embeds is not None
         loaded = []
 
@@ -104,7 +104,7 @@ class TestTheModelBehind:
         monkeypatch.setattr(catalog, "_load", load)
         spec = f"{behind}:cider"
         for ask in (
-            lambda: catalog.scorer("metric:clip-s", Options(backbone=spec)),
+            lambda: catalog.model("metric:clip-s", Options(backbone=spec)),
             lambda: catalog.check_metric("metric:clip-s", spec),
         ):
             try:

@@ -1,4 +1,4 @@
-"""A scorer of pairs: how near a picture's mean colour is to the colour that its caption names."""
+"""A model of pairs: how near a picture's mean colour is to the colour that its caption names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ import numpy as np
 
 from counterfoil.benchmarks import Caption, Image
 from counterfoil.errors import UnknownNameError
-from counterfoil.models import Identity, Options, ScorerEntry
+from counterfoil.models import Identity, ModelEntry, Options
 
-ENTRY = ScorerEntry(
+ENTRY = ModelEntry(
     prefix="example-hue",
     argument="COLOURS",
     summary="distance of the mean colour to the named one",

@@ -195,8 +195,8 @@ def _readings(
     answers: NDArray[Any] = np.array(words)
     if level != Scale.NOMINAL:
         # Numbers where all are, else the places of a form's options.
-        places = {} if field is None else {value: i for i, value in enumerate(field.values)}
-        odd = next((word for word in words if word not in places), None)
+        positions = {} if field is None else {value: i for i, value in enumerate(field.values)}
+        odd = next((word for word in words if word not in positions), None)
         try:
             answers = np.array([float(word) for word in words])
         except ValueError:
@@ -205,7 +205,7 @@ def _readings(
                 hint = "compare by equality with --scale nominal"
                 allowed, where = "numbers, or the options of a form in their order", f"question '{question}'"
                 raise InputError(what, where=where, given=odd, allowed=allowed, hint=hint) from None
-            answers = np.array([places[word] for word in words], dtype=np.float64)
+            answers = np.array([positions[word] for word in words], dtype=np.float64)
     yield "", answers[of_row], level
     for name, joined in ({} if field is None else field.coarser).items():
         yield name, np.array([joined.get(word, word) for word in words])[of_row], Scale.NOMINAL

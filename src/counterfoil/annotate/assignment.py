@@ -253,8 +253,8 @@ def next_items(
         # Golden items stand among the work, and are not shown for their own sake.
         if is_golden_place(recipe.seed, person.id, pages, recipe.golden_share):
             golden_positions = positions_of(campaign, "golden")
-            golden = [campaign.items[i] for i in golden_positions]
-            order = own_order(golden, recipe.seed, person.id, "golden")
+            gold = [campaign.items[i] for i in golden_positions]
+            order = own_order(gold, recipe.seed, person.id, "golden")
             free: set[Any] = set(run(connection, GOLDEN, person=person.id).scalars())
             item = next((golden_positions[i] for i in order if golden_positions[i] in free), item)
         before.append(issue(connection, campaign, person.id, item, pages, now, expires))

@@ -250,12 +250,12 @@ def read_items(path: Path, form: WorkForm) -> tuple[WorkItem, ...]:
         where = f"{path}, item '{row['id']}'"
         if row["role"] not in ROLES:
             raise DataError("no such role", where=where, given=row["role"], allowed=ROLES)
-        golden = parse_json(row["golden"], where=where, finite=True) if row["golden"] else {}
-        if not isinstance(golden, dict):
+        gold = parse_json(row["golden"], where=where, finite=True) if row["golden"] else {}
+        if not isinstance(gold, dict):
             raise DataError("no golden answers", where=where, given=row["golden"], hint=_AGAIN)
         columns = {name: row[name] for name in form.columns}
         unseen = (row[name] for name in ("instance", "kind", "truth"))
-        items.append(WorkItem(row["id"], columns, row["role"], golden, *unseen))
+        items.append(WorkItem(row["id"], columns, row["role"], gold, *unseen))
     return tuple(items)
 
 
@@ -291,15 +291,15 @@ def budget_of(campaign: Campaign, people: int | None = None) -> Budget:
     work *= recipe.overlap
     if recipe.design == "blocks":
         needed = ceil(work / (recipe.per_person - recipe.golden_per_block))
-        golden = needed * recipe.golden_per_block
+        gold_answers = needed * recipe.golden_per_block
         people = needed if people is None else people
     else:
         share = recipe.golden_share / (1 - recipe.golden_share)
         per_person = items_per_person(campaign)
         people = max(recipe.overlap, ceil(work * (1 + share) / per_person)) if people is None else people
-        golden = min(round(work * share), people * gold)
+        gold_answers = min(round(work * share), people * gold)
     words = len(f"{campaign.instructions_in()} {campaign.consent_in()}".split())
-    answers = {"work": work, "golden": golden, "onboarding": people * min(recipe.onboarding, test)}
+    answers = {"work": work, "golden": gold_answers, "onboarding": people * min(recipe.onboarding, test)}
     parts = {role: BudgetPart(n, n * seconds / 3600, n * pay.per_item) for role, n in answers.items() if n}
     hours = people * words / _WORDS_PER_MINUTE / 60
     return Budget(people, {**parts, READING: BudgetPart(people, hours, hours * pay.per_hour)})
@@ -317,7 +317,7 @@ def items_per_person(campaign: Campaign) -> int:
     recipe = campaign.recipe
     if recipe.design == "blocks":
         return recipe.per_person
-    apart = len({campaign.items[i].apart for i in positions_of(campaign, "work")})
-    golden = round(apart * recipe.golden_share / (1 - recipe.golden_share))
-    most = apart + min(golden, len(positions_of(campaign, "golden")))
+    distinct = len({campaign.items[i].apart for i in positions_of(campaign, "work")})
+    gold = round(distinct * recipe.golden_share / (1 - recipe.golden_share))
+    most = distinct + min(gold, len(positions_of(campaign, "golden")))
     return min(recipe.per_person or most, most)

@@ -217,8 +217,8 @@ def _write_items(connection: Connection, campaign: Campaign, planned: tuple[tupl
     insert(connection, "items", *rows)
     for block, members in enumerate(planned):
         insert(connection, "blocks", {"id": block})
-        places = [{"block": block, "place": place, "item": item} for place, item in enumerate(members)]
-        insert(connection, "block_items", *places)
+        positions = [{"block": block, "place": place, "item": item} for place, item in enumerate(members)]
+        insert(connection, "block_items", *positions)
 
 
 def _raise_overlap(connection: Connection, before: dict[str, Any], now: dict[str, Any], where: str) -> None:

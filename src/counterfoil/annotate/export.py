@@ -6,8 +6,8 @@
     match            gains.csv      `pool bias --judgements`: the pool's rows with the gain of their label
     choose           outcomes.csv   `evaluate given:`: the share of right answers, by direction
     preference       votes.csv      `annotate preferences`: winner, loser, judge
-    rating           ratings.csv    `evaluate SCORER ratings --data`: image, caption, rating_1, rating_2, …
-    quad-authoring   rows.csv       `build winoground --from`, `evaluate SCORER pairs --data`
+    rating           ratings.csv    `evaluate MODEL ratings --data`: image, caption, rating_1, rating_2, …
+    quad-authoring   rows.csv       `build winoground --from`, `evaluate MODEL pairs --data`
     error-spans      spans.csv      item, start, end, label, text
 
 Beside these every campaign has its judgements and, where its main question is answered by one option, the
@@ -80,13 +80,13 @@ class JudgedCampaign:
         table: pa.Table,
         *,
         model: str | None = "one-coin",
-        decided: Mapping[tuple[str, str], str] | None = None,
+        adjudicated: Mapping[tuple[str, str], str] | None = None,
     ) -> "JudgedCampaign":
         """With labels by a model, if any."""
         main = fields_of(campaign)[campaign.form.main]
         labels = None
         if model is not None and main.kind == "one" and campaign.form.name != "quad-authoring":
-            labels = item_labels(table, main, model=model, decided=decided)
+            labels = item_labels(table, main, model=model, adjudicated=adjudicated)
         unseen = table.filter(pc.equal(table.column("answer"), NOT_VISIBLE))
         return cls(campaign, counted(table), labels, unseen.filter(pc.is_null(unseen.column("golden"))))
 
@@ -253,14 +253,14 @@ def question_outcomes(judged: JudgedCampaign) -> QuestionOutcomes:
         answers_of.setdefault(name, []).append(answer)
     by_question: dict[str, dict[str, Any]] = {}
     tied, labels = 0, judged.labels
-    places = {} if labels is None else {name: i for i, name in enumerate(labels.items)}
+    positions = {} if labels is None else {name: i for i, name in enumerate(labels.items)}
     items = {name: judged.campaign.items[judged.campaign.places[name]] for name in answers_of}
     with_truth = {name: item for name, item in items.items() if item.truth}
     for name, item in with_truth.items():
         answers, right = answers_of[name], item.truth.split("|")
         share = sum(answer in right for answer in answers) / len(answers)
         if labels is not None:
-            label, chances = labels.labels[places[name]], labels.posterior[places[name]].tolist()
+            label, chances = labels.labels[positions[name]], labels.posterior[positions[name]].tolist()
             chance = sum(p for value, p in zip(labels.values, chances, strict=True) if value in right)
             share = float(label in right) if label else chance
         most = sorted(map(answers.count, set(answers)))[-2:]
@@ -278,8 +278,8 @@ def authored_rows(judged: JudgedCampaign) -> pa.Table:
     rows = []
     for i, answer in enumerate(judged.answers()):
         images = judged.cells(answer["item"]).get("images") or []
-        places = (answer.get(f"answer:{which}_image") for which in ("first", "second"))
-        first, second = (None if place is None else images[int(place)] for place in places)
+        positions = (answer.get(f"answer:{which}_image") for which in ("first", "second"))
+        first, second = (None if place is None else images[int(place)] for place in positions)
         rows.append(
             {
                 "id": f"{answer['item']}/{i}",
@@ -322,10 +322,10 @@ def data_sheet(campaign: Campaign, table: pa.Table) -> tuple[str, ...]:
         ends = np.nanmin(done.submitted), np.nanmax(done.submitted)
         first, last = (datetime.fromtimestamp(float(i), UTC).date().isoformat() for i in ends)
         lines.append(f"Answered on {first}." if first == last else f"Answered from {first} to {last}.")
-    right, golden = (int(counts.sum()) for counts in done.golden_of)
-    if golden:
-        share = 100 * right / golden
-        lines.append(f"Of {golden:,} answers to items of known answer {share:.1f} % were right.")
+    right, gold = (int(counts.sum()) for counts in done.golden_of)
+    if gold:
+        share = 100 * right / gold
+        lines.append(f"Of {gold:,} answers to items of known answer {share:.1f} % were right.")
     for name, file, of in (
         ("Instructions", INSTRUCTIONS, campaign.instructions_in),
         ("Consent", CONSENT, campaign.consent_in),

@@ -71,30 +71,30 @@ def add_golden(
     """Add golden items to each block: right answers in turn, every item as often as the others."""
     if not recipe.golden_per_block:
         return
-    golden = [position for position, item in enumerate(items) if item.role == "golden"]
+    gold = [position for position, item in enumerate(items) if item.role == "golden"]
     answers = [
-        [golden[position] for position in members]
-        for members in by_right_answer(items[position] for position in golden)
+        [gold[position] for position in members]
+        for members in by_right_answer(items[position] for position in gold)
     ]
     used: Counter[int] = Counter()
     of_answer: Counter[int] = Counter()
     for block in blocks:
-        apart = {items[position].apart for position in block}
+        taken = {items[position].apart for position in block}
         here: Counter[int] = Counter()
         for _ in range(recipe.golden_per_block):
             free = [
                 (here[group], of_answer[group], used[position], rng.random(), group, position)
                 for group, members in enumerate(answers)
                 for position in members
-                if items[position].apart not in apart
+                if items[position].apart not in taken
             ]
             if not free:
                 what = f"golden items do not go into blocks of {recipe.golden_per_block} golden ones"
                 hint = "give more golden items, of instances of their own, or lower golden_per_block"
-                raise InputError(what, given=f"{len(golden):,} golden items", hint=hint)
+                raise InputError(what, given=f"{len(gold):,} golden items", hint=hint)
             *_, group, position = min(free)
             block.append(position)
-            apart.add(items[position].apart)
+            taken.add(items[position].apart)
             here[group] += 1
             of_answer[group] += 1
             used[position] += 1
@@ -142,13 +142,13 @@ def drawn_golden(
     if not wrong:
         raise DataError("no random pair that no model proposed", where=gallery.name)
     allowed = (POSITIVE, NEGATIVE) if form.name == "match" else (("yes",), ("no",))
-    golden = []
+    gold = []
     for kind, pairs, values, truth in zip(
         ("true pair", "random pair"), (drawn, wrong), allowed, TRUTHS[form.name], strict=True
     ):
         for i, (image, caption) in enumerate(pairs):
             cells = {"image": pictures.add(pictured[image]), "caption": texts[caption]}
             name = f"golden {kind} {i}"
-            golden.append(WorkItem(name, cells, "golden", {form.main: values}, kind=kind, truth=truth))
-            form.page(golden[-1])
-    return tuple(golden)
+            gold.append(WorkItem(name, cells, "golden", {form.main: values}, kind=kind, truth=truth))
+            form.page(gold[-1])
+    return tuple(gold)

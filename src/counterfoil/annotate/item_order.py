@@ -32,12 +32,14 @@ def shown_order(seed: int, person: str, item: str, field: FormField) -> tuple[in
 def work_order(items: Sequence[WorkItem], recipe: CampaignRecipe) -> Int[ndarray, "items"]:
     """The rank of each item in the queue, from 0: random, with kinds spread evenly over the queue."""
     rng = random_numbers(recipe.seed, "queue")
-    places = np.empty(len(items))
+    positions = np.empty(len(items))
     for members in grouped(item.kind for item in items).values():
         # The n items of a kind are in n stretches of the queue, one in each.
-        places[rng.permutation(members)] = (np.arange(len(members)) + rng.random(len(members))) / len(members)
+        positions[rng.permutation(members)] = (np.arange(len(members)) + rng.random(len(members))) / len(
+            members
+        )
     ranks = np.empty(len(items), dtype=np.int64)
-    ranks[np.argsort(places, kind="stable")] = np.arange(len(items))
+    ranks[np.argsort(positions, kind="stable")] = np.arange(len(items))
     return ranks
 
 

@@ -238,13 +238,13 @@ def _with_answers(
         cell = parse_json(cell, where=where)
     if not isinstance(cell, dict):
         cell = {form.main: cell if isinstance(cell, list) else several(str(cell))}
-    golden: dict[str, list[str]] = {}
+    gold: dict[str, list[str]] = {}
     for name, values in cell.items():
         if name not in choices:
             raise DataError("golden answer of another form", where=where, given=name, allowed=sorted(choices))
         given = [str(value) for value in (values if isinstance(values, list) else [values])]
-        golden[name] = _values(choices[name], given, images, "golden answer of another form", where)
-    return replace(item, golden=golden)
+        gold[name] = _values(choices[name], given, images, "golden answer of another form", where)
+    return replace(item, golden=gold)
 
 
 def _named(field: FormField, given: str, images: Sequence[Any]) -> list[str]:
@@ -386,9 +386,9 @@ def check_items(items: Sequence[WorkItem], recipe: CampaignRecipe) -> None:
         raise InputError("a campaign needs items to work on", given="none")
     wanted: list[tuple[str, int, Role, str]] = [("onboarding", recipe.onboarding, "onboarding", "onboarding")]
     if recipe.design == "blocks":
-        golden = recipe.golden_per_block
-        wanted.append(("per_person", recipe.per_person - golden, "work", "work in a block"))
-        wanted.append(("golden_per_block", golden, "golden", "golden in a block"))
+        gold = recipe.golden_per_block
+        wanted.append(("per_person", recipe.per_person - gold, "work", "work in a block"))
+        wanted.append(("golden_per_block", gold, "golden", "golden in a block"))
     elif recipe.golden_share or recipe.golden_misses:
         wanted.append(("golden_share", max(1, recipe.golden_misses), "golden", "golden"))
     for key, needed, role, words in wanted:

@@ -118,8 +118,8 @@ def write_judgement_table(path: str | Path, table: pa.Table) -> None:
     check_table_kind(path)
     table = check_judgement_table(table, where=path)
     if path.suffix.lower() == ".csv":
-        golden = pc.if_else(table.column("golden"), "right", "wrong")
-        table = table.set_column(table.column_names.index("golden"), "golden", golden)
+        gold = pc.if_else(table.column("golden"), "right", "wrong")
+        table = table.set_column(table.column_names.index("golden"), "golden", gold)
     store.write_table(path, table)
 
 
@@ -165,9 +165,9 @@ class Submissions:
         pairs = item * max(1, len(people)) + person
         _, first, group = np.unique(pairs, return_index=True, return_inverse=True)
         group = group.reshape(-1)
-        golden = pc.fill_null(pc.cast(table.column("golden"), pa.int8()), 2).to_numpy()
+        gold = pc.fill_null(pc.cast(table.column("golden"), pa.int8()), 2).to_numpy()
         right = np.full(len(first), 2, dtype=np.int8)
-        np.minimum.at(right, group, golden)
+        np.minimum.at(right, group, gold)
         right[right == 2] = -1
         counts = right < 0
         if "role" in table.column_names:

@@ -91,7 +91,7 @@ def item_labels(
     field: FormField,
     *,
     model: str = "one-coin",
-    decided: Mapping[tuple[str, str], str] | None = None,
+    adjudicated: Mapping[tuple[str, str], str] | None = None,
 ) -> ItemLabels:
     """The labels of a question from a table of judgements, or what was `decided` by (item, question).
 
@@ -116,7 +116,7 @@ def item_labels(
     posterior, labels = estimate.posterior.copy(), estimate.labels.copy()
     by_hand = np.zeros(len(names), dtype=bool)
     for i, name in enumerate(names):
-        choice = (decided or {}).get((name, field.name))
+        choice = (adjudicated or {}).get((name, field.name))
         if choice in field.values:
             by_hand[i], labels[i] = True, field.values.index(choice)
             posterior[i] = np.arange(len(field.values)) == labels[i]

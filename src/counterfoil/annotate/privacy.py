@@ -61,7 +61,7 @@ def delete_people(db: Database, campaign: Campaign, now: float, *, early: bool =
     if campaign.recipe.keep_labels and len(judgements := judgement_table(db, campaign)):
         lines = "".join(f"* {line}\n" for line in data_sheet(campaign, judgements))
         write_text(campaign.folder / DATA_SHEET, lines)
-        labels = JudgedCampaign.of(campaign, judgements, decided=decided_answers(db, campaign)).labels
+        labels = JudgedCampaign.of(campaign, judgements, adjudicated=decided_answers(db, campaign)).labels
         if labels is not None:
             several = labels.table.filter(pc.greater_equal(labels.table.column("answers"), 2))
             write_csv(campaign.folder / KEPT, several)

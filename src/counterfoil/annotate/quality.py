@@ -99,12 +99,12 @@ def people_quality(table: pa.Table, campaign: Campaign | None = None) -> tuple[P
     if not options:
         signs = _replaced(signs, ("straight", "disagree"), None)
     elif campaign is not None and field is not None and field.shuffled:
-        places = _places(rows, campaign, options, answer)
-        signs = _replaced(signs, ("straight",), careless(person, item, places, **common))
+        positions = _places(rows, campaign, options, answer)
+        signs = _replaced(signs, ("straight",), careless(person, item, positions, **common))
     counts = np.bincount(person, minlength=len(names))
-    golden = np.bincount(person[right >= 0], minlength=len(names))
+    gold = np.bincount(person[right >= 0], minlength=len(names))
     return tuple(
-        PersonQuality(name, int(counts[i]), _reasons(signs, i, int(golden[i])), blind.pop(name, 0))
+        PersonQuality(name, int(counts[i]), _reasons(signs, i, int(gold[i])), blind.pop(name, 0))
         for i, name in enumerate(names)
     ) + tuple(PersonQuality(name, 0, (), n) for name, n in blind.items())
 
@@ -118,10 +118,10 @@ def _known(
     votes, wrong = np.zeros((2, n_items, n_classes), dtype=np.int64)
     np.add.at(votes, (item[hit], answer[hit]), 1)
     np.add.at(wrong, (item[missed], answer[missed]), 1)
-    golden = np.isin(np.arange(n_items), item[right >= 0])
+    gold = np.isin(np.arange(n_items), item[right >= 0])
     # What was right most often; where nothing was, what was wrong least often.
     best = np.where(votes.any(axis=1), votes.argmax(axis=1), wrong.argmin(axis=1))
-    truth = np.where(golden, best, -1)
+    truth = np.where(gold, best, -1)
     labels = answer.copy()
     labels[hit] = truth[item[hit]]
     clash = missed & (labels == truth[item])
@@ -134,7 +134,7 @@ def _places(
 ) -> NDArray[np.int64]:
     """The place at which each person saw the option that they chose, from 0."""
     fields: dict[str, FormField] = {}
-    places = []
+    positions = []
     for row, position in zip(rows.select(["person", "item"]).to_pylist(), answer.tolist(), strict=True):
         name = row["item"]
         if name not in fields:
@@ -142,8 +142,8 @@ def _places(
             fields[name] = next(field for field in page.fields if field.name == campaign.form.main)
         of_field = fields[name]
         order = shown_order(campaign.recipe.seed, row["person"], name, of_field)
-        places.append(order.index(of_field.values.index(options[position])))
-    return np.array(places, dtype=np.int64)
+        positions.append(order.index(of_field.values.index(options[position])))
+    return np.array(positions, dtype=np.int64)
 
 
 def _replaced(signs: CarelessSigns, names: Sequence[str], by: CarelessSigns | None) -> CarelessSigns:
@@ -158,7 +158,7 @@ def _replaced(signs: CarelessSigns, names: Sequence[str], by: CarelessSigns | No
     return CarelessSigns(p, adjusted, value)
 
 
-def _reasons(signs: CarelessSigns, person: int, golden: int) -> tuple[CarelessReason, ...]:
+def _reasons(signs: CarelessSigns, person: int, gold: int) -> tuple[CarelessReason, ...]:
     reasons = []
     for sign in signs.reasons(person, LEVEL):
         column = SIGNS.index(sign)
@@ -170,7 +170,7 @@ def _reasons(signs: CarelessSigns, person: int, golden: int) -> tuple[CarelessRe
             + (others if value < pool else "that is faster than one can look."),
             "straight": f"Chooses one answer for {value:.0%} of items, or the same again and again; "
             f"people here choose their commonest for {pool:.0%}.",
-            "golden": f"Got {round(value * golden)} of {golden} items of known answer right; "
+            "golden": f"Got {round(value * gold)} of {gold} items of known answer right; "
             f"people here get {pool:.0%} right.",
             "disagree": f"Agrees with what others answer on {value:.0%} of items; people here on {pool:.0%}.",
         }[sign]

@@ -128,8 +128,8 @@ def _known(connection: Connection, person: str) -> Any:
 
 
 def _latest(connection: Connection, person: str) -> str | None:
-    decided = f"SELECT kind FROM events WHERE person = :person AND kind IN {DECISIONS}"
-    return run(connection, f"{decided} ORDER BY number DESC LIMIT 1", person=person).scalar()
+    decisions = f"SELECT kind FROM events WHERE person = :person AND kind IN {DECISIONS}"
+    return run(connection, f"{decisions} ORDER BY number DESC LIMIT 1", person=person).scalar()
 
 
 def reconciled(db: Database, campaign: Campaign, submissions: Iterable[ProlificSubmission]) -> Reconciled:
@@ -142,7 +142,7 @@ def reconciled(db: Database, campaign: Campaign, submissions: Iterable[ProlificS
     return reconcile(tuple(submissions), done, lambda worker: person_id(campaign, PROLIFIC, worker), rejected)
 
 
-def give_back(db: Database, campaign: Campaign, free: Iterable[str], now: float) -> int:
+def release_items(db: Database, campaign: Campaign, free: Iterable[str], now: float) -> int:
     """Let others do what these people left, whose unpaid answers no longer count; how many answers."""
     aside = 0
     with db.writing() as connection:
@@ -195,13 +195,13 @@ def disputed_items(
     entropy = np.minimum(-(chances * logs).sum(axis=1), math.log2(len(values)))
     split = (given.votes > 0).sum(axis=1) > 1
     done = decided or {}
-    places = sorted(
+    positions = sorted(
         np.flatnonzero(split).tolist(),
         key=lambda i: ((names[i], field.name) in done, -round(float(entropy[i]), 9), names[i]),
     )
     kinds = {row["item"]: row.get("kind") for row in rows.to_pylist()}
     disputes = []
-    for i in places:
+    for i in positions:
         votes = {value: n for value, n in zip(values, given.votes[i].astype(int).tolist(), strict=True) if n}
         likely = dict(zip(values, posterior[i].tolist(), strict=True))
         about = names[i], kinds[names[i]] or "", votes, likely, float(entropy[i])

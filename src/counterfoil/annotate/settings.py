@@ -94,10 +94,14 @@ class CampaignRecipe:
             if value == "" and row.option.shown:
                 _refuse(row.name, value, "a word")
         blocks, adaptive, overlap = self.design == "blocks", self.design == "adaptive", self.overlap
-        beside, even = self.per_person > self.golden_per_block, not overlap % self.people_per_block
+        drawn_per_person, even = self.per_person > self.golden_per_block, not overlap % self.people_per_block
         first_to = self.first_to
         for name, holds, allowed in (
-            ("per_person", beside or not blocks, "blocks of one item or more beside the golden ones"),
+            (
+                "per_person",
+                drawn_per_person or not blocks,
+                "blocks of one item or more beside the golden ones",
+            ),
             ("people_per_block", even, f"a divisor of the overlap of {overlap}"),
             ("people_per_block", blocks or self.people_per_block == 1, "1 but for the design 'blocks'"),
             ("by_direction", blocks or not self.by_direction, "False but for the design 'blocks'"),

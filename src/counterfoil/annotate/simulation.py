@@ -89,8 +89,8 @@ def crowd(
 
 def right_answer(form: WorkForm, item: WorkItem) -> str:
     """The right value of the form's main field: the first golden one, else the truth; empty where unknown."""
-    golden = item.golden.get(form.main, ())
-    return golden[0] if golden else item.truth
+    gold = item.golden.get(form.main, ())
+    return gold[0] if gold else item.truth
 
 
 def respond(

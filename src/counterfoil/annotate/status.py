@@ -161,8 +161,8 @@ def workers(db: Database, decisions: dict[str, Review]) -> tuple[PersonProgress,
     )
     with db.reading() as connection:
         rows = run(connection, query).all()
-    decided = {person: review.decision for person, review in decisions.items()}
-    return tuple(PersonProgress(person, state, decided.get(person, "")) for person, state in rows)
+    decision_of = {person: review.decision for person, review in decisions.items()}
+    return tuple(PersonProgress(person, state, decision_of.get(person, "")) for person, state in rows)
 
 
 def facts_of(status: CampaignStatus) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""Benchmarks and answers: items, questions over them, groups of questions, and scorers' answers.
+"""Benchmarks and answers: items, questions over them, groups of questions, and models' answers.
 
 The forms, readers and files of benchmarks live here. Nothing here knows a model.
 """

@@ -1,4 +1,4 @@
-"""Answers of a scorer: scores per pair, right or wrong per question, or ranks; their provenance."""
+"""Answers of a model: scores per pair, right or wrong per question, or ranks; their provenance."""
 
 import platform
 import sys
@@ -17,7 +17,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms.base import NO_CANDIDATE
 from counterfoil.benchmarks.tables import LARGEST
 from counterfoil.errors import ScoreError
-from counterfoil.inputs.files import is_distant, located
+from counterfoil.inputs.files import display_path, is_distant
 
 
 class Answered:
@@ -54,7 +54,7 @@ class Scores(Answered):
     """
 
     values: NDArray[np.float64]
-    #: Their origin, where the engine made them (`counterfoil.engine.plan`): scorer, machine, versions.
+    #: Their origin, where the engine made them (`counterfoil.engine.plan`): model, machine, versions.
     made: Mapping[str, Any] = field(default_factory=dict, repr=False)
     #: The questions of which some score is NaN, since a model refused; None where none can be.
     unanswered: NDArray[np.bool_] | None = None
@@ -134,7 +134,7 @@ class Outcomes(Answered):
 
 @dataclass(frozen=True, eq=False)
 class DirectionRanks:
-    """Where a scorer puts the right answers of one direction of a gallery, and what it puts first.
+    """Where a model puts the right answers of one direction of a gallery, and what it puts first.
 
     For every positive of the search, in its order: `above` items score strictly above it (-1 where it was
     not found: the gallery does not hold it, or a given ranking ends before it), `level` items score as high,
@@ -155,7 +155,7 @@ class DirectionRanks:
 
 @dataclass(frozen=True, eq=False)
 class Rankings(Answered):
-    """What a scorer answered to a gallery, in both directions; never the scores of all pairs."""
+    """What a model answered to a gallery, in both directions; never the scores of all pairs."""
 
     i2t: DirectionRanks
     t2i: DirectionRanks
@@ -198,7 +198,7 @@ def about(benchmark: Benchmark, *, images: Path | None = None) -> dict[str, Any]
     """A benchmark's identity: its questions' digest, and where it and its `images` were read from."""
     place = None
     if images is not None:
-        place = located(images) if is_distant(images) else str(images.resolve())
+        place = display_path(images) if is_distant(images) else str(images.resolve())
     return {
         "name": benchmark.name,
         "questions": len(benchmark),

@@ -319,15 +319,19 @@ class Benchmark:
 
         A gallery stays whole, whatever queries are chosen.
         """
-        places, n = plain_array(chosen), len(self)
-        if places.dtype == bool and places.shape == (n,):
-            places = np.flatnonzero(places)
-        if places.shape == (0,):
+        positions, n = plain_array(chosen), len(self)
+        if positions.dtype == bool and positions.shape == (n,):
+            positions = np.flatnonzero(positions)
+        if positions.shape == (0,):
             raise DataError("no question is left", where=self._place)
-        if places.ndim != 1 or places.dtype.kind not in "iu" or not 0 <= places.min() <= places.max() < n:
+        if (
+            positions.ndim != 1
+            or positions.dtype.kind not in "iu"
+            or not 0 <= positions.min() <= positions.max() < n
+        ):
             allowed = f"{n:,} of True and False, or places from 0 to {n - 1:,}"
             raise InputError("no choice of questions", where=self.name, given=chosen, allowed=allowed)
-        questions, captions, images = self.questions.take(places.astype(np.int64))
+        questions, captions, images = self.questions.take(positions.astype(np.int64))
         return replace(
             self,
             questions=questions,

@@ -209,8 +209,8 @@ def _apart(entries: Iterable[Entry], kind: str, *, several: bool) -> Iterator[En
                 yield f"{where}, {kind} {number}", name, text, None
 
 
-def _of_list(places: Sequence[str], entries: Sequence[Any]) -> Iterator[Entry]:
-    for where, entry in zip(places, entries, strict=True):
+def _of_list(positions: Sequence[str], entries: Sequence[Any]) -> Iterator[Entry]:
+    for where, entry in zip(positions, entries, strict=True):
         if not isinstance(entry, dict):
             raise DataError("not an entry", where=where, given=shown(entry), allowed=_LAYOUTS)
         name = next((entry[key] for key in _IDS if key in entry), None)

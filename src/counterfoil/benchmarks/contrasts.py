@@ -75,10 +75,10 @@ class Contrasts:
         a draw that its words do not decide. By a digest of the caption alone, the same captions
         would be drawn wherever they are among several, so that their words would lean to that side.
         """
-        beside: dict[int, list[str]] = {}
+        others: dict[int, list[str]] = {}
         for question, key in zip(self.question.tolist(), self.keys, strict=True):
-            beside.setdefault(question, []).append(key)
-        together = {question: " ".join(sorted(keys)) for question, keys in beside.items()}
+            others.setdefault(question, []).append(key)
+        together = {question: " ".join(sorted(keys)) for question, keys in others.items()}
         order = [
             digest(f"{key} {together[question]}".encode())
             for question, key in zip(self.question.tolist(), self.keys, strict=True)

@@ -105,18 +105,18 @@ def read_judgements(
     # A pair that was proposed in both directions and judged once stands in the table twice.
     sides = 2 * pair + (np.array(of_row) == "t2i")
     codes, times = np.unique(sides[answered], return_counts=True)
-    places = {}
+    positions = {}
     for name in (name for name in table.columns if name.startswith("place:")):
         cells = [0 if cell is None or cell == "" else cell for cell in table[name]]
         of_rows = integers(DataTable({name: cells}, table.source, table.kind, table.parts), name)
         check_numbers(table, name, of_rows, of_rows < 0, "a place is no place", "1, 2, ... or 0")
-        places[name.removeprefix("place:")] = of_rows
+        positions[name.removeprefix("place:")] = of_rows
     directions = []
     for way in DIRECTIONS:
         rows = np.flatnonzero(answered_pairs & (np.array(of_row) == way))
         if len(rows):
             query_ids, item_ids = (images, captions) if way == "i2t" else (captions, images)
-            directions.append(_one_way(way, rows, query_ids, item_ids, merged, places))
+            directions.append(_one_way(way, rows, query_ids, item_ids, merged, positions))
     return JudgementTable(
         tuple(directions),
         rows=len(table),
@@ -215,14 +215,14 @@ def _one_way(
     query_ids: Sequence[str],
     item_ids: Sequence[str],
     gains: NDArray[np.float64],
-    places: Mapping[str, NDArray[np.int64]],
+    positions: Mapping[str, NDArray[np.int64]],
 ) -> Judgements:
     """The judgements of one direction; rows of one pair become one, with the best place of each model."""
     queries, query = distinct(query_ids[row] for row in rows)
     items, item = distinct(item_ids[row] for row in rows)
     codes, first, inverse = np.unique(query * len(items) + item, return_index=True, return_inverse=True)
     merged = {}
-    for name, place in places.items():
+    for name, place in positions.items():
         # The best place is the lowest above 0.
         best = np.full(len(codes), np.iinfo(np.int64).max)
         np.minimum.at(best, inverse.reshape(-1), np.where(place[rows] > 0, place[rows], best[0]))

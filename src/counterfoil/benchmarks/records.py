@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.image_files import image_names, image_path, is_image_folder, is_outside_allowed
 from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npy
-from counterfoil.inputs.files import Location, is_distant, located, location, read_bytes
+from counterfoil.inputs.files import Location, display_path, is_distant, location, read_bytes
 from counterfoil.inputs.pictures import in_rgb, open_picture
 
 Item = TypeVar("Item")
@@ -102,7 +102,7 @@ class FileSource:
         return is_distant(self.path) or self.path.exists()
 
     def __str__(self) -> str:
-        return located(self.path)
+        return display_path(self.path)
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class TarSource:
         return data
 
     def __str__(self) -> str:
-        return f"{located(self.path)}, {self.member}"
+        return f"{display_path(self.path)}, {self.member}"
 
 
 @dataclass(frozen=True)
@@ -256,8 +256,8 @@ def image_key(name: str) -> str:
 def distinct(values: Iterable[Any]) -> tuple[list[Any], NDArray[np.int64]]:
     """The different values in order of first appearance, and the place of each one among them."""
     number: dict[Any, int] = {}
-    places = np.array([number.setdefault(value, len(number)) for value in values], dtype=np.int64)
-    return list(number), places
+    positions = np.array([number.setdefault(value, len(number)) for value in values], dtype=np.int64)
+    return list(number), positions
 
 
 def words(text: str) -> list[str]:
@@ -366,8 +366,8 @@ def image_folder(data: Path | None, images: Path | None) -> Path | None:
     """The folder the user named, else the folder `images` beside the data where there is one."""
     if images is not None or data is None:
         return images
-    beside = (data if data.is_dir() else data.parent) / "images"
-    return beside if beside.is_dir() else None
+    pictures = (data if data.is_dir() else data.parent) / "images"
+    return pictures if pictures.is_dir() else None
 
 
 def held_source(cell: Any, where: str) -> Source | str:
@@ -413,8 +413,8 @@ class CellSource:
             path = cell.get("path")
             cell = cell.get("bytes")
             if cell is None and path:
-                beside = self.path.parent
-                return FileSource(image_path(path, beside, where=self, anywhere=self.anywhere)).read()
+                folder = self.path.parent
+                return FileSource(image_path(path, folder, where=self, anywhere=self.anywhere)).read()
         if not isinstance(cell, bytes) or not cell:
             raise DataError("the cell holds no image", where=self)
         return cell

@@ -120,8 +120,8 @@ class DataTable:
         parts = []
         for number, run in groupby(rows, key=lambda row: of_part[row]) if of_part else ():
             part = self.parts[number]
-            places = [row - starts[number] for row in run]
-            marks = [place + 1 if part.marks is None else part.marks[place] for place in places]
+            positions = [row - starts[number] for row in run]
+            marks = [place + 1 if part.marks is None else part.marks[place] for place in positions]
             parts.append(replace(part, rows=len(marks), marks=marks))
         taken = {name: tuple(cells[row] for row in rows) for name, cells in columns.items()}
         return replace(self, columns=taken, parts=tuple(parts))

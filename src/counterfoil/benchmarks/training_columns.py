@@ -129,7 +129,7 @@ class Columns:
         named: list[Image] = []
         number_of: dict[object, int] = {}
         cells: list[Cells] = []
-        places: dict[str, ndarray] = {}
+        positions: dict[str, ndarray] = {}
         waiting: list[str] = []
         for role, column in columns.items():
             if role not in IMAGE_ROLES:
@@ -148,11 +148,11 @@ class Columns:
                     name = str(value) if is_name else f"{column}/{row + 1}"
                     named.append(Image(name, find(value, column, row)))
                 numbers[i] = number_of[key]
-            places[role] = numbers[codes]
+            positions[role] = numbers[codes]
         for number, role in enumerate(waiting):
             start = len(named) + number * len(self.table)
-            places[role] = np.arange(start, start + len(self.table))
-        return Images(named, cells) if cells else tuple(named), places
+            positions[role] = np.arange(start, start + len(self.table))
+        return Images(named, cells) if cells else tuple(named), positions
 
     def labels(self, source: ndarray | None) -> dict[str, tuple[str, ...]]:
         """The labels of rows, or of the rows `source`; equal ones are one string."""

@@ -47,8 +47,8 @@ def read_rows(
     """A row per row of the table, or per caption of a row that has a list of them."""
     files = [path] if path.is_file() and path.suffix.lower() == ".parquet" else []
     if path.is_dir():
-        places = (sorted(place.glob("*.parquet")) for place in (path, path / "data"))
-        listed = next((listed for listed in places if listed), [])
+        listings = (sorted(place.glob("*.parquet")) for place in (path, path / "data"))
+        listed = next((listed for listed in listings if listed), [])
         files = of_split(listed, split, where=path) if listed else []
     stored = ParquetColumns.of(files, str(path)) if files else None
     if stored is not None and stored.suits(columns := _columns(stored)):
@@ -78,11 +78,11 @@ def read_rows(
 def _assembled(
     name: str, cells: Columns, columns: Mapping[str, str], find: Find, shelf: Path | None
 ) -> TrainingSet:
-    shown_images, places = cells.images(columns, find)
+    shown_images, image_positions = cells.images(columns, find)
     captions, texts = cells.captions(columns, shelf)
     if all(counts is None for _, counts in texts.values()):
         # One text per row: what was read is what is asked for, and stays in the file that processes share.
-        rows = {**places, **{role: positions for role, (positions, _) in texts.items()}}
+        rows = {**image_positions, **{role: positions for role, (positions, _) in texts.items()}}
         labels = cells.labels(None)
     else:
         ones = np.ones(len(cells.table), dtype=np.int64)
@@ -92,7 +92,7 @@ def _assembled(
         }
         counts, source = spoken["caption"].counts, spoken["caption"].rows
         within = np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
-        rows = {role: positions[source] for role, positions in places.items()}
+        rows = {role: positions[source] for role, positions in image_positions.items()}
         for role, of_role in spoken.items():
             n_texts = of_role.counts
             odd = (n_texts != counts) & (n_texts != 1)
@@ -167,9 +167,9 @@ def read_coco(
     texts = [" ".join(text.strip().split("\n")) for text in map(str, coco.texts)]
     if "" in texts:
         raise DataError("empty text", where=f"{coco.source}, annotation {coco.captions[texts.index('')]}")
-    beside = images or (path if path.is_dir() else path.parent)
+    folder = images or (path if path.is_dir() else path.parent)
     items = zip(coco.images.tolist(), sources, coco.files, strict=True)
-    shown_images = tuple(Image(str(n), source or FileSource(beside / names[0])) for n, source, names in items)
+    shown_images = tuple(Image(str(n), source or FileSource(folder / names[0])) for n, source, names in items)
     captions = tuple(map(Caption, map(str, coco.captions.tolist()), texts))
     rows = {"image": coco.owners, "caption": np.arange(len(texts))}
     return TrainingSet("coco", shown_images, captions, rows, source=coco.source)

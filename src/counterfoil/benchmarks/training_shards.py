@@ -25,7 +25,7 @@ from counterfoil.benchmarks.records import TarSource
 from counterfoil.benchmarks.tables import DataTable, TablePart, shown
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES, LABELS, of_split
 from counterfoil.errors import DataError, InputError
-from counterfoil.inputs.files import Location, decoded, located, location, parse_json
+from counterfoil.inputs.files import Location, decoded, display_path, location, parse_json
 from counterfoil.inputs.limits import check_amount
 from counterfoil.storage.buckets import reaching
 from counterfoil.storage.files import names_in, open_file
@@ -72,7 +72,7 @@ def read_shards(path: Path, *, split: str | None = None) -> DataTable:
     for shard in shards:
         keys = []
         for key, members in _samples(shard):
-            sample = f"{located(shard)}, sample '{key}'"
+            sample = f"{display_path(shard)}, sample '{key}'"
             cells = _cells(shard, sample, members)
             samples.append(cells)
             keys.append(key)
@@ -82,12 +82,12 @@ def read_shards(path: Path, *, split: str | None = None) -> DataTable:
                 what = f"a {min(odd)} that the first row lacks" if there else f"no {min(odd)}"
                 allowed = f"{', '.join(samples[0])}, as in the first row"
                 raise DataError(what, where=sample, given=", ".join(cells), allowed=allowed)
-        parts.append(TablePart(located(shard), len(keys), "sample", keys))
+        parts.append(TablePart(display_path(shard), len(keys), "sample", keys))
     columns = {
         name: [cells.get(name) for cells in samples]
         for name in dict.fromkeys(name for cells in samples for name in cells)
     }
-    return DataTable(columns, located(path), "shards", tuple(parts))
+    return DataTable(columns, display_path(path), "shards", tuple(parts))
 
 
 def expand(pattern: str) -> list[str]:
@@ -128,7 +128,7 @@ def _samples(shard: Path) -> Iterator[tuple[str, dict[str, ShardMember]]]:
         members: dict[str, ShardMember] = {}
         for member in group:
             if members.setdefault(_parted(member.name)[1], member) is not member:
-                raise DataError("two members of one name", where=f"{located(shard)}, {member.name}")
+                raise DataError("two members of one name", where=f"{display_path(shard)}, {member.name}")
         yield key, members
 
 
@@ -161,7 +161,7 @@ def _members(shard: Path, file: Any, size: int) -> Iterator[ShardMember]:
                 role, kind = _role(ending)
                 text = None
                 if ending == "json" or (kind == "text" and role in CAPTION_ROLES):
-                    where = f"{located(shard)}, {member.name}"
+                    where = f"{display_path(shard)}, {member.name}"
                     if member.offset_data + member.size > size:
                         raise DataError("the shard is cut off", where=where)
                     file.seek(member.offset_data)
@@ -193,7 +193,7 @@ def _cells(shard: Path, where: str, members: Mapping[str, ShardMember]) -> dict[
                 raise DataError(f"two images for '{role}'", where=where, given=", ".join(members))
             cells[role] = TarSource(shard, member.offset, member.size, member.name)
         elif ending == "json":
-            place = f"{located(shard)}, {member.name}"
+            place = f"{display_path(shard)}, {member.name}"
             facts = parse_json(member.text or "", where=place)
             if not isinstance(facts, dict):
                 raise DataError("not a JSON object", where=place, given=shown(facts))

@@ -97,7 +97,7 @@ def chat_answers(
     name: str, settings: Mapping[str, str], requests: Sequence[Any], context: StepContext, *, stage: str
 ) -> list[tuple[str, bool]]:
     """Text and refusal of each answer of an endpoint; they are kept in the cache, else beside the build."""
-    endpoint = context.scorer(name, settings).endpoint
+    endpoint = context.model(name, settings).endpoint
     if context.session.folder is None:
         endpoint = endpoint.kept_in(context.keep)
         content: Sequence[Any] = range(len(requests))

@@ -152,11 +152,11 @@ class ImagePipeline:
     def make(self, batches: Sequence[Sequence[ImageRequest]]) -> Iterator[list[bytes]]:
         """The files of each batch: those that are there, else all of the batch drawn."""
         for batch in batches:
-            places = [self.context.images / self._cell(request) for request in batch]
-            if None in [facts_of(place) for place in places]:
+            paths = [self.context.images / self._cell(request) for request in batch]
+            if None in [facts_of(place) for place in paths]:
                 yield self._draw(batch)
             else:
-                yield [place.read_bytes() for place in places]
+                yield [place.read_bytes() for place in paths]
 
     @property
     def by(self) -> str:
@@ -174,8 +174,8 @@ class ImagePipeline:
         parts = sorted(pipe.components.items())
         models = {name: model for name, model in parts if hasattr(model, "state_dict")}
         # The revision of the hub that a model came from shows in where it lies.
-        places = [str(getattr(model, "name_or_path", "")) for model in models.values()]
-        revisions = filter(None, (re.search(r"snapshots[/\\]([0-9a-f]{40})", place) for place in places))
+        model_names = [str(getattr(model, "name_or_path", "")) for model in models.values()]
+        revisions = filter(None, (re.search(r"snapshots[/\\]([0-9a-f]{40})", place) for place in model_names))
         config = {key: value for key, value in dict(pipe.scheduler.config).items() if key[:1] != "_"}
         return {
             "pipeline": type(pipe).__name__,

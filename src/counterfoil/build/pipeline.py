@@ -283,8 +283,8 @@ def _tidy(build: Build, recipe: BuildRecipe) -> None:
 
 def build_folder(folder: Path) -> Path | None:
     """The folder of the build in which a benchmark was assembled, or that it is; None where there is none."""
-    places = (folder, folder.parent) if folder.name == BUILT else (folder,)
-    return next((place for place in places if (place / STEPS_FOLDER).is_dir()), None)
+    folders = (folder, folder.parent) if folder.name == BUILT else (folder,)
+    return next((place for place in folders if (place / STEPS_FOLDER).is_dir()), None)
 
 
 def build_provenance(folder: Path) -> dict[str, Any]:

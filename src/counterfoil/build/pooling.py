@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks.judgements import Direction, pool_table, read_judgements
-from counterfoil.engine.topk import ModelLists, top_lists
+from counterfoil.engine.topk import ModelLists, topk_lists
 from counterfoil.errors import InputError
 from counterfoil.evaluation.pooling import PoolRound, found_by, unjudged
 from counterfoil.metrics.annotators import Pool
@@ -63,7 +63,7 @@ class PoolingState:
             # What was judged of a query may all stand before the next items of a list.
             most = int(np.bincount(query, minlength=1).max(initial=0))
             tops = [
-                top_lists(model, way, names, min(model.depth[way], len(model.ids(way)[1]), self.k + most))
+                topk_lists(model, way, names, min(model.depth[way], len(model.ids(way)[1]), self.k + most))
                 for model in self.models
             ]
             pools[way], depths = unjudged(tops, query * width + item, self.k, width)

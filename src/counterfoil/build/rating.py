@@ -1,4 +1,4 @@
-"""Scores of rows' captions by any scorer, and how well a blind scorer tells right captions from wrong ones.
+"""Scores of rows' captions by any model, and how well a blind model tells right captions from wrong ones.
 
 Scores of `caption` are in column NAME, those of `negative_caption` in `negative_NAME`; a row's gap is the
 difference.
@@ -27,12 +27,12 @@ from counterfoil.models.base import abilities
 from counterfoil.stats.intervals import spread
 
 NEGATIVE = "negative_"
-#: Stands for all images where a scorer looks at none.
+#: Stands for all images where a model looks at none.
 _NO_IMAGE = Image("no image")
 
 
-def looks(scorer: Any) -> bool:
-    return "learns" not in abilities(scorer) and "images" in getattr(scorer, "needs", ("images", "captions"))
+def looks(model: Any) -> bool:
+    return "learns" not in abilities(model) and "images" in getattr(model, "needs", ("images", "captions"))
 
 
 def clusters_of(rows: pa.Table) -> NDArray[np.int64]:
@@ -45,24 +45,24 @@ def clusters_of(rows: pa.Table) -> NDArray[np.int64]:
 
 
 def pair_scores(
-    scorer: Any, images: Sequence[str] | None, texts: Sequence[str], context: StepContext
+    model: Any, images: Sequence[str] | None, texts: Sequence[str], context: StepContext
 ) -> Float[ndarray, "rows"]:
     """One score per image (a cell of the rows) and text, each distinct pair once and through the cache.
 
-    Without `images` the scorer opens none.
+    Without `images` the model opens none.
     """
-    cells, places = distinct(["none"] * len(texts) if images is None else images)
+    cells, positions = distinct(["none"] * len(texts) if images is None else images)
     shown = (_NO_IMAGE,) if images is None else tuple(context.image(cell) for cell in cells)
     keys = ("none",) if images is None else context.session.keys(shown)
     captions = tuple(Caption(str(i), text) for i, text in enumerate(texts))
-    pairs = np.arange(len(captions)), places
-    return score_items(scorer, shown, keys, captions, pairs, session=context.session)
+    pairs = np.arange(len(captions)), positions
+    return score_items(model, shown, keys, captions, pairs, session=context.session)
 
 
 def learned_scores(
-    scorer: Any, right: Sequence[str], wrong: Sequence[str], clusters: Int[ndarray, "rows"]
+    model: Any, right: Sequence[str], wrong: Sequence[str], clusters: Int[ndarray, "rows"]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Scores of right and wrong captions by a scorer that learned from other clusters and captions."""
+    """Scores of right and wrong captions by a model that learned from other clusters and captions."""
     n = len(right)
     pairs = Contrasts(
         [text for pair in zip(right, wrong, strict=True) for text in pair],
@@ -70,7 +70,7 @@ def learned_scores(
         np.tile([1.0, 0.0], n),
         np.unique(clusters, return_inverse=True)[1].reshape(-1),
     )
-    scores = scorer.answer(pairs)
+    scores = model.answer(pairs)
     return scores[::2], scores[1::2]
 
 
@@ -81,9 +81,9 @@ def accuracies(gaps: Float[ndarray, "*rows"]) -> Float[ndarray, "*rows"]:
 
 @dataclass(frozen=True, eq=False)
 class BlindGaps:
-    """The gaps of rows by one blind scorer: its score of the right caption less that of the wrong one."""
+    """The gaps of rows by one blind model: its score of the right caption less that of the wrong one."""
 
-    scorer: Any
+    model: Any
     name: str
     right: Sequence[str]
     wrong: Sequence[str]
@@ -91,20 +91,20 @@ class BlindGaps:
     context: StepContext
 
     def __post_init__(self) -> None:
-        if looks(self.scorer) or not {"learns", "scores_pairs"}.intersection(abilities(self.scorer)):
+        if looks(self.model) or not {"learns", "scores_pairs"}.intersection(abilities(self.model)):
             allowed = "blind:..., lm:..., text-classifier:..., plausibility:..."
-            raise InputError("is no blind scorer of captions", where=self.name, allowed=allowed)
+            raise InputError("is no blind model of captions", where=self.name, allowed=allowed)
 
     def of(self, rows: Int[ndarray, "rows"]) -> Float[ndarray, "rows"]:
-        if "learns" not in abilities(self.scorer):
+        if "learns" not in abilities(self.model):
             return self._fixed[rows]
         right, wrong = ([captions[row] for row in rows.tolist()] for captions in (self.right, self.wrong))
-        scores = learned_scores(self.scorer, right, wrong, self.clusters[rows])
+        scores = learned_scores(self.model, right, wrong, self.clusters[rows])
         return scores[0] - scores[1]
 
     @cached_property
     def _fixed(self) -> NDArray[np.float64]:
-        scores = pair_scores(self.scorer, None, [*self.right, *self.wrong], self.context)
+        scores = pair_scores(self.model, None, [*self.right, *self.wrong], self.context)
         n = len(self.right)
         return np.asarray(scores[:n] - scores[n:])
 
@@ -112,7 +112,7 @@ class BlindGaps:
 def blind_accuracy(gaps: Float[ndarray, "rows"], clusters: Int[ndarray, "rows"]) -> Estimate:
     """How often gaps prefer the right caption, ties one half, with its 95 % interval over `clusters`."""
     if not len(gaps):
-        raise InputError("no rows to measure a blind scorer on")
+        raise InputError("no rows to measure a blind model on")
     estimate = spread(accuracies(gaps)[:, None], clusters)
     (low,), (high,), (effective,) = (*estimate.wilson(), estimate.effective())
     return Estimate(float(estimate.value[0]), float(low), float(high), len(gaps), 0.5, float(effective))

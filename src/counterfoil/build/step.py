@@ -38,15 +38,15 @@ SCENE_OF = {"image": "scene", "negative_image": "negative_scene", "generated_ima
 
 
 def _unavailable(name: str, *given: Any) -> Any:
-    raise InputError("scorers and benchmarks are not at hand here", given=name)
+    raise InputError("models and benchmarks are not at hand here", given=name)
 
 
 @dataclass(frozen=True)
 class StepContext:
     """What a step works with: folders, the seed, the engine's session, and what names stand for.
 
-    `photos` is the user's folder of images. `scorer` loads a scorer by name and settings, `benchmark` reads
-    one by its name or folder, data and images. `device` is that of models that are no scorers. Random numbers
+    `photos` is the user's folder of images. `model` loads a model by name and settings, `benchmark` reads
+    one by its name or folder, data and images. `device` is for models that a step loads. Random numbers
     depend on `step`.
     """
 
@@ -55,7 +55,7 @@ class StepContext:
     session: Session = field(default_factory=Session)
     photos: Path | None = None
     step: str = ""
-    scorer: Callable[[str, Mapping[str, str]], Any] = _unavailable
+    model: Callable[[str, Mapping[str, str]], Any] = _unavailable
     benchmark: Callable[[str, Path | None, Path | None], Benchmark] = _unavailable
     device: str = "auto"
 
@@ -135,7 +135,7 @@ class Output:
 class Step(Protocol):
     """A frozen dataclass of settings, each with a default and a `help` in its metadata, and these.
 
-    A setting whose metadata has `file` true names a file or a folder, and one with `model` scorers, models or
+    A setting whose metadata has `file` true names a file or a folder, and one with `model` models or
     their settings (`model` lists the words that name none): a step is run again where what they name changed.
     """
 
@@ -172,25 +172,25 @@ class BuiltStep:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        self.scorer_settings()
+        self.model_settings()
 
-    def scorer_settings(self) -> dict[str, dict[str, str]]:
-        """What `set` says of each scorer that is named: `KEY=VALUE` of all, `KIND.KEY=VALUE` of one kind."""
+    def model_settings(self) -> dict[str, dict[str, str]]:
+        """What `set` says of each model that is named: `KEY=VALUE` of all, `KIND.KEY=VALUE` of one kind."""
         names = [name for field, name in names_in_settings(self, "model") if field != "set"]
-        by_scorer: dict[str, dict[str, str]] = {name: {} for name in names}
+        by_model: dict[str, dict[str, str]] = {name: {} for name in names}
         for pair in getattr(self, "set", ()):
             key, equals, value = pair.partition("=")
             if not equals or not key:
                 allowed = "KEY=VALUE, or KIND.KEY=VALUE of one of several"
-                raise InputError("setting of the scorer", given=pair, allowed=allowed)
+                raise InputError("setting of the model", given=pair, allowed=allowed)
             kind, dot, setting = key.partition(".")
             chosen = [name for name in names if not dot or name.partition(":")[0] == kind]
             if not chosen:
-                what, allowed = "a setting of a scorer that is not named", ", ".join(names) or "none"
+                what, allowed = "a setting of a model that is not named", ", ".join(names) or "none"
                 raise InputError(what, given=pair, allowed=allowed)
             for name in chosen:
-                by_scorer[name][setting if dot else key] = value
-        return by_scorer
+                by_model[name][setting if dot else key] = value
+        return by_model
 
     @property
     def requires(self) -> Sequence[str]:
@@ -277,10 +277,10 @@ def order_by(**keys: Any) -> NDArray[np.int64]:
 
 def ranks(group: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
     """The place of each row among those of its group, counted from 0, where rows come in this order."""
-    sizes, places = np.bincount(group), np.empty(len(group), dtype=np.int64)
+    sizes, positions = np.bincount(group), np.empty(len(group), dtype=np.int64)
     by_group = order[np.argsort(group[order], kind="stable")]
-    places[by_group] = np.arange(len(group)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return places
+    positions[by_group] = np.arange(len(group)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return positions
 
 
 def check_columns(step: Step, rows: pa.Table, *, where: object) -> None:

@@ -311,12 +311,12 @@ def auroc(sample: Verified) -> Share:
     """The area under the ROC curve, ties one half, its interval by DeLong's variance; NaN for one class."""
     if sample.right.all() or not sample.right.any():
         return Share(float("nan"), 0.0, 1.0)
-    places, variance = placements(sample.scores, sample.right, sample.weight), 0.0
-    area = float(np.average(places[sample.right], weights=sample.weight[sample.right]))
+    positions, variance = placements(sample.scores, sample.right, sample.weight), 0.0
+    area = float(np.average(positions[sample.right], weights=sample.weight[sample.right]))
     for side in (sample.right, ~sample.right):
         weights = sample.weight[side]
         n = len(weights)
-        spread = (weights**2 * (places[side] - area) ** 2).sum() / weights.sum() ** 2
+        spread = (weights**2 * (positions[side] - area) ** 2).sum() / weights.sum() ** 2
         variance += spread * n / max(n - 1, 1)
     fewest = float(min(sample.right.sum(), (~sample.right).sum()))
     size = area * (1 - area) / variance if variance > 0 else fewest

@@ -81,7 +81,7 @@ COMMANDS: dict[str, str | CommandGroup] = {
     "list": CommandGroup(
         {
             name: f"listings:{name} listings:show_entries"
-            for name in ("benchmarks", "scorers", "metrics", "measures", "recipes")
+            for name in ("benchmarks", "models", "metrics", "measures", "recipes")
         },
         help="List benchmarks, kinds of model, caption metrics, measures and training recipes.",
         epilog="Example: counterfoil list benchmarks",

@@ -37,7 +37,7 @@ def fetch(
     """
     from counterfoil.benchmarks.fetching import fetch, fetched, hub_token, release, releases
     from counterfoil.catalog import benchmark_name
-    from counterfoil.storage.place import data_folder
+    from counterfoil.storage.object_store import data_folder
 
     if not names:
         from counterfoil.cli.listings import print_words
@@ -71,7 +71,7 @@ def fetch(
                 f"{name}: {file} is not pinned by a checksum; sha256 {done.digests[file]} is written down"
             )
         if to is None and chosen.serves:
-            terminal.note(f"{name}: 'counterfoil evaluate SCORER {chosen.serves[0]}' finds it by name")
+            terminal.note(f"{name}: 'counterfoil evaluate MODEL {chosen.serves[0]}' finds it by name")
         elif chosen.serves:
             terminal.note(f"{name}: name it with --data {chosen.serves[0]}={done.folder}")
         if chosen.needs:

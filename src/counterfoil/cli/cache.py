@@ -16,7 +16,7 @@ from counterfoil.inputs.options import Option
 from counterfoil.jobs.evaluation_inputs import cache_of
 from counterfoil.jobs.job import job, option
 from counterfoil.report.tables import amount
-from counterfoil.storage import PlaceEntry
+from counterfoil.storage import StoreEntry
 
 Folder = Annotated[Path | None, Option("Folder of finished work.", None, variable="COUNTERFOIL_CACHE")]
 
@@ -27,21 +27,21 @@ _AGES = {"d": 86400, "h": 3600, "min": 60}
 
 @job(outputs="json", examples="Example: counterfoil cache list --json -")
 def list_(*, cache: Folder = None) -> Listing:
-    """List the cache: a row per scorer and kind, with files, size and last use."""
+    """List the cache: a row per model and kind, with files, size and last use."""
     entries = _contents(cache)
     rows, shelves = [], []
     for shelf in entries.shelves:
         seconds = max(0.0, shelf.age)
         ago = next((f"{seconds // s:,.0f} {unit} ago" for unit, s in _AGES.items() if seconds >= s), "now")
         numbers = f"{len(shelf.shards):,}", size(shelf.size)
-        rows.append((shelf.scorer, shelf.key[:8], shelf.kind, *numbers, ago))
-        names = {name: getattr(shelf, name) for name in ("scorer", "key", "kind")}
+        rows.append((shelf.model, shelf.key[:8], shelf.kind, *numbers, ago))
+        names = {name: getattr(shelf, name) for name in ("model", "key", "kind")}
         sizes = {"files": len(shelf.shards), "bytes": shelf.size, "seconds_since_used": round(seconds)}
         shelves.append({**names, **sizes})
 
     def show(console: Console) -> None:
         if rows:
-            print_words(console, ("scorer", "key", "kind", "files", "size", "last needed"), rows)
+            print_words(console, ("model", "key", "kind", "files", "size", "last needed"), rows)
         console.print(f"{size(entries.size)} in {entries.place}", style="dim", soft_wrap=True)
         if entries.others:
             terminal.note(f"beside them, never touched: {amount(entries.others, 'other file')}")
@@ -66,22 +66,22 @@ def limit(most: Annotated[str, option(metavar="SIZE")], *, cache: Folder = None)
 
 @job(
     examples="""Examples:
-  counterfoil cache clear --scorer open-clip:ViT-B-32-quickgelu/openai
+  counterfoil cache clear --model open-clip:ViT-B-32-quickgelu/openai
   counterfoil cache clear --yes"""
 )
-def clear(*, scorer: str | None = None, yes: bool = False, cache: Folder = None) -> None:
-    """Remove cached work of all scorers or of one; it is recomputed when needed.
+def clear(*, model: str | None = None, yes: bool = False, cache: Folder = None) -> None:
+    """Remove cached work of all models or of one; it is recomputed when needed.
 
     Only files that a cache has written are removed.
 
     Arguments:
-        scorer: Only this scorer's: its name, or the beginning of its key.
+        model: Only this model's: its name, or the beginning of its key.
         yes: Do not ask for confirmation.
     """
     entries = _contents(cache)
-    shelves = entries.shelves if scorer is None else entries.of(scorer)
+    shelves = entries.shelves if model is None else entries.of(model)
     shards = [shard for shelf in shelves for shard in shelf.shards]
-    shards += [] if scorer is not None else list(entries.notes)
+    shards += [] if model is not None else list(entries.notes)
     room = size(sum(shard.size for shard in shards))
     if not shards or yes or terminal.confirmed(f"{amount(len(shards), 'file')}, {room}, in {entries.place}"):
         _remove(entries, shards, cache)
@@ -93,7 +93,7 @@ def _contents(cache: Path | None) -> Contents:
     return contents(folder)
 
 
-def _remove(entries: Contents, shards: Sequence[PlaceEntry], cache: Path | None) -> None:
+def _remove(entries: Contents, shards: Sequence[StoreEntry], cache: Path | None) -> None:
     """Remove files, and say how much that was and what is left."""
     freed = remove(entries, shards)
     terminal.note(f"removed: {amount(len(shards), 'file')}, {size(freed)}")

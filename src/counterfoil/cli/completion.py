@@ -11,10 +11,10 @@ _PACKAGES = ("counterfoil.benchmarks", "counterfoil.world")
 def complete(kind: str, incomplete: str) -> list[str]:
     """Names of a kind that begin as what was typed; a metric follows the commas of those before it.
 
-    >>> complete("benchmarks", "winog"), complete("scorers", "op"), complete("scorers", "metric:rou")
+    >>> complete("benchmarks", "winog"), complete("models", "op"), complete("models", "metric:rou")
     (['winoground'], ['open-clip:'], ['metric:rouge-l'])
     """
-    if kind == "scorers" and incomplete.startswith("metric:"):
+    if kind == "models" and incomplete.startswith("metric:"):
         return [f"metric:{name}" for name in complete("metrics", incomplete.removeprefix("metric:"))]
     before, comma, last = incomplete.rpartition(",") if kind == "metrics" else ("", "", incomplete)
     return [f"{before}{comma}{name}" for name in _names(kind) if name.startswith(last)]
@@ -26,10 +26,10 @@ def _names(kind: str) -> Iterable[str]:
     if kind == "benchmarks":
         texts = (files(package).joinpath("catalog.toml").read_text("utf-8") for package in _PACKAGES)
         return [name for text in texts for name in tomllib.loads(text)]
-    if kind == "scorers":
-        from counterfoil.catalog import SCORERS
+    if kind == "models":
+        from counterfoil.catalog import MODELS
 
-        return [f"{prefix}:" for prefix in SCORERS]
+        return [f"{prefix}:" for prefix in MODELS]
     if kind == "metrics":
         from counterfoil.models.captions.registry import METRICS, SEVERAL
 

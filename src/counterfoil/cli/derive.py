@@ -19,7 +19,7 @@ from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
 from counterfoil.jobs.job import Job, closing_at_end, ignore, prose, terminal_feedback
 from counterfoil.jobs.shared_options import OVERWRITE
 from counterfoil.outputs import Outputs, active_outputs, existing_paths, guarding
-from counterfoil.storage.place import data_folder
+from counterfoil.storage.object_store import data_folder
 from counterfoil.store import check_writable, owner_only, write_text
 
 _CONFIG = Option(
@@ -122,7 +122,7 @@ class Command(Documented):
             for name, value in ctx.params.items()
             if value not in (None, ())
         }
-        places = self._configured(ctx, typed)
+        sources = self._configured(ctx, typed)
         command = ctx.command_path.partition(" ")[2]
         with running(command, {**ctx.params, **typed}, private=self.private), closing_at_end():
             outputs = {name: self.options[name] for name in self.job.outputs}
@@ -163,7 +163,7 @@ class Command(Documented):
                 given["feedback"] = replace(
                     terminal_feedback(quiet=not first), result=print_result if first else ignore
                 )
-            checked = self.job.checked(given, lambda argument: places.get(argument.name, _called(argument)))
+            checked = self.job.checked(given, lambda argument: sources.get(argument.name, _called(argument)))
             page = _converted(self.of_page, typed)
             result = self.job.function(**checked)
             if first and not shown:
@@ -173,7 +173,7 @@ class Command(Documented):
     def _configured(self, ctx: click.Context, typed: dict[str, Any]) -> dict[str, str]:
         """Add what the file of `--config` says to what was typed; where each value stands."""
         command = ctx.command_path.partition(" ")[2].replace(" ", ".")
-        options, places = self.options, dict[str, str]()
+        options, sources = self.options, dict[str, str]()
         if (file := typed.get("config_file")) is not None:
             table: Any = read_toml(file)
             for name in command.split("."):
@@ -188,10 +188,10 @@ class Command(Documented):
                     raise UnknownNameError("argument", key, options, where=f"{file}, [{command}]")
                 if name in typed or value == []:
                     continue
-                places[name] = f"{file}, {command}.{key}"
+                sources[name] = f"{file}, {command}.{key}"
                 negated = plain not in options and plain.startswith("no_")
                 if negated or bool in options[name].members:
-                    value = Argument(key, bool, Option("")).converted(value, places[name])
+                    value = Argument(key, bool, Option("")).converted(value, sources[name])
                 if not negated:
                     typed[name] = value
                 elif value:
@@ -213,7 +213,7 @@ class Command(Documented):
                 called = _called(argument)
                 missing = f"missing {'option' if called == argument.flag else 'argument'} '{called}'"
                 raise InputError(missing, hint=f"see '{ctx.command_path} --help'")
-        return places
+        return sources
 
 
 def _called(argument: Argument) -> str:

@@ -1,4 +1,4 @@
-"""`counterfoil list benchmarks | scorers | metrics | measures | recipes` and `counterfoil annotate forms`."""
+"""`counterfoil list benchmarks | models | metrics | measures | recipes` and `counterfoil annotate forms`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -124,12 +124,12 @@ def show_benchmark(name: Annotated[str | None, option(complete="benchmarks")] = 
 
 
 @job(outputs="json")
-def scorers() -> Listing:
-    """List kinds of scorer: how each is written and what it needs.
+def models() -> Listing:
+    """List kinds of model: how each is written and what it needs.
 
-    Example: counterfoil list scorers
+    Example: counterfoil list models
     """
-    entries = catalog.SCORERS.values()
+    entries = catalog.MODELS.values()
 
     def show(console: Console) -> None:
         for entry in entries:
@@ -157,7 +157,7 @@ def metrics() -> Listing:
     entries = METRICS.values()
     head = ("metric", "needs", "what it says", "source")
     rows = [(entry.name, ", ".join(entry.needs), entry.summary, entry.source) for entry in entries]
-    more = "As a scorer each is written metric:NAME; 'bleu' stands for bleu-1 to bleu-4 in 'captions score'."
+    more = "As a model each is written metric:NAME; 'bleu' stands for bleu-1 to bleu-4 in 'captions score'."
     plain = [asdict(entry) for entry in entries]
     return Listing(plain, head, rows, more)
 

@@ -102,7 +102,7 @@ _REMOVED = {
     "build imagine --price": _COST,
     "build refine --scales": "divide the scores by the number in the table before",
     **{
-        f"build refine --{name}": "balance the scorer with --balance, or measure it with --held-out"
+        f"build refine --{name}": "balance the model with --balance, or measure it with --held-out"
         for name in ("against", "share", "least")
     },
     "build select --minus": "add a column of the difference to the table before, and name it with --by",
@@ -121,6 +121,10 @@ _RENAMED = {
     "evaluate --protocol": "--set protocol=NAME",
     "evaluate --question": "--set question=TEXT",
     "evaluate --scorer": "--backbone",
+    **{
+        f"{command} --scorer": "--model" for command in ("audit", "build choose", "build rate", "cache clear")
+    },
+    **{f"build {step} --scorers": "--models" for step in ("filter", "positives")},
     "captions score --scorer": "--backbone",
     "captions systems --scorer": "--backbone",
     "reproduce --files": "--list-files",
@@ -138,6 +142,7 @@ _RENAMED = {
 _MOVED = {
     **{name: f"benchmarks {name}" for name in ("fetch", "save", "publish")},
     **{name: f"compare {name}" for name in ("rankings", "lengths")},
+    "list scorers": "list models",
     "bias": "pool bias",
     "build pool": "pool rounds",
     "preferences": "annotate preferences",
@@ -219,12 +224,12 @@ class Documented(click.Command):
                 lines = [click.style(f"{heading}:", bold=True)]
                 column = 4 + min(_LONGEST_NAME, max(len(name) for name, _ in rows))
                 for name, text in rows:
-                    beside = _broken(text, width, " " * column, " " * column)
+                    columns = _broken(text, width, " " * column, " " * column)
                     if len(name) + 4 > column:
                         lines.append(f"  {name}")
                     else:
-                        beside[0] = f"  {name}".ljust(column) + beside[0][column:]
-                    lines += beside
+                        columns[0] = f"  {name}".ljust(column) + columns[0][column:]
+                    lines += columns
                 parts.append("\n".join(lines))
         return "\n\n".join((*parts, *_paragraphs(self.epilog or "", width)))
 

@@ -148,7 +148,7 @@ def print_resting(console: Console, lines: Sequence[str]) -> None:
 
 
 def comparison_table(comparison: Comparison, *, width: int) -> Group:
-    """One row per scorer, every value with its interval; finer measures where the terminal is wide enough."""
+    """One row per model, every value with its interval; finer measures where the terminal is wide enough."""
     in_gallery = comparison.runs[0].benchmark.questions.directed
 
     def label(column: Column) -> str:
@@ -192,7 +192,7 @@ def differences_table(comparison: Comparison, *, width: int = 80) -> Group | Non
     ]
     title = f"minus {comparison.baseline}" if comparison.baseline else "differences of all pairs"
     heading = f"{comparison.runs[0].benchmark.title}, {title}"
-    return Group(*printed(Table.of(heading, "scorer", columns, rows), width, names=2 * width))
+    return Group(*printed(Table.of(heading, "model", columns, rows), width, names=2 * width))
 
 
 SIGNATURES = Option(

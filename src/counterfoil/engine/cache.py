@@ -28,7 +28,7 @@ from counterfoil.errors import CounterfoilError, DataError, ScoreError, StorageE
 from counterfoil.inputs.arrays import member
 from counterfoil.inputs.files import decoded, digest, location, parse_json
 from counterfoil.models.base import Identity
-from counterfoil.storage import Place, PlaceEntry, open_place
+from counterfoil.storage import ObjectStore, StoreEntry, open_store
 from counterfoil.store import json_bytes
 
 #: The folder of leases in a cache, and the list of files whose content is known.
@@ -71,7 +71,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Cache:
-    """The shards of one scorer, in `folder` (a path or URL); with `folder` None nothing is kept."""
+    """The shards of one model, in `folder` (a path or URL); with `folder` None nothing is kept."""
 
     folder: Path | None
     identity: Identity
@@ -161,21 +161,21 @@ class Cache:
                 continue
 
     @cached_property
-    def place(self) -> Place:
+    def place(self) -> ObjectStore:
         assert self.folder is not None
-        return open_place(self.folder)
+        return open_store(self.folder)
 
     @cached_property
     def _root(self) -> str:
         return f"v{SCHEMA}/{self.identity.key}"
 
-    def _entries(self, kind: Kind) -> list[PlaceEntry]:
+    def _entries(self, kind: Kind) -> list[StoreEntry]:
         entries = [] if self.folder is None else self.place.entries(f"{self._root}/{kind}/")
         return [entry for entry in entries if entry.name.endswith(_ENDING)]
 
     def _readable(
         self, kind: Kind, wanted: Mapping[bytes, int], read: Callable[..., Any], broken: list[Path]
-    ) -> Iterator[tuple[PlaceEntry, dict[bytes, int], Any]]:
+    ) -> Iterator[tuple[StoreEntry, dict[bytes, int], Any]]:
         """Shards of a kind with wanted keys, by name: the keys' rows, and what `read` takes of those."""
         may_hold = partial(_may_hold, wanted=wanted, key_bytes=KEY_BYTES[kind])
         for entry, file in self.place.opened(self._entries(kind), may_hold):
@@ -195,10 +195,10 @@ class Cache:
             if rows:
                 yield entry, rows, contents
 
-    def _path(self, entry: PlaceEntry) -> Path:
+    def _path(self, entry: StoreEntry) -> Path:
         return Path(f"{self.place}/{entry.name}")
 
-    def _used(self, entry: PlaceEntry) -> None:
+    def _used(self, entry: StoreEntry) -> None:
         """Note on a shard that it was needed now: `contents` tells those that were not."""
         if entry.age > self.place.patience:
             self.place.touch(entry.name)
@@ -235,7 +235,7 @@ class Vectors(Keyed):
 
     def put(self, rows: Sequence[int], part: ndarray, where: Where) -> None:
         if part.ndim != 2 or len(part) != len(rows):
-            problem = "the scorer gave the wrong number of rows"
+            problem = "the model gave the wrong number of rows"
             raise ScoreError(problem, where=where(0), given=part.shape, allowed=f"({len(rows)}, width)")
         if self._values is None:
             self._values = np.empty((len(self.keys), part.shape[1]), dtype=part.dtype)
@@ -252,7 +252,7 @@ class StreamedParts(Keyed, ABC):
     """Named arrays per item, each of any number of rows, which are taken one by one as they come."""
 
     #: What is wrong where a batch has another number of items.
-    miscounted = "the scorer gave the wrong number of items"
+    miscounted = "the model gave the wrong number of items"
 
     _taken: dict[int, Parts] = field(default_factory=dict, init=False)
 
@@ -315,7 +315,7 @@ def _check_width(width: int, before: int, where: str) -> None:
 
 def _check_finite(broken: ndarray, where: Where) -> None:
     if broken.any():
-        problem = "the scorer gave numbers that are not finite"
+        problem = "the model gave numbers that are not finite"
         given = f"{int(broken.sum())} of {len(broken)} rows of the batch"
         hint = "a half-precision model may overflow: try --precision fp32"
         raise ScoreError(problem, where=where(int(np.argmax(broken))), given=given, hint=hint)
@@ -374,7 +374,7 @@ def _parts_of(shard: zipfile.ZipFile, count: int, rows: Mapping[bytes, int]) -> 
     return dict(parts_of)
 
 
-#: What stands in for the name of a scorer whose note is gone or cannot be read.
+#: What stands in for the name of a model whose note is gone or cannot be read.
 UNKNOWN = "(unknown)"
 #: The folders of identities of models, answers of chat endpoints, and leases on shards, a file for each.
 NOTES = ("identities", "chat", LEASES)
@@ -383,13 +383,13 @@ _OTHER_NOTES = re.compile(rf"{re.escape(MEMO)}|(?:{'|'.join(NOTES)})/[0-9a-f]{{3
 
 
 @dataclass(frozen=True)
-class CachedScorer:
-    """The finished work of one scorer of one kind (`KEY_BYTES`); `key` is that of its identity."""
+class CachedModel:
+    """The finished work of one model of one kind (`KEY_BYTES`); `key` is that of its identity."""
 
-    scorer: str
+    model: str
     key: str
     kind: str
-    shards: tuple[PlaceEntry, ...]
+    shards: tuple[StoreEntry, ...]
 
     @property
     def size(self) -> int:
@@ -405,53 +405,53 @@ class CachedScorer:
 class Contents:
     """What a cache's folder holds: `shelves`, the small `notes` beside them, and files of others."""
 
-    place: Place
-    shelves: tuple[CachedScorer, ...]
-    notes: tuple[PlaceEntry, ...]
+    place: ObjectStore
+    shelves: tuple[CachedModel, ...]
+    notes: tuple[StoreEntry, ...]
     others: int
 
     @property
     def size(self) -> int:
         return sum(shelf.size for shelf in self.shelves) + sum(note.size for note in self.notes)
 
-    def of(self, scorer: str) -> tuple[CachedScorer, ...]:
-        """The shelves of a scorer, by its name or the beginning of its key; raises `UnknownNameError`."""
+    def of(self, model: str) -> tuple[CachedModel, ...]:
+        """The shelves of a model, by its name or the beginning of its key; raises `UnknownNameError`."""
         shelves = tuple(
             shelf
             for shelf in self.shelves
-            if shelf.scorer == scorer or (len(scorer) >= 4 and shelf.key.startswith(scorer))
+            if shelf.model == model or (len(model) >= 4 and shelf.key.startswith(model))
         )
         if not shelves:
-            raise UnknownNameError("scorer in the cache", scorer, {shelf.scorer for shelf in self.shelves})
+            raise UnknownNameError("model in the cache", model, {shelf.model for shelf in self.shelves})
         return shelves
 
 
 def contents(folder: Path) -> Contents:
     """What lies in `folder`; nothing where there is none. Raises `StorageError` where it cannot be listed."""
-    place = open_place(folder)
-    shards_of: dict[tuple[str, str], list[PlaceEntry]] = {}
-    notes: list[PlaceEntry] = []
+    place = open_store(folder)
+    shards_by_kind: dict[tuple[str, str], list[StoreEntry]] = {}
+    notes: list[StoreEntry] = []
     entries = [] if folder.is_symlink() else place.entries()
     for entry in entries:
         shelf = _SHELF.fullmatch(entry.name)
         if shelf is not None and shelf[3] is not None:
-            shards_of.setdefault((shelf[1], shelf[3]), []).append(entry)
+            shards_by_kind.setdefault((shelf[1], shelf[3]), []).append(entry)
         elif shelf is not None or _OTHER_NOTES.fullmatch(entry.name):
             notes.append(entry)
-    names = {root: _name(place, root) for root in sorted({root for root, _ in shards_of})}
+    names = {root: _name(place, root) for root in sorted({root for root, _ in shards_by_kind})}
     shelves = [
-        CachedScorer(names[root], root.rpartition("/")[2], kind, tuple(shards))
-        for (root, kind), shards in shards_of.items()
+        CachedModel(names[root], root.rpartition("/")[2], kind, tuple(shards))
+        for (root, kind), shards in shards_by_kind.items()
     ]
-    shelves.sort(key=lambda shelf: (shelf.age, shelf.scorer, shelf.kind))
+    shelves.sort(key=lambda shelf: (shelf.age, shelf.model, shelf.kind))
     listed = len(entries)
     if isinstance(where := location(folder), Path):
         listed = sum(1 for path in where.rglob("*") if not path.is_dir())
-    others = listed - len(notes) - sum(map(len, shards_of.values()))
+    others = listed - len(notes) - sum(map(len, shards_by_kind.values()))
     return Contents(place, tuple(shelves), tuple(notes), others)
 
 
-def beyond(contents: Contents, limit: int) -> tuple[PlaceEntry, ...]:
+def beyond(contents: Contents, limit: int) -> tuple[StoreEntry, ...]:
     """The least recently used shards without which the cache is no larger than `limit`."""
     shards = [shard for shelf in contents.shelves for shard in shelf.shards]
     shards.sort(key=lambda shard: (-shard.age, shard.name))
@@ -459,7 +459,7 @@ def beyond(contents: Contents, limit: int) -> tuple[PlaceEntry, ...]:
     return tuple(shard for shard, size in zip(shards, sizes, strict=False) if size > limit)
 
 
-def remove(contents: Contents, shards: Sequence[PlaceEntry]) -> int:
+def remove(contents: Contents, shards: Sequence[StoreEntry]) -> int:
     freed = 0
     place = contents.place
     for shard in shards:
@@ -475,14 +475,14 @@ def remove(contents: Contents, shards: Sequence[PlaceEntry]) -> int:
     return freed
 
 
-def _remove_empty(place: Place, *names: str) -> None:
+def _remove_empty(place: ObjectStore, *names: str) -> None:
     if isinstance(folder := location(str(place)), Path):
         for name in names:
             with suppress(OSError):  # it is not empty, or was never there
                 (folder / name).rmdir()
 
 
-def _name(place: Place, root: str) -> str:
+def _name(place: ObjectStore, root: str) -> str:
     try:
         note = place.read(f"{root}/{_NOTE}")
         name = None if note is None else parse_json(decoded(note.data, where=root), where=root)["name"]

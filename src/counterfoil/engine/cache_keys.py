@@ -116,8 +116,8 @@ def _apart(source: Source) -> bool:
 
 def _read(source: Source, memo: Mapping[str, tuple[Stamp, str]]) -> tuple[str, Stamp | None]:
     """The digest of a source, and the stamp under which a later run may trust it."""
-    before, apart = _stamp(source), _apart(source)
-    remembered = memo.get(_path(source)) if isinstance(source, FileSource) and apart else None
+    before, unlinked = _stamp(source), _apart(source)
+    remembered = memo.get(_path(source)) if isinstance(source, FileSource) and unlinked else None
     if remembered is not None and remembered[0] == before:
         return remembered[1], before
     name = None
@@ -130,7 +130,7 @@ def _read(source: Source, memo: Mapping[str, tuple[Stamp, str]]) -> tuple[str, S
                 name = digest_file(source.path)
     name = digest(source.read()) if name is None else name
     # A store changes its tag with every change of the content, however soon.
-    settled = before is not None and (apart or max(before[1:]) < time.time_ns() - _UNSETTLED_NS)
+    settled = before is not None and (unlinked or max(before[1:]) < time.time_ns() - _UNSETTLED_NS)
     # The stamp is taken on both sides of reading: a file that changed meanwhile is not remembered.
     return name, before if settled and _stamp(source) == before else None
 

@@ -137,7 +137,7 @@ def _plan(question_sets: Sequence[CaptionInputs], session: Session) -> ScoringPl
     return items(first.images, first.captions, used, keys)
 
 
-def row_scorer(question_sets: Sequence[CaptionInputs], metric: CaptionMetric, session: Session) -> Answer:
+def row_model(question_sets: Sequence[CaptionInputs], metric: CaptionMetric, session: Session) -> Answer:
     if isinstance(metric, TextMetric):
         return lambda inputs: metric.of_texts(*texts(inputs), **_documents(inputs))
     if isinstance(metric, LocalMetric):
@@ -296,7 +296,7 @@ def _answered(
 ) -> list[Float64[ndarray, "rows"]]:
     """The scores of each of `question_sets`, which differ in references; `loads` count documents apart."""
     question_sets = [inputs.checked(metric) for inputs in question_sets]
-    answer = row_scorer(question_sets, metric, session)
+    answer = row_model(question_sets, metric, session)
     scores = []
     for done, inputs in enumerate(question_sets):
         session.progress("comparing captions", done, len(question_sets))

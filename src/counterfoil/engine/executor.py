@@ -24,7 +24,7 @@ from counterfoil.engine.plan import Advance, ShardWork, batches
 from counterfoil.errors import InputError, StorageError
 from counterfoil.inputs.files import digest_value
 from counterfoil.models.base import Identity
-from counterfoil.storage import Place, Tagged
+from counterfoil.storage import ObjectStore, Tagged
 
 #: Called with the row of an item and what was generated for it.
 Take = Callable[[int, bytes], None]
@@ -153,7 +153,7 @@ _RENEWALS = 4
 class Leases:
     """The leases of this process on shards of one kind, renewed by a thread until the block ends."""
 
-    place: Place
+    place: ObjectStore
     #: What the shards belong to; names of shards are unique within it.
     what: str
     patience: float = 60.0

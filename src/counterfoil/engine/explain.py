@@ -198,32 +198,32 @@ class ExplainedQuestion:
     pairs: Mapping[tuple[int, int], ExplainedPair]
 
 
-def methods_of(scorer: Any) -> tuple[str, ...]:
-    """The methods that give heatmaps of a scorer's pairs, those that look inside of the model first."""
-    if not {"embeds", "scores_pairs"}.intersection(abilities(scorer)):
+def methods_of(model: Any) -> tuple[str, ...]:
+    """The methods that give heatmaps of a model's pairs, those that look inside of the model first."""
+    if not {"embeds", "scores_pairs"}.intersection(abilities(model)):
         problem = "has no scores of new images and captions, so there is nothing to explain"
-        allowed = "dual encoders and scorers of pairs: models, functions, ..."
-        raise InputError(problem, where=scorer.identity.name, allowed=allowed)
-    return (*(name for name in METHODS if _inside(name, scorer) is not None), OCCLUSION.name)
+        allowed = "dual encoders and models of pairs: models, functions, ..."
+        raise InputError(problem, where=model.identity.name, allowed=allowed)
+    return (*(name for name in METHODS if _inside(name, model) is not None), OCCLUSION.name)
 
 
-def check_methods(scorer: Any, wanted: Sequence[str]) -> tuple[str, ...]:
+def check_methods(model: Any, wanted: Sequence[str]) -> tuple[str, ...]:
     """The methods asked for, by default those that look inside, else occlusion (none without images)."""
     for name in wanted:
         if name not in METHODS:
             raise UnknownNameError("method of heatmaps", name, METHODS)
-    able = methods_of(scorer)
+    able = methods_of(model)
     for name in wanted:
         if name not in able:
             problem = f"{METHODS[name].title.lower()} needs {METHODS[name].needs}"
-            raise InputError(problem, where=scorer.identity.name, given=f"--method {name}", allowed=able)
-    if not wanted and able == (OCCLUSION.name,) and "images" not in getattr(scorer, "needs", ("images",)):
+            raise InputError(problem, where=model.identity.name, given=f"--method {name}", allowed=able)
+    if not wanted and able == (OCCLUSION.name,) and "images" not in getattr(model, "needs", ("images",)):
         return ()
     return tuple(dict.fromkeys(wanted)) or able[: max(1, len(able) - 1)]
 
 
 def explain(
-    scorer: Any,
+    model: Any,
     pairs: Sequence[PairToExplain],
     *,
     methods: Sequence[str] = (),
@@ -231,10 +231,10 @@ def explain(
     mask: str | None = None,
     session: Session = Session(),
 ) -> list[ExplainedPair]:
-    names = check_methods(scorer, methods)
-    scored = _by_scores(scorer, pairs, occlusion if "occlusion" in names else None, mask, session)
-    inside = {name: _inside(name, scorer) for name in names}
-    heats = {name: of(scorer, pairs, session) for name, of in inside.items() if of is not None}
+    names = check_methods(model, methods)
+    scored = _by_scores(model, pairs, occlusion if "occlusion" in names else None, mask, session)
+    inside = {name: _inside(name, model) for name in names}
+    heats = {name: of(model, pairs, session) for name, of in inside.items() if of is not None}
     return [
         ExplainedPair(
             pair, score, drops, tuple(covered if name == "occlusion" else heats[name][i] for name in names)
@@ -244,14 +244,14 @@ def explain(
 
 
 def _by_scores(
-    scorer: Any,
+    model: Any,
     pairs: Sequence[PairToExplain],
     occlusion: Occlusion | None,
     mask: str | None,
     session: Session,
 ) -> Iterator[tuple[float, ndarray, Any]]:
     whole = {pair.image.id: pair.image for pair in pairs}
-    opens = "images" in getattr(scorer, "needs", ("images", "captions"))
+    opens = "images" in getattr(model, "needs", ("images", "captions"))
     names = session.keys([*whole.values()]) if opens else [id_key(image) for image in whole.values()]
     # All perturbed items, and where those of each picture and of each pair are; equal ones are scored once.
     images, keys, captions = list[Image](), list[str](), list[Caption]()
@@ -261,17 +261,17 @@ def _by_scores(
         pictures_of[image.id] = len(images) + np.arange(1 + len(covered))
         images += [image, *covered]
         keys += [key, *names_of_covered]
-    places = []
+    positions = []
     for pair in pairs:
         cut = [pair.caption, *shortened(pair.caption, pair.spans, mask)]
-        places.append((len(captions) + np.arange(len(cut)), pictures_of[pair.image.id]))
+        positions.append((len(captions) + np.arange(len(cut)), pictures_of[pair.image.id]))
         captions += cut
-    rows = [np.repeat(texts[:, None], len(pictures), axis=1).ravel() for texts, pictures in places]
-    columns = [np.tile(pictures, len(texts)) for texts, pictures in places]
+    rows = [np.repeat(texts[:, None], len(pictures), axis=1).ravel() for texts, pictures in positions]
+    columns = [np.tile(pictures, len(texts)) for texts, pictures in positions]
     asked_pairs = np.concatenate(rows), np.concatenate(columns)
-    scores = score_items(scorer, images, keys, captions, asked_pairs, session=session)
+    scores = score_items(model, images, keys, captions, asked_pairs, session=session)
     start = 0
-    for texts, pictures in places:
+    for texts, pictures in positions:
         part = scores[start : start + len(texts) * len(pictures)].reshape(len(texts), len(pictures))
         start += part.size
         drop = _rounded(part[0, 0] - part[1:, 0], part)
@@ -290,18 +290,18 @@ def _rounded(differences: ndarray, scores: ndarray) -> ndarray:
     return np.where(np.abs(differences) <= least, 0.0, differences)
 
 
-def _patches(scorer: Any, pairs: Sequence[PairToExplain], session: Session) -> list[Heat]:
+def _patches(model: Any, pairs: Sequence[PairToExplain], session: Session) -> list[Heat]:
     """The cosine of every patch with the caption and with each part of it as a text of its own."""
     images = list({pair.image.id: pair.image for pair in pairs}.values())
     image_batches = batches(images, session.batch_size)
     patches_of: dict[str, Any] = {}
-    stream = scorer.patches.embed_patches(image_batches, workers=session.workers)
+    stream = model.patches.embed_patches(image_batches, workers=session.workers)
     for batch, embedded in zip(image_batches, stream, strict=True):
         patches_of |= {image.id: patches for image, patches in zip(batch, embedded, strict=True)}
         session.progress("embedding patches", len(patches_of), len(images))
     texts = {text: number for number, text in enumerate(dict.fromkeys(t for p in pairs for t in p.texts))}
     captions = [Caption(str(number), text) for text, number in texts.items()]
-    rows_of_batches = scorer.embed_captions(batches(captions, session.batch_size))
+    rows_of_batches = model.embed_captions(batches(captions, session.batch_size))
     vectors = np.concatenate([rows.astype(np.float64) for rows in rows_of_batches])
     heats = []
     for pair in pairs:
@@ -312,10 +312,10 @@ def _patches(scorer: Any, pairs: Sequence[PairToExplain], session: Session) -> l
     return heats
 
 
-def _cross(name: str, scorer: Any, pairs: Sequence[PairToExplain], session: Session) -> list[Heat]:
+def _cross(name: str, model: Any, pairs: Sequence[PairToExplain], session: Session) -> list[Heat]:
     heats = []
     for done, pair in enumerate(pairs, 1):
-        whole, parts = scorer.heats.maps(name, pair.image, pair.caption, pair.spans)
+        whole, parts = model.heats.maps(name, pair.image, pair.caption, pair.spans)
         heats.append(Heat(name, whole, parts))
         session.progress(METHODS[name].title.lower(), done, len(pairs))
     return heats
@@ -324,9 +324,9 @@ def _cross(name: str, scorer: Any, pairs: Sequence[PairToExplain], session: Sess
 _Inside = Callable[[Any, Sequence[PairToExplain], Session], list[Heat]]
 
 
-def _inside(name: str, scorer: Any) -> _Inside | None:
-    """What computes a method that looks inside of a model; None where the scorer cannot be asked so."""
+def _inside(name: str, model: Any) -> _Inside | None:
+    """What computes a method that looks inside of a model; None where the model cannot be asked so."""
     if name == PATCHES.name:
-        return None if getattr(scorer, "patches", None) is None else _patches
-    heats = getattr(scorer, "heats", None)
+        return None if getattr(model, "patches", None) is None else _patches
+    heats = getattr(model, "heats", None)
     return partial(_cross, name) if heats is not None and name in heats.methods else None

@@ -101,8 +101,8 @@ class _Pass:
         for key in dict.fromkeys(keys):
             alike = [i for i, other in enumerate(keys) if other == key]
             pairs = {
-                side: np.unique(np.concatenate([places[i] for i in alike]))
-                for side, places in self.places.items()
+                side: np.unique(np.concatenate([positions[i] for i in alike]))
+                for side, positions in self.places.items()
             }
             self.scopes[key] = _Scope(galleries[alike[0]], pairs)
         self.scope_of = [self.scopes[key] for key in keys]

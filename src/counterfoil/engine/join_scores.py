@@ -129,8 +129,8 @@ def _check_candidates(
     if odd.any():
         i = int(np.argmax(odd))
         place = int(np.argmax((scores[i] != NO_CANDIDATE) != wanted[i]))
-        apart = given.folded or place >= len(given.column)
-        where = given.table.source if apart else given.table.where(int(rows[i]), given.column[place])
+        separate = given.folded or place >= len(given.column)
+        where = given.table.source if separate else given.table.where(int(rows[i]), given.column[place])
         where = f"{where}, question '{benchmark.questions.ids[i]}'"
         held, allowed = f"{(scores[i] != NO_CANDIDATE).sum()} scores", str(wanted[i].sum())
         raise ScoreError("not a score for each candidate", where=where, given=held, allowed=allowed)

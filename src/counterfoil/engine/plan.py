@@ -1,6 +1,6 @@
 """The plan of an evaluation: the ability that answers, the distinct items and pairs, and their shards.
 
-Shards are cut the same everywhere and found in the cache when done. So any process with the scorer can
+Shards are cut the same everywhere and found in the cache when done. So any process with the model can
 compute any of them, executors can be mixed, and any process may be killed.
 """
 
@@ -20,7 +20,7 @@ from counterfoil.benchmarks.records import Caption, FileSource, Image
 from counterfoil.engine.cache import Cache, NamedRows, Parts, StreamedParts, Vectors, shard_name
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.inputs.files import digest
-from counterfoil.models.base import Ability, PairScorer, Scorer, abilities, stream_pairs
+from counterfoil.models.base import Ability, Model, PairModel, abilities, stream_pairs
 
 if TYPE_CHECKING:
     from counterfoil.models.captions.base import LocalEmbedder
@@ -43,15 +43,15 @@ def warn(message: str) -> None:
 #: Positions of captions and of images whose scores are asked for, both of one shape.
 Asked = tuple[Int64[ndarray, "*asked"], Int64[ndarray, "*asked"]]
 _EVERY = frozenset(FORMS)
-#: What errors call the scorers of an ability, and the forms it answers; the first ability that fits is used.
+#: What errors call the models of an ability, and the forms it answers; the first ability that fits is used.
 ANSWERS: Mapping[Ability, tuple[str, frozenset[str]]] = {
     "embeds": ("a dual encoder", _EVERY),
-    "scores_pairs": ("a scorer of pairs", _EVERY - {"paraphrase"}),
+    "scores_pairs": ("a model of pairs", _EVERY - {"paraphrase"}),
     "embeds_texts": ("a text encoder", frozenset({"paraphrase"})),
-    "picks": ("a scorer that picks options", frozenset({"quad", "choice"})),
+    "picks": ("a model that picks options", frozenset({"quad", "choice"})),
     "classifies": ("a detector", frozenset({"quad", "choice"})),
     "reads_references": ("a caption metric", _EVERY - {"gallery", "paraphrase"}),
-    "learns": ("a scorer that learns from other questions", _EVERY - {"gallery", "paraphrase"}),
+    "learns": ("a model that learns from other questions", _EVERY - {"gallery", "paraphrase"}),
     "given_scores": ("a table of answers (csv, json, parquet)", _EVERY - {"gallery"}),
     "given_embeddings": ("embeddings (npz)", _EVERY),
     "given_similarity": ("a similarity (npy)", frozenset({"gallery"})),
@@ -59,18 +59,18 @@ ANSWERS: Mapping[Ability, tuple[str, frozenset[str]]] = {
 }
 
 
-def ability_for(scorer: Any, benchmark: Benchmark) -> Ability:
-    able, form = abilities(scorer), benchmark.questions.form
+def ability_for(model: Any, benchmark: Benchmark) -> Ability:
+    able, form = abilities(model), benchmark.questions.form
     for ability in able:
         if form in ANSWERS[ability][1]:
             return ability
     if not able:
-        raise TypeError(f"{type(scorer).__name__} is no scorer: it declares no ability in `does`")
+        raise TypeError(f"{type(model).__name__} is no model: it declares no ability in `does`")
     kind, forms = ANSWERS[able[0]]
     problem = f"{kind} cannot answer questions of form '{form}'"
     allowed = [name for name in FORMS if name in forms]
     hint = f"this form is answered by {', '.join(kind for kind, forms in ANSWERS.values() if form in forms)}"
-    raise InputError(problem, where=scorer.identity.name, given=benchmark.name, allowed=allowed, hint=hint)
+    raise InputError(problem, where=model.identity.name, given=benchmark.name, allowed=allowed, hint=hint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,7 @@ def items(
     image_of, first_i = _distinct(used_images, image_keys, len(images))
     caption_of, first_c = _distinct(used_captions, names, len(captions))
     asked_c, asked_i = caption_of[pairs[0]].ravel(), image_of[pairs[1]].ravel()
-    # One number per pair, so that the pairs of an image lie together: a scorer of pairs decodes it once.
+    # One number per pair, so that the pairs of an image lie together: a model of pairs decodes it once.
     distinct, inverse = np.unique(asked_i * len(first_c) + asked_c, return_inverse=True)
     distinct_pairs = np.stack([distinct % len(first_c), distinct // len(first_c)], axis=1)
     return ScoringPlan(
@@ -219,20 +219,20 @@ def few(names: Sequence[str], quote: str = "'") -> str:
 
 #: Called with a number of items whose values are there now.
 Advance = Callable[[int], None]
-#: (scorer, batches, processes that decode images) -> the values of each batch, as a stream.
+#: (model, batches, processes that decode images) -> the values of each batch, as a stream.
 Compute = Callable[[Any, Sequence[Sequence[Any]], int], Iterator[Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class ShardWork:
-    """Items whose values `compute` gets from a scorer; `cut` holds their rows, by shard and batch.
+    """Items whose values `compute` gets from a model; `cut` holds their rows, by shard and batch.
 
-    All of it but the scorer travels to other processes by pickle, so `compute` is a function of a module,
+    All of it but the model travels to other processes by pickle, so `compute` is a function of a module,
     or a part of one.
     """
 
     stage: str
-    scorer: Any
+    model: Any
     compute: Compute
     values: Vectors | NamedRows | StreamedParts
     cache: Cache
@@ -262,7 +262,7 @@ class ShardWork:
     def run(self, shards: Sequence[int], advance: Advance) -> None:
         """Compute shards in one stream of batches, and keep each when its last batch is there."""
         batches = [[self.items[row] for row in batch] for shard in shards for batch in self.cut[shard]]
-        stream = self.compute(self.scorer, batches, self.workers)
+        stream = self.compute(self.model, batches, self.workers)
         try:
             for shard in shards:
                 parts = []
@@ -270,13 +270,13 @@ class ShardWork:
                     where = partial(self._place, batch)
                     values = next(stream, None)
                     if values is None:
-                        raise ScoreError("the scorer stopped before all batches were done", where=where(0))
+                        raise ScoreError("the model stopped before all batches were done", where=where(0))
                     self.values.put(batch, values, where)
                     parts.append(values)
                     advance(len(batch))
                 self.values.write(self.cache, self.rows(shard), parts)
         finally:
-            # A generator that is closed stops the scorer's workers at once where something fails.
+            # A generator that is closed stops the model's workers at once where something fails.
             getattr(stream, "close", lambda: None)()
 
     def _place(self, batch: Sequence[int], position: int) -> str:
@@ -294,9 +294,9 @@ class ShardWork:
         return f"{self.stage}, {words}"
 
 
-def _by_method(method: str, scorer: Any, batches: Sequence[Sequence[Any]], workers: int) -> Iterator[ndarray]:
-    """What a method of the scorer gives of batches, a row per item; processes decode images."""
-    of = getattr(scorer, method)
+def _by_method(method: str, model: Any, batches: Sequence[Sequence[Any]], workers: int) -> Iterator[ndarray]:
+    """What a method of the model gives of batches, a row per item; processes decode images."""
+    of = getattr(model, method)
     stream = of(batches, workers=workers) if "image" in method else of(batches)
     return map(_column, stream) if method.endswith("probabilities") else stream
 
@@ -307,22 +307,22 @@ image_probabilities = partial(_by_method, "image_probabilities")
 caption_probabilities = partial(_by_method, "caption_probabilities")
 
 
-def pair_scores(scorer: PairScorer | Scorer, batches: Any, workers: int) -> Iterator[ndarray]:
-    for part in stream_pairs(scorer, batches, workers=workers):
+def pair_scores(model: PairModel | Model, batches: Any, workers: int) -> Iterator[ndarray]:
+    for part in stream_pairs(model, batches, workers=workers):
         try:
             values = np.asarray(part, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise ScoreError("gives no numbers", where=scorer.identity.name, given=str(error)) from None
+            raise ScoreError("gives no numbers", where=model.identity.name, given=str(error)) from None
         yield _column(values) if values.ndim == 1 else values
 
 
-def frame_parts(scorer: "LocalEmbedder", batches: Any, workers: int) -> Iterator[list[Parts]]:
-    for batch in scorer.embed_frames(batches, workers=workers):
+def frame_parts(model: "LocalEmbedder", batches: Any, workers: int) -> Iterator[list[Parts]]:
+    for batch in model.embed_frames(batches, workers=workers):
         yield [{"vectors": vectors} for vectors in batch]
 
 
-def token_parts(scorer: "LocalEmbedder", batches: Any, workers: int) -> Iterator[list[Parts]]:
-    for batch in scorer.embed_tokens(batches):
+def token_parts(model: "LocalEmbedder", batches: Any, workers: int) -> Iterator[list[Parts]]:
+    for batch in model.embed_tokens(batches):
         yield [{"ids": t.ids, "used": t.used, "vectors": t.vectors, "whole": t.whole} for t in batch]
 
 

@@ -1,6 +1,6 @@
-"""Rankings of galleries by any kind of scorer.
+"""Rankings of galleries by any kind of model.
 
-A scorer of pairs reorders the first `depth` items of a cheaper scorer. What stands behind the end of a given
+A model of pairs reorders the first `depth` items of a cheaper model. What stands behind the end of a given
 list is unknown; a measure that depends on it is refused, unless `truncated_as_miss` counts it as wrong.
 """
 
@@ -26,46 +26,46 @@ from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import list_places
 from counterfoil.models import precomputed_galleries as galleries
-from counterfoil.models.base import Classifier, Embedder, PairScorer, Scorer, abilities
-from counterfoil.models.baselines import LearnedScorer
+from counterfoil.models.base import Classifier, Embedder, Model, PairModel, abilities
+from counterfoil.models.baselines import LearnedModel
 from counterfoil.models.captions.base import CaptionMetric
 from counterfoil.models.precomputed import PrecomputedTable
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings, PrecomputedRankings, RankedLists
 
 Given = PrecomputedTable | PrecomputedEmbeddings | galleries.PrecomputedSimilarity | PrecomputedRankings
 
-#: The most pairs of a gallery that a scorer of pairs is asked about whole.
+#: The most pairs of a gallery that a model of pairs is asked about whole.
 ALL_PAIRS = 1_000_000
 
 
-def rank_gallery(benchmark: Benchmark, scorer: Any, *, session: Session) -> Rankings:
-    """What `scorer` answers to one gallery."""
-    return rank_galleries([benchmark], scorer, session=session)[0]
+def rank_gallery(benchmark: Benchmark, model: Any, *, session: Session) -> Rankings:
+    """What `model` answers to one gallery."""
+    return rank_galleries([benchmark], model, session=session)[0]
 
 
 def rank_galleries(
     benchmarks: Sequence[Benchmark],
-    scorer: Embedder | PairScorer | Scorer | Classifier | Given | CaptionMetric | LearnedScorer,
+    model: Embedder | PairModel | Model | Classifier | Given | CaptionMetric | LearnedModel,
     *,
-    first_stage: Embedder | PairScorer | Scorer | Given | None = None,
+    first_stage: Embedder | PairModel | Model | Given | None = None,
     depth: int = 32,
     top: int = 50,
     truncated_as_miss: bool = False,
     session: Session = Session(),
 ) -> list[Rankings]:
-    """What `scorer` answers to galleries: the places of right answers, and the first `top` of each query.
+    """What `model` answers to galleries: the places of right answers, and the first `top` of each query.
 
-    A scorer of pairs scores all pairs of up to a million, or the first `depth` items of a `first_stage`.
+    A model of pairs scores all pairs of up to a million, or the first `depth` items of a `first_stage`.
     """
-    able = {ability_for(scorer, benchmark) for benchmark in benchmarks}
+    able = {ability_for(model, benchmark) for benchmark in benchmarks}
     if able == {"given_rankings"}:
-        lists = cast(PrecomputedRankings, scorer)
+        lists = cast(PrecomputedRankings, model)
         how: Any = {"top": top, "truncated_as_miss": truncated_as_miss}
         ranked = (rank_precomputed(benchmark, lists, **how, note=session.note) for benchmark in benchmarks)
-        return [with_provenance(rankings, scorer, session=session) for rankings in ranked]
+        return [with_provenance(rankings, model, session=session) for rankings in ranked]
     if first_stage is not None and able != {"scores_pairs"}:
-        hint = "leave --first-stage out: this scorer ranks the whole gallery"
-        raise InputError("a first stage is for scorers of pairs", given=scorer.identity.name, hint=hint)
+        hint = "leave --first-stage out: this model ranks the whole gallery"
+        raise InputError("a first stage is for models of pairs", given=model.identity.name, hint=hint)
     groups: dict[tuple[object, ...], list[int]] = {}
     for i, benchmark in enumerate(benchmarks):
         image_items = tuple((image.id, image.crop) for image in benchmark.images)
@@ -75,59 +75,59 @@ def rank_galleries(
     for group in groups.values():
         chosen = [benchmarks[i] for i in group]
         if first_stage is not None:
-            part = _again(chosen, scorer, first_stage, depth, top, session)  # type: ignore[arg-type]
+            part = _again(chosen, model, first_stage, depth, top, session)  # type: ignore[arg-type]
         else:
-            part = rank(chosen, _blocks(chosen[0], scorer, session), top=top, progress=session.progress)
+            part = rank(chosen, _blocks(chosen[0], model, session), top=top, progress=session.progress)
         rankings_of |= dict(zip(group, part, strict=True))
     return [
-        with_provenance(rankings_of[i], scorer, first=first_stage, session=session)
+        with_provenance(rankings_of[i], model, first=first_stage, session=session)
         for i in range(len(benchmarks))
     ]
 
 
-def _blocks(benchmark: Benchmark, scorer: Any, session: Session) -> Blocks:
-    ability = ability_for(scorer, benchmark)
+def _blocks(benchmark: Benchmark, model: Any, session: Session) -> Blocks:
+    ability = ability_for(model, benchmark)
     n, m = len(benchmark.images), len(benchmark.captions)
     if ability == "embeds":
-        work, cache = session.prepare(benchmark, scorer)
-        captions, images = session.embed(scorer, work, cache)
+        work, cache = session.prepare(benchmark, model)
+        captions, images = session.embed(model, work, cache)
         sides = images[work.image_of], captions[work.caption_of]
-        comparison = getattr(scorer, "comparison", None)
+        comparison = getattr(model, "comparison", None)
         return Products(*sides) if comparison is None else CustomSimilarity(comparison, *sides)
     if ability == "scores_pairs":
         if n * m > ALL_PAIRS:
-            problem = f"{benchmark.name} has too many pairs for a scorer of pairs"
-            where, given = scorer.identity.name, f"{n:,} x {m:,} = {n * m:,}"
-            hint = "let a dual encoder choose: --first-stage SCORER --depth 32"
+            problem = f"{benchmark.name} has too many pairs for a model of pairs"
+            where, given = model.identity.name, f"{n:,} x {m:,} = {n * m:,}"
+            hint = "let a dual encoder choose: --first-stage MODEL --depth 32"
             raise InputError(problem, where=where, given=given, allowed=f"up to {ALL_PAIRS:,}", hint=hint)
         rows, columns = np.divmod(np.arange(n * m), m)
-        return Matrix(session.scores(benchmark, scorer, (columns, rows)).reshape(n, m))
-    named = scorer.image_ids is not None or scorer.caption_ids is not None
-    if ability == "given_similarity" and not named and scorer.values.shape != (n, m):
-        height, width = scorer.values.shape
+        return Matrix(session.scores(benchmark, model, (columns, rows)).reshape(n, m))
+    named = model.image_ids is not None or model.caption_ids is not None
+    if ability == "given_similarity" and not named and model.values.shape != (n, m):
+        height, width = model.values.shape
         problem, given = f"the similarity has another shape than {benchmark.name}", f"{height} x {width}"
         hint = "say with --ids which rows and columns are whose"
         if (m, n) == (height, width):
             hint = "rows are images, columns captions: transpose it"
-        where, allowed = scorer.identity.name, f"{n} images x {m} captions"
+        where, allowed = model.identity.name, f"{n} images x {m} captions"
         raise ScoreError(problem, where=where, given=given, allowed=allowed, hint=hint)
-    row_of = item_rows("image", benchmark.images, scorer, benchmark.name)
-    column_of = item_rows("caption", benchmark.captions, scorer, benchmark.name)
+    row_of = item_rows("image", benchmark.images, model, benchmark.name)
+    column_of = item_rows("caption", benchmark.captions, model, benchmark.name)
     if ability == "given_embeddings":
-        return Products(unit(scorer.images)[row_of], unit(scorer.captions)[column_of])
+        return Products(unit(model.images)[row_of], unit(model.captions)[column_of])
     names = [image.id for image in benchmark.images], [caption.id for caption in benchmark.captions]
-    return Matrix(scorer.values, row_of, column_of, where=scorer.identity.name, names=names)
+    return Matrix(model.values, row_of, column_of, where=model.identity.name, names=names)
 
 
 def _again(
     benchmarks: Sequence[Benchmark],
-    scorer: PairScorer | Scorer,
+    model: PairModel | Model,
     first_stage: Embedder | Given,
     depth: int,
     top: int,
     session: Session,
 ) -> list[Rankings]:
-    """A scorer of pairs over the first items of a first stage."""
+    """A model of pairs over the first items of a first stage."""
     if not {"embeds", "given_embeddings", "given_similarity"}.intersection(abilities(first_stage)):
         problem = "the first stage must score the whole gallery"
         given = first_stage.identity.name
@@ -143,7 +143,7 @@ def _again(
     ]
     pairs = [chosen.pairs() for _, chosen in placed]
     captions, images = (np.concatenate(some) for some in zip(*pairs, strict=True))
-    scores = session.scores(benchmarks[0], scorer, (captions, images))
+    scores = session.scores(benchmarks[0], model, (captions, images))
     parts = np.split(scores, np.cumsum([len(some) for some, _ in pairs])[:-1])
     ranks = [
         reordered(ranked, chosen, chosen.scored(part), blocks)
@@ -152,9 +152,9 @@ def _again(
     return [Rankings(*sides) for sides in zip(ranks[::2], ranks[1::2], strict=True)]
 
 
-def name(scorer: str, first_stage: str, depth: int) -> str:
-    """What a scorer that ranks the first items of another is called, so that no result hides it."""
-    return f"{scorer} over the first {depth} of {first_stage}"
+def name(model: str, first_stage: str, depth: int) -> str:
+    """What a model that ranks the first items of another is called, so that no result hides it."""
+    return f"{model} over the first {depth} of {first_stage}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -378,22 +378,24 @@ class _Direction:
         step = max(1, AT_ONCE // max(len(self.item_ids), 1))
         for lo in range(0, n, step):
             queries = slice(lo, min(lo + step, n))
-            apart = rule.distances(queries)
+            distances = rule.distances(queries)
             if self.query_parts is not None:
                 # Farther than any two codes are: never right.
-                apart[self.query_parts[queries, None] != self.side.item_parts] = np.iinfo(apart.dtype).max
+                distances[self.query_parts[queries, None] != self.side.item_parts] = np.iinfo(
+                    distances.dtype
+                ).max
             ranked = list(self._listed(best[queries], lo))
             for nth, threshold in enumerate(rule.thresholds):
-                right = apart <= threshold
-                places = np.minimum(right.sum(axis=1), rule.cap or len(self.item_ids))
-                short = (self.lengths[queries] < places) & (not truncated_as_miss)
+                right = distances <= threshold
+                positions = np.minimum(right.sum(axis=1), rule.cap or len(self.item_ids))
+                short = (self.lengths[queries] < positions) & (not truncated_as_miss)
                 if short.any():
                     i = int(np.argmax(short))
                     problem = f"the ranking is too short for R-Precision on {self.benchmark}"
                     where = f"{self.where}, query '{self._query(lo + i)}'"
-                    given, allowed = f"{self.lengths[lo + i]} items", f"{places[i]} or more"
+                    given, allowed = f"{self.lengths[lo + i]} items", f"{positions[i]} or more"
                     raise InputError(problem, where=where, given=given, allowed=allowed, hint=_HINT)
-                for i in np.flatnonzero(places).tolist():
-                    hits = np.count_nonzero(right[i, ranked[i][: places[i]]])
-                    shares[nth, :, lo + i] = hits / places[i]
+                for i in np.flatnonzero(positions).tolist():
+                    hits = np.count_nonzero(right[i, ranked[i][: positions[i]]])
+                    shares[nth, :, lo + i] = hits / positions[i]
         return shares

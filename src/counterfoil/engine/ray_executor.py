@@ -28,7 +28,7 @@ from counterfoil.engine.plan import Advance, ShardWork
 from counterfoil.errors import CounterfoilError, InputError, MissingExtraError, StorageError
 from counterfoil.inputs.files import location
 from counterfoil.models.base import identity_of, source_of, version_of
-from counterfoil.storage import open_place
+from counterfoil.storage import open_store
 
 #: Libraries whose versions must agree, since numbers depend on them.
 _LIBRARIES = ("counterfoil", "torch", "numpy")
@@ -69,11 +69,11 @@ def sendable(error: Exception) -> Exception:
 
 
 class ShardWorker:
-    """Computes shards with the scorer that it got last."""
+    """Computes shards with the model that it got last."""
 
     def __init__(self) -> None:
         self._name = ""
-        self._scorer: Any = None
+        self._model: Any = None
 
     def meet(self, handshake: Handshake) -> CounterfoilError | None:
         """What is in the way of this worker's work, if anything."""
@@ -91,7 +91,7 @@ class ShardWorker:
         until = time.monotonic() + _SEEN_WITHIN
         while True:
             with suppress(CounterfoilError):
-                probe = open_place(handshake.cache).read(handshake.probe)
+                probe = open_store(handshake.cache).read(handshake.probe)
                 if probe is not None and probe.data == handshake.token.encode():
                     return None
             if time.monotonic() > until:
@@ -110,18 +110,18 @@ class ShardWorker:
         try:
             stage: ShardWork = cloudpickle.loads(work)
             if name != self._name:
-                self._scorer, self._name = None, ""  # two models need twice the memory
-                scorer = cloudpickle.loads(ray.get(load[0]))()
-                wanted, identity = stage.cache.identity, identity_of(scorer)
+                self._model, self._name = None, ""  # two models need twice the memory
+                model = cloudpickle.loads(ray.get(load[0]))()
+                wanted, identity = stage.cache.identity, identity_of(model)
                 if identity.key != wanted.key:
                     # The cache would take its scores for the driver's.
-                    problem = f"the worker on {socket.gethostname()} loads another scorer than the driver"
+                    problem = f"the worker on {socket.gethostname()} loads another model than the driver"
                     pairs = zip(identity.to_json().items(), wanted.to_json().values(), strict=True)
                     given = ", ".join(f"{fact} {a!r} for {b!r}" for (fact, a), b in pairs if a != b)
                     hint = "give all machines the same files, and driver and workers the same kind of device"
                     raise InputError(problem, where=wanted.name, given=given, hint=hint)
-                self._scorer, self._name = scorer, name
-            stage = replace(stage, scorer=self._scorer, items=_ShardedItems(stage, items))
+                self._model, self._name = model, name
+            stage = replace(stage, model=self._model, items=_ShardedItems(stage, items))
             RankExecutor(rank % of, of).run(stage, lambda rows: None)
             return None
         except Exception as error:
@@ -348,7 +348,7 @@ class _Stage:
         assert folder is not None
         self._folder: Path = folder.absolute() if isinstance(location(folder), Path) else folder
         self._open = set(range(len(work)))
-        self._name = f"{work.cache.identity.key} {type(work.scorer).__qualname__}"
+        self._name = f"{work.cache.identity.key} {type(work.model).__qualname__}"
         self._sent: tuple[Any, ...] = ()
         self._asked: dict[Any, tuple[Any, bool]] = {}
         self._turn = self._failures = 0
@@ -359,7 +359,7 @@ class _Stage:
 
         token = uuid.uuid4().hex
         self._handshake = Handshake(versions(), self._folder, f"{LEASES}/.probe-{token}.part", token)
-        place, until = open_place(self._folder), time.monotonic() + _START
+        place, until = open_store(self._folder), time.monotonic() + _START
         try:
             while self._look():
                 while len(self._pool.workers) < min(self._pool.most, len(self._open)):
@@ -415,34 +415,34 @@ class _Stage:
             return
         if isinstance(answer, Exception):
             # A worker that came after an hour, when others have swept the file away, is asked again.
-            if computes or open_place(self._folder).read(self._handshake.probe) is not None:
+            if computes or open_store(self._folder).read(self._handshake.probe) is not None:
                 raise answer
         elif not computes:
-            work, items, scorer = self._packed()
-            call = worker.compute.remote(work, items, self._name, [scorer], self._turn, self._pool.most)
+            work, items, model = self._packed()
+            call = worker.compute.remote(work, items, self._name, [model], self._turn, self._pool.most)
             self._asked[call] = worker, True
             self._turn += 1
 
     def _packed(self) -> tuple[Any, ...]:
-        """The work, the items of each shard, and what loads the scorer, where all workers fetch them from."""
+        """The work, the items of each shard, and what loads the model, where all workers fetch them from."""
         import ray
         from ray import cloudpickle
 
         if not self._sent:
-            work, scorer = self._work, self._work.scorer
+            work, model = self._work, self._work.model
             # The cache as a name alone: what is open here stays here.
             cache = Cache(self._folder, work.cache.identity)
             values = type(work.values)(work.values.kind, work.values.keys)
-            bare = replace(work, scorer=None, values=values, cache=cache, items=())
+            bare = replace(work, model=None, values=values, cache=cache, items=())
             items = [
                 ray.put(cloudpickle.dumps([work.items[row] for row in work.rows(shard)]))
                 for shard in range(len(work))
             ]
             try:
                 # One that was not loaded by its name travels with its weights.
-                load = ray.put(cloudpickle.dumps(source_of(scorer) or (lambda: scorer)))
+                load = ray.put(cloudpickle.dumps(source_of(model) or (lambda: model)))
             except Exception as error:
-                problem = "this scorer cannot be sent to other processes"
+                problem = "this model cannot be sent to other processes"
                 given = str(error) or type(error).__name__
                 hint = "name it, or give it attributes that pickle takes"
                 raise InputError(problem, where=work.cache.identity.name, given=given, hint=hint) from error

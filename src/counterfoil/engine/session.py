@@ -19,7 +19,7 @@ from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.engine import executor as executors, plan
 from counterfoil.engine.cache import Cache, NamedRows, Vectors
 from counterfoil.errors import InputError, ScoreError, StorageError
-from counterfoil.inputs.files import located
+from counterfoil.inputs.files import display_path
 from counterfoil.models import base
 from counterfoil.registry import resolve
 
@@ -62,11 +62,11 @@ class Session:
         if self.cache is None and self.executor is not None:
             raise InputError("an executor of several processes needs a cache", hint="give one with --cache")
 
-    def cache_for(self, scorer: Any) -> Cache:
-        """The shards of a scorer, in a folder that is swept first; its identity must tell its weights."""
+    def cache_for(self, model: Any) -> Cache:
+        """The shards of a model, in a folder that is swept first; its identity must tell its weights."""
         if self.folder is None:
-            return Cache(None, scorer.identity)
-        identity = base.identity_of(scorer)
+            return Cache(None, model.identity)
+        identity = base.identity_of(model)
         base.check_kept(identity)
         cache = Cache(self.folder, identity)
         cache.sweep()
@@ -84,24 +84,24 @@ class Session:
     def prepare(
         self,
         benchmark: Benchmark,
-        scorer: base.TextEmbedder | base.PairScorer | base.Scorer | base.Classifier,
+        model: base.TextEmbedder | base.PairModel | base.Model | base.Classifier,
         *,
         reads: Collection[str] | None = None,
         pairs: plan.Asked | None = None,
     ) -> tuple[plan.ScoringPlan, Cache]:
-        """The distinct work behind a benchmark (or `pairs` of it), and the scorer's shards."""
-        reads = getattr(scorer, "needs", ("images", "captions")) if reads is None else reads
+        """The distinct work behind a benchmark (or `pairs` of it), and the model's shards."""
+        reads = getattr(model, "needs", ("images", "captions")) if reads is None else reads
         plan.check_at_hand(benchmark, images="images" in reads, captions="captions" in reads)
         images = [benchmark.images[position] for position in benchmark.questions.used()[1]]
         if "images" in reads or not images:
-            return plan.deduplicate(benchmark, self.keys(images), pairs=pairs), self.cache_for(scorer)
+            return plan.deduplicate(benchmark, self.keys(images), pairs=pairs), self.cache_for(model)
         keys = [plan.id_key(image) for image in images]
-        return plan.deduplicate(benchmark, keys, pairs=pairs), self.caption_only_cache(scorer)
+        return plan.deduplicate(benchmark, keys, pairs=pairs), self.caption_only_cache(model)
 
-    def caption_only_cache(self, scorer: Any) -> Cache:
-        """The shards of a scorer that opens no images; an id tells images apart in its own benchmark only."""
-        alone = "classifies" in base.abilities(scorer) or (_of_captions(scorer) and scorer.identity.weights)
-        return self.cache_for(scorer) if alone else Cache(None, scorer.identity)
+    def caption_only_cache(self, model: Any) -> Cache:
+        """The shards of a model that opens no images; an id tells images apart in its own benchmark only."""
+        alone = "classifies" in base.abilities(model) or (_of_captions(model) and model.identity.weights)
+        return self.cache_for(model) if alone else Cache(None, model.identity)
 
     def embed(
         self, embedder: base.Embedder, work: plan.ScoringPlan, cache: Cache
@@ -135,10 +135,10 @@ class Session:
         return self._finish(embedder, compute, values, work.captions, cache=cache, order=order).values
 
     def score_pairs(
-        self, scorer: base.PairScorer | base.Scorer, work: plan.ScoringPlan, cache: Cache
+        self, model: base.PairModel | base.Model, work: plan.ScoringPlan, cache: Cache
     ) -> Float64[ndarray, "pairs"]:
-        """One score per distinct pair; of a scorer that reads captions alone each is scored once."""
-        alone = _of_captions(scorer)
+        """One score per distinct pair; of a model that reads captions alone each is scored once."""
+        alone = _of_captions(model)
         rows = np.unique(work.pairs[:, 0], return_index=True)[1] if alone else slice(None)
         pairs = work.pairs[rows]
         values = Vectors("captions", [work.caption_keys[caption] for caption, _ in pairs])
@@ -147,20 +147,20 @@ class Session:
             values = Vectors("pairs", list(map(add, values.keys, image_keys)))
         items = [(work.images[image], work.captions[caption]) for caption, image in pairs]
         order = _by_length(lambda pairs: [len(caption.text or "") for _, caption in pairs]) if alone else None
-        numbers = self._finish(scorer, plan.pair_scores, values, items, order=order, cache=cache).values
+        numbers = self._finish(model, plan.pair_scores, values, items, order=order, cache=cache).values
         if numbers.shape[1] != 1:
-            problem = "a scorer of pairs gave more than one number for a pair"
-            raise ScoreError(problem, where=scorer.identity.name)
-        self.note_truncated(scorer, work, cache, scorer.identity.name)
+            problem = "a model of pairs gave more than one number for a pair"
+            raise ScoreError(problem, where=model.identity.name)
+        self.note_truncated(model, work, cache, model.identity.name)
         scores: ndarray = numbers[:, 0]
         return scores[np.searchsorted(pairs[:, 0], work.pairs[:, 0])] if alone else scores
 
     def scores(
-        self, benchmark: Benchmark, scorer: base.PairScorer | base.Scorer, pairs: plan.Asked
+        self, benchmark: Benchmark, model: base.PairModel | base.Model, pairs: plan.Asked
     ) -> Float64[ndarray, "*asked"]:
         """The scores of `pairs` of a benchmark's items, each distinct one once."""
-        work, cache = self.prepare(benchmark, scorer, pairs=pairs)
-        return work.spread(self.score_pairs(scorer, work, cache))
+        work, cache = self.prepare(benchmark, model, pairs=pairs)
+        return work.spread(self.score_pairs(model, work, cache))
 
     def frames(
         self, local: "LocalEmbedder", work: plan.ScoringPlan, cache: Cache
@@ -215,8 +215,8 @@ class Session:
         pace are this process's.
         """
         session = replace(self, executor=None) if here and self.executor and self.executor.distant else self
-        beside = None if self.executor else Cache(keep, maker.identity)
-        values = executors.GeneratedBytes("made", keys, take, beside=beside)
+        session_cache = None if self.executor else Cache(keep, maker.identity)
+        values = executors.GeneratedBytes("made", keys, take, beside=session_cache)
         cache, compute = self.cache_for(maker), executors.generated_parts
         session._finish(
             maker, compute, values, items, cache=cache, batch_size=size, shard_rows=size, stage=stage
@@ -244,7 +244,7 @@ class Session:
 
     def _finish(
         self,
-        scorer: Any,
+        model: Any,
         compute: plan.Compute,
         values: _Values,
         items: Sequence[Any],
@@ -262,7 +262,9 @@ class Session:
         for _ in range(_ATTEMPTS):
             cached, broken = values.read(cache)
             for path in broken:
-                self.note(f"{located(path)}: damaged cache file passed over; what it held is computed again")
+                self.note(
+                    f"{display_path(path)}: damaged cache file passed over; what it held is computed again"
+                )
                 if executor is not None:
                     # Its name would say to all processes that it is finished.
                     cache.drop(values.kind, path)
@@ -274,7 +276,7 @@ class Session:
             if order is not None:
                 missing = [missing[i] for i in order([items[row] for row in missing])]
             cut = plan.shards(missing, batch_size or self.batch_size, shard_rows=shard_rows)
-            work = plan.ShardWork(stage, scorer, compute, values, cache, items, cut, self.workers)
+            work = plan.ShardWork(stage, model, compute, values, cache, items, cut, self.workers)
 
             def advance(rows: int) -> None:
                 nonlocal done
@@ -290,9 +292,9 @@ class Session:
         raise StorageError("the cache does not keep what was computed for it", where=cache.folder, hint=hint)
 
 
-def _of_captions(scorer: Any) -> bool:
-    """Whether a scorer of pairs looks at no image, so that a caption's score is that of all its pairs."""
-    return tuple(getattr(scorer, "needs", ())) == ("captions",) and "scores_pairs" in base.abilities(scorer)
+def _of_captions(model: Any) -> bool:
+    """Whether a model of pairs looks at no image, so that a caption's score is that of all its pairs."""
+    return tuple(getattr(model, "needs", ())) == ("captions",) and "scores_pairs" in base.abilities(model)
 
 
 def _by_length(lengths: Callable[[Sequence[Any]], Sequence[int]]) -> Callable[[Sequence[Any]], list[int]]:
@@ -329,17 +331,17 @@ def compare_rows(
 _Answers = TypeVar("_Answers", bound=Scores | Outcomes | Rankings)
 
 
-def with_provenance(answers: _Answers, scorer: Any, *, first: Any = None, session: Session) -> _Answers:
-    """The answers with what made them; `first` is the scorer whose first items were ranked again."""
-    identity = base.identity_of(scorer)
-    made_with = dict(getattr(scorer, "provenance", None) or {})
-    device = getattr(scorer, "device", None) or made_with.get("device") or identity.options.get("device")
+def with_provenance(answers: _Answers, model: Any, *, first: Any = None, session: Session) -> _Answers:
+    """The answers with what made them; `first` is the model whose first items were ranked again."""
+    identity = base.identity_of(model)
+    made_with = dict(getattr(model, "provenance", None) or {})
+    device = getattr(model, "device", None) or made_with.get("device") or identity.options.get("device")
     provenance = {
-        "scorer": {
+        "model": {
             **identity.to_json(),
             "key": identity.key,
             # What tables call it where its name would say too much.
-            **({"title": title} if (title := getattr(scorer, "title", "")) else {}),
+            **({"title": title} if (title := getattr(model, "title", "")) else {}),
             # What changes answers by no more than rounding: versions of its libraries, device, towers used.
             **({"made_with": made_with} if made_with else {}),
             **({"first_stage": base.identity_of(first).to_json()} if first is not None else {}),
@@ -355,62 +357,62 @@ def with_provenance(answers: _Answers, scorer: Any, *, first: Any = None, sessio
     return replace(answers, made=provenance)
 
 
-def score_pairs(benchmark: Benchmark, scorer: base.PairScorer | base.Scorer, *, session: Session) -> Scores:
-    """One score per distinct pair; of a scorer that may refuse, NaN for pairs without an answer.
+def score_pairs(benchmark: Benchmark, model: base.PairModel | base.Model, *, session: Session) -> Scores:
+    """One score per distinct pair; of a model that may refuse, NaN for pairs without an answer.
 
-    Such a scorer (it has `unanswered`) keeps its own answers, and nothing is kept here.
+    Such a model (it has `unanswered`) keeps its own answers, and nothing is kept here.
     """
-    work, cache = session.prepare(benchmark, scorer)
-    if not hasattr(scorer, "unanswered"):
-        scores = work.spread(session.score_pairs(scorer, work, cache))
-        return _signed(benchmark, scorer, scores, session)
+    work, cache = session.prepare(benchmark, model)
+    if not hasattr(model, "unanswered"):
+        scores = work.spread(session.score_pairs(model, work, cache))
+        return _signed(benchmark, model, scores, session)
     total = len(work.pairs)
     pairs = [(work.images[image], work.captions[caption]) for caption, image in work.pairs]
     batches = plan.batches(pairs, session.batch_size)
     session.progress("scoring pairs", 0, total)
     parts: list[ndarray] = []
     done = 0
-    for part in base.stream_pairs(scorer, batches, workers=session.workers):
+    for part in base.stream_pairs(model, batches, workers=session.workers):
         parts.append(np.asarray(part, dtype=np.float64))
         done += len(part)
         session.progress("scoring pairs", done, total)
     values = np.concatenate(parts)
     if np.isinf(values).any():
-        raise ScoreError("the scorer gave numbers that are not finite", where=scorer.identity.name)
+        raise ScoreError("the model gave numbers that are not finite", where=model.identity.name)
     scores = np.asarray(benchmark.listed.collect(work.spread(values)))
     missing = np.isnan(scores).reshape(len(benchmark), -1).any(axis=1)
-    check_answered(missing, scorer)
-    return with_provenance(Scores(scores, unanswered=missing), scorer, session=session)
+    check_answered(missing, model)
+    return with_provenance(Scores(scores, unanswered=missing), model, session=session)
 
 
-def check_answered(missing: Bool[ndarray, "n"], scorer: Any) -> None:
-    """Raise `ScoreError` where questions have no answer and the scorer refuses to go on without them."""
-    if missing.any() and scorer.unanswered == "refuse":
+def check_answered(missing: Bool[ndarray, "n"], model: Any) -> None:
+    """Raise `ScoreError` where questions have no answer and the model refuses to go on without them."""
+    if missing.any() and model.unanswered == "refuse":
         problem = "questions without an answer: refused, or not readable"
         given = f"{int(missing.sum()):,} of {len(missing):,}"
         hint = "say what becomes of them with --unanswered wrong or --unanswered leave-out; "
         hint += "the answers are kept, nothing is sent again"
-        raise ScoreError(problem, where=scorer.identity.name, given=given, hint=hint)
+        raise ScoreError(problem, where=model.identity.name, given=given, hint=hint)
 
 
-def run(benchmark: Benchmark, scorer: Any, *, session: Session = Session()) -> Answers:
-    """What `scorer` answers to every question of `benchmark`: scores, outcomes, or places in a gallery.
+def run(benchmark: Benchmark, model: Any, *, session: Session = Session()) -> Answers:
+    """What `model` answers to every question of `benchmark`: scores, outcomes, or places in a gallery.
 
     Each distinct item is embedded, or each distinct pair scored, once; given tables are matched to the
     questions (`join_scores`), galleries ranked (`rank`), caption metrics read references (`caption_scoring`),
     detectors apply the rule of two steps (`detect`). Finished shards go to the cache of the `session`, so
     that a run that is stopped goes on and returns the same bits. Scores are float64, in the shape of the
-    questions, and finite. Raises `InputError` where the scorer has no ability for the form, `DataError` where
+    questions, and finite. Raises `InputError` where the model has no ability for the form, `DataError` where
     items are not at hand, `ScoreError` for odd numbers.
     """
-    ability = plan.ability_for(scorer, benchmark)
+    ability = plan.ability_for(model, benchmark)
     place = _GALLERY if benchmark.questions.directed else _QUESTIONS[ability]
-    answers: Answers = resolve(place)(benchmark, scorer, session=session)
+    answers: Answers = resolve(place)(benchmark, model, session=session)
     return answers
 
 
 def score_items(
-    scorer: Any,
+    model: Any,
     images: Sequence[Image],
     image_keys: Sequence[str],
     captions: Sequence[Caption],
@@ -419,43 +421,43 @@ def score_items(
     session: Session,
 ) -> Float64[ndarray, "*asked"]:
     """The scores of `pairs`, (caption, image) positions among items that no benchmark holds."""
-    able = [ability for ability in base.abilities(scorer) if ability in _OF_PAIRS]
+    able = [ability for ability in base.abilities(model) if ability in _OF_PAIRS]
     if not able:
         problem = "gives no scores of new images and captions"
-        raise InputError(problem, where=scorer.identity.name, allowed="dual encoders and scorers of pairs")
+        raise InputError(problem, where=model.identity.name, allowed="dual encoders and models of pairs")
     used = np.arange(len(captions)), np.arange(len(images))
     work = plan.items(images, captions, used, image_keys, pairs)
-    reads = "images" in getattr(scorer, "needs", ("images", "captions"))
-    cache = session.cache_for(scorer) if reads else session.caption_only_cache(scorer)
+    reads = "images" in getattr(model, "needs", ("images", "captions"))
+    cache = session.cache_for(model) if reads else session.caption_only_cache(model)
     if able[0] == "embeds":
-        assert isinstance(scorer, base.Embedder)
-        values = compare_rows(scorer, *session.embed(scorer, work, cache), *work.pairs.T)
+        assert isinstance(model, base.Embedder)
+        values = compare_rows(model, *session.embed(model, work, cache), *work.pairs.T)
     else:
-        assert not isinstance(scorer, base.Embedder)
-        values = session.score_pairs(scorer, work, cache)
+        assert not isinstance(model, base.Embedder)
+        values = session.score_pairs(model, work, cache)
     if not np.isfinite(values).all():
-        raise ScoreError("a score is not finite", where=f"scores of {scorer.identity.name}")
+        raise ScoreError("a score is not finite", where=f"scores of {model.identity.name}")
     return work.spread(values)
 
 
-#: The abilities of scorers that can score pairs which no benchmark holds.
+#: The abilities of models that can score pairs which no benchmark holds.
 _OF_PAIRS: tuple[base.Ability, ...] = ("embeds", "scores_pairs")
 
 
-def compare_embedded(benchmark: Benchmark, scorer: Any, *, session: Session) -> Scores:
+def compare_embedded(benchmark: Benchmark, model: Any, *, session: Session) -> Scores:
     """Every distinct pair compared; where captions are compared with captions no image is looked at."""
     text_pairs = benchmark.questions.text_pairs()
-    work, cache = session.prepare(benchmark, scorer)
+    work, cache = session.prepare(benchmark, model)
     if text_pairs is None:
-        values = compare_rows(scorer, *session.embed(scorer, work, cache), *work.pairs.T)
-        return _signed(benchmark, scorer, work.spread(values), session)
-    captions = session.embed_captions(scorer, work, cache)
-    session.note_truncated(scorer, work, cache, scorer.identity.name)
+        values = compare_rows(model, *session.embed(model, work, cache), *work.pairs.T)
+        return _signed(benchmark, model, work.spread(values), session)
+    captions = session.embed_captions(model, work, cache)
+    session.note_truncated(model, work, cache, model.identity.name)
     pairs = (work.caption_of[side].ravel() for side in text_pairs)
-    return _signed(benchmark, scorer, compare_rows(scorer, captions, captions, *pairs), session)
+    return _signed(benchmark, model, compare_rows(model, captions, captions, *pairs), session)
 
 
-def answer_by_learning(benchmark: Benchmark, scorer: Any, *, session: Session) -> Scores:
+def answer_by_learning(benchmark: Benchmark, model: Any, *, session: Session) -> Scores:
     """The answer to every question by what was learned from others; no image is opened."""
     plan.check_at_hand(benchmark, images=False)
     from counterfoil.benchmarks.contrasts import Contrasts
@@ -463,7 +465,7 @@ def answer_by_learning(benchmark: Benchmark, scorer: Any, *, session: Session) -
     contrasts = Contrasts.of(benchmark)
     candidates = benchmark.questions.caption_candidates()
     assert candidates is not None
-    return _signed(benchmark, scorer, scorer.answer(contrasts)[candidates.row_of], session)
+    return _signed(benchmark, model, model.answer(contrasts)[candidates.row_of], session)
 
 
 #: Where the function that answers a gallery stands, and those for other forms by ability.
@@ -479,10 +481,10 @@ _QUESTIONS: Mapping[base.Ability, str] = {
 }
 
 
-def _signed(benchmark: Benchmark, scorer: Any, scores: Float64[ndarray, "..."], session: Session) -> Scores:
+def _signed(benchmark: Benchmark, model: Any, scores: Float64[ndarray, "..."], session: Session) -> Scores:
     checked = Scores(benchmark.listed.collect(scores))
-    checked.check(benchmark, where=f"scores of {scorer.identity.name}")
-    return with_provenance(checked, scorer, session=session)
+    checked.check(benchmark, where=f"scores of {model.identity.name}")
+    return with_provenance(checked, model, session=session)
 
 
 _RANKS = re.compile(r"rank:(\d{1,6})/(\d{1,6})")

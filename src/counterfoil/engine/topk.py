@@ -217,7 +217,7 @@ class ModelLists:
         return both[asker], both[item_kind]
 
 
-def top_lists(
+def topk_lists(
     lists: ModelLists, direction: Direction, queries: Sequence[str], k: int, *, progress: Progress = silent
 ) -> NDArray[np.int64]:
     n_items = len(lists.ids(direction)[1])

@@ -91,7 +91,7 @@ def artefacts(contrasts: Contrasts) -> tuple[Artefact, ...]:
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkAudit:
-    """What an audit found; `apart` says how often blind scorers put the right caption first."""
+    """What an audit found; `apart` says how often blind models put the right caption first."""
 
     benchmark: Benchmark
     blind: tuple[Result, ...]
@@ -110,7 +110,7 @@ class BenchmarkAudit:
 
     @property
     def above_chance(self) -> list[tuple[str, str]]:
-        """The scorers that see no image and are above chance, each with the main measure, farthest first."""
+        """The models that see no image and are above chance, each with the main measure, farthest first."""
         return above_chance(self.blind, *of(self.benchmark).main_measures(self.benchmark))
 
     def to_json(self) -> dict[str, Any]:
@@ -125,7 +125,7 @@ class BenchmarkAudit:
             "questions": len(self.benchmark),
             "digest": self.benchmark.digest,
             "blind": [result.to_json() for result in self.blind],
-            "above_chance": [{"scorer": name, "measure": measure} for name, measure in self.above_chance],
+            "above_chance": [{"model": name, "measure": measure} for name, measure in self.above_chance],
             "told_apart": {name: asdict(estimate) for name, estimate in self.apart.items()},
             "words": {"level": self.level, "tested": len(self.artefacts), "artefacts": words},
             "same_words": self.same_words,
@@ -156,22 +156,22 @@ def told_apart(contrasts: Contrasts, scores: Reals, benchmark: Benchmark) -> Est
     return Estimate(float(values.mean()), float(low[0]), float(high[0]), len(values), 0.5)
 
 
-#: Scorers that learn from the answers to other questions.
+#: Models that learn from the answers to other questions.
 _LEARN = ("blind:bag-of-words", "blind:learned")
 
 
 def above_chance(results: Sequence[Result], *measures: str, above: bool = True) -> list[tuple[str, str]]:
-    """The scorers and measures above chance (or below it), farthest first, by one-sided tests with Holm's
+    """The models and measures above chance (or below it), farthest first, by one-sided tests with Holm's
     correction.
 
-    Answers of scorers that learn are not independent of each other, and count as less (`OF_FOLDS`).
+    Answers of models that learn are not independent of each other, and count as less (`OF_FOLDS`).
     """
     pairs = [(result, name) for name in measures for result in results if name in result]
     p = []
     for result, name in pairs:
-        wider = OF_FOLDS if result.scorer in _LEARN else 1.0
+        wider = OF_FOLDS if result.model in _LEARN else 1.0
         p.append(one_sided(result[name], above=above, correlation=signed(name), wider=wider))
     sure = holm(np.array(p)) < LEVEL
     named = [(result, name) for (result, name), is_sure in zip(pairs, sure, strict=True) if is_sure]
     named.sort(key=lambda pair: -abs((pair[0][pair[1]].chance or 0) - pair[0][pair[1]].value))
-    return [(result.scorer, name) for result, name in named]
+    return [(result.model, name) for result, name in named]

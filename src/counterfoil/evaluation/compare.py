@@ -1,4 +1,4 @@
-"""Several scorers on one benchmark, and whether they differ by more than chance."""
+"""Several models on one benchmark, and whether they differ by more than chance."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from counterfoil.stats.tests import holm
 
 @dataclass(frozen=True)
 class Difference(Plain):
-    """Scorer `a` minus scorer `b` on one measure, over the same questions, with its 95 % interval. `p` is
+    """Model `a` minus model `b` on one measure, over the same questions, with its 95 % interval. `p` is
     two-sided, `p_holm` adjusted over the family; `mcnemar` is None where questions share items or are
     neither right nor wrong.
     """
@@ -32,13 +32,13 @@ class Difference(Plain):
     p: float
     p_holm: float
     mcnemar: float | None
-    #: One line of all that the numbers depend on besides the scorers and the questions.
+    #: One line of all that the numbers depend on besides the models and the questions.
     signature: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """All scorers on one benchmark, with the differences of every pair on the main measures."""
+    """All models on one benchmark, with the differences of every pair on the main measures."""
 
     benchmark: str
     runs: tuple[Run, ...]
@@ -60,14 +60,14 @@ class Comparison:
         return (first, Comparison(self.benchmark, others, None, rest)) if rest else (first,)
 
     def against_baseline(self) -> tuple[Difference, ...]:
-        """The differences of every other scorer to the baseline, as "scorer minus baseline"."""
+        """The differences of every other model to the baseline, as "model minus baseline"."""
         return tuple(d for d in self.differences if d.b == self.baseline)
 
 
 def compare(
     runs: Sequence[Run], *, baseline: str | None = None, interval: IntervalMethod | str = IntervalMethod.AUTO
 ) -> tuple[Comparison, ...]:
-    """One comparison per benchmark that the runs are on, every pair of scorers on the main measures. Holm's
+    """One comparison per benchmark that the runs are on, every pair of models on the main measures. Holm's
     correction runs over the pairs with the baseline (the others form a second family), else over all pairs
     times the measures. Pairs without a defined correlation are left out. Raises `InputError` where two runs
     have one name or ask different questions, `UnknownNameError` for a baseline.
@@ -81,7 +81,7 @@ def compare(
     for benchmark, group in by_benchmark(runs).items():
         of_benchmark = aligned(benchmark, group)
         named = baseline if baseline in {run.name for run in of_benchmark} else None
-        # The baseline last, so that every pair with it reads "scorer minus baseline".
+        # The baseline last, so that every pair with it reads "model minus baseline".
         order = sorted(range(len(group)), key=lambda i: named is not None and group[i].name == named)
         pairs = list(combinations(order, 2))
         differences = _differences(of_benchmark, pairs, named, IntervalMethod(interval))
@@ -91,7 +91,7 @@ def compare(
 
 def _differences(
     runs: tuple[Run, ...],
-    of_scorers: Sequence[tuple[int, int]],
+    of_models: Sequence[tuple[int, int]],
     baseline: str | None,
     interval: IntervalMethod,
 ) -> tuple[Difference, ...]:
@@ -106,15 +106,15 @@ def _differences(
             if (of_items := averaged(name, kind))
             and all(of_items in r.items and (of_items == name or name in r.result.measures) for r in runs)
         )
-    if not main or not of_scorers:
+    if not main or not of_models:
         return ()
-    with_baseline = [baseline is None or runs[b].name == baseline for _, b in of_scorers]
+    with_baseline = [baseline is None or runs[b].name == baseline for _, b in of_models]
     first_family = np.asarray(with_baseline).repeat(len(main))
-    tested = form.test(PairedRuns(runs, main, of_scorers, interval))
+    tested = form.test(PairedRuns(runs, main, of_models, interval))
     p_holm, defined = np.ones(len(first_family)), ~np.isnan(tested.p)
     for family in (first_family & defined, ~first_family & defined):
         p_holm[family] = holm(tested.p[family])
-    names = [(runs[a], runs[b], measure) for a, b in of_scorers for measure in main]
+    names = [(runs[a], runs[b], measure) for a, b in of_models for measure in main]
     numbers = np.stack([tested.value, tested.low, tested.high, tested.p, p_holm], axis=1).tolist()
     rows = zip(names, numbers, tested.mcnemar, strict=True)
     return tuple(
@@ -152,7 +152,7 @@ def remeasured(
     result = evaluate(
         run.benchmark,
         run.answers,
-        scorer=old.scorer,
+        model=old.model,
         ties=old.ties["policy"] if ties is None else ties,
         interval=interval,
         draws=draws,

@@ -1,4 +1,4 @@
-"""One scorer on one benchmark: per-item values, then numbers with intervals, over everything and by group."""
+"""One model on one benchmark: per-item values, then numbers with intervals, over everything and by group."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -43,15 +43,15 @@ class PairedRuns:
 
     runs: Sequence[Run]
     main: Sequence[str]
-    of_scorers: Sequence[tuple[int, int]]
+    of_models: Sequence[tuple[int, int]]
     interval: IntervalMethod
 
     @property
     def columns(self) -> Wholes:
-        """Pairs of columns, for columns of scorers x measures."""
+        """Pairs of columns, for columns of models x measures."""
         wide = len(self.main)
         return np.asarray(
-            [(a * wide + k, b * wide + k) for a, b in self.of_scorers for k in range(wide)], dtype=np.int64
+            [(a * wide + k, b * wide + k) for a, b in self.of_models for k in range(wide)], dtype=np.int64
         )
 
     @property
@@ -71,7 +71,7 @@ class PairedRuns:
 
 @dataclass(frozen=True, eq=False)
 class Tested:
-    """Each difference with interval and p-values: for every pair of scorers, the main measures in turn."""
+    """Each difference with interval and p-values: for every pair of models, the main measures in turn."""
 
     value: Reals
     low: Reals
@@ -270,7 +270,7 @@ class FormEvaluation(ABC):
 
     @abstractmethod
     def test(self, paired: PairedRuns) -> Tested:
-        """Differences between scorers, question by question, with intervals and p-values."""
+        """Differences between models, question by question, with intervals and p-values."""
 
     def draws(self, runs: Sequence[Run], measures: Sequence[str], drawn: DrawnQuestions) -> MeasureDraws:
         """The measures of runs on one benchmark in draws of clusters, NaN where a run lacks one."""
@@ -363,7 +363,7 @@ class JointEvaluation(FormEvaluation):
         self.refuse(paired.interval, benchmark)
         sharing = paired.sharing.part(benchmark.questions.measured)
         sharing = shared_by(sharing, paired.interval, images_alone=self.images_alone)
-        table = self.differences(paired.runs, sharing, paired.of_scorers, paired.main)
+        table = self.differences(paired.runs, sharing, paired.of_models, paired.main)
         value, low, high, p = table.reshape(4, -1)
         method = "crossed" if sharing.crossed else "influence"
         return Tested(
@@ -458,7 +458,7 @@ def check_answers(
 SCHEMA = 4
 
 #: What of a result's provenance a manifest says.
-_MADE = ("benchmark", "scorer", "versions", "interval")
+_MADE = ("benchmark", "model", "versions", "interval")
 
 _Name = TypeVar("_Name", bound=StrEnum)
 
@@ -488,14 +488,14 @@ def main_measures(benchmark: Benchmark) -> tuple[str, ...]:
 
 
 def leading(benchmark: Benchmark, *results: Result) -> str:
-    """The main measure that scorers are ordered by: the card's first that all results have, or any."""
+    """The main measure that models are ordered by: the card's first that all results have, or any."""
     form, main = of(benchmark), set(main_measures(benchmark))
     held = [main.intersection(result.measures) for result in results] or [main]
     return form.leading(benchmark, set.intersection(*held) or set.union(*held))
 
 
 def chance(benchmark: Benchmark) -> dict[str, float]:
-    """What a scorer of random, never equal numbers gets on average, per measure, under every tie policy."""
+    """What a model of random, never equal numbers gets on average, per measure, under every tie policy."""
     return of(benchmark).chance(benchmark)
 
 
@@ -517,7 +517,7 @@ def evaluate(
     benchmark: Benchmark,
     answers: Answers,
     *,
-    scorer: str | None = None,
+    model: str | None = None,
     ties: Ties | str = Ties.STRICT,
     interval: IntervalMethod | str = IntervalMethod.AUTO,
     draws: int = 10_000,
@@ -525,8 +525,8 @@ def evaluate(
     measures: str | Sequence[str] | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> Result:
-    """All measures of one scorer on one benchmark, with 95 % intervals. `scorer` is its name in tables, by
-    default that of the scorer which gave the answers; `provenance` adds to what answers and benchmark say.
+    """All measures of one model on one benchmark, with 95 % intervals. `model` is its name in tables, by
+    default that of the model which gave the answers; `provenance` adds to what answers and benchmark say.
     Raises `ScoreError` for answers that do not fit, `UnknownNameError`.
 
     >>> import numpy as np
@@ -534,21 +534,21 @@ def evaluate(
     >>> from counterfoil.world.sample import quads
     >>> world = quads(40, seed=0)
     >>> scores = Scores(np.random.default_rng(0).normal(size=(len(world), 2, 2)))
-    >>> result = evaluate(world, scores, scorer="random", draws=1000)
+    >>> result = evaluate(world, scores, model="random", draws=1000)
     >>> sorted(result.measures)[:3], result.measures["group"].chance
     (['group', 'group_macro', 'group_match'], 0.16666666666666666)
     """
     measures = [measures] if isinstance(measures, str) else measures
     ties, interval = _named(Ties, "policy of ties", ties), _named(IntervalMethod, "interval", interval)
-    if scorer is None:
-        identity = answers.made.get("scorer")
+    if model is None:
+        identity = answers.made.get("model")
         if identity is None:
             raise InputError(
-                "these answers do not say which scorer gave them", allowed="evaluate(..., scorer=NAME)"
+                "these answers do not say which model gave them", allowed="evaluate(..., model=NAME)"
             )
-        scorer = str(identity.get("title") or identity["name"])
+        model = str(identity.get("title") or identity["name"])
     form, questions = of(benchmark), benchmark.questions
-    form.check(benchmark, answers, where=scorer)
+    form.check(benchmark, answers, where=model)
     settings = EvaluationSettings(ties, interval, draws, seed, measures)
     ready = form.prepared(benchmark, answers, settings)
     overall = ready.estimates(questions.measured)
@@ -559,7 +559,7 @@ def evaluate(
         groups = {label: values for label, values in groups.items() if values}
     facts = {name: fact for name, fact in ready.facts.items() if fact is not None}
     whole = {**provenance_of(benchmark, answers), **(provenance or {}), **facts}
-    return Result(benchmark.name, scorer, overall, groups, ready.ties, whole)
+    return Result(benchmark.name, model, overall, groups, ready.ties, whole)
 
 
 def measured_run(
@@ -570,12 +570,12 @@ def measured_run(
         "schema": SCHEMA,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command(),
-        "scorer": {"name": result.scorer},
+        "model": {"name": result.model},
         **provenance_of(benchmark, answers),
         **{key: result.provenance[key] for key in _MADE if key in result.provenance},
         **(manifest or {}),
     }
-    return Run(result.scorer, benchmark, answers, item_values(benchmark, answers, result), result, full)
+    return Run(result.model, benchmark, answers, item_values(benchmark, answers, result), result, full)
 
 
 def item_values(benchmark: Benchmark, answers: Answers, result: Result) -> dict[str, Float[ndarray, "n"]]:

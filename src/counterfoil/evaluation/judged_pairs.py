@@ -111,11 +111,11 @@ def are_right(
     row = _renumbered(queries, [query_ids[i] for i in search.queries.tolist()])[query]
     column = _renumbered(items, item_ids)[item]
     there = (row >= 0) & (column >= 0)
-    apart = (rule.query_codes[row[there]] != rule.item_codes[column[there]]).sum(axis=1)
+    distances = (rule.query_codes[row[there]] != rule.item_codes[column[there]]).sum(axis=1)
     named = {}
     for threshold in rule.thresholds:
         right = np.zeros(len(query), dtype=bool)
-        right[there] = apart <= threshold
+        right[there] = distances <= threshold
         many = len(rule.thresholds) > 1
         named[f"{benchmark.name} ({threshold})" if many else benchmark.name] = right
     return named

@@ -25,7 +25,7 @@ _FEWEST = 4
 class LengthCorrelation(Plain):
     """Pearson's correlation of a measure with caption length, in [-1, 1]; all NaN where one does not vary."""
 
-    scorer: str
+    model: str
     benchmark: str
     measure: str
     questions: int

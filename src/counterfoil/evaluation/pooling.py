@@ -115,7 +115,7 @@ def unjudged(tops: Sequence[Wholes], judged: Wholes, k: int, width: int) -> tupl
 
     `tops` are (queries, depth) items, -1 behind the end; `judged` are codes query * width + item.
     """
-    codes, places, depths = [], [], []
+    codes, positions, depths = [], [], []
     for top in tops:
         n, deep = top.shape
         code = np.arange(n)[:, None] * width + top
@@ -123,12 +123,12 @@ def unjudged(tops: Sequence[Wholes], judged: Wholes, k: int, width: int) -> tupl
         taken = free & (np.cumsum(free, axis=1) <= k)
         _, column = np.nonzero(taken)
         codes.append(code[taken])
-        places.append(column + 1)
+        positions.append(column + 1)
         depths.append(np.where(taken, np.arange(1, deep + 1), 0).max(axis=1, initial=0))
     pairs, inverse = np.unique(np.concatenate(codes), return_inverse=True)
     place = np.zeros((len(pairs), len(tops)), dtype=np.int64)
     ends = np.cumsum([0, *map(len, codes)])
-    for model, ranks in enumerate(places):
+    for model, ranks in enumerate(positions):
         place[inverse.reshape(-1)[ends[model] : ends[model + 1]], model] = ranks
     return Pool(pairs // width, pairs % width, place), depths
 

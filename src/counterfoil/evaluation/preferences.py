@@ -107,8 +107,8 @@ def preferences(votes: Votes, *, draws: int = 10_000, seed: int = 0) -> Preferen
 
     Raises `InputError` where strengths are not finite, for one name alone, and for a single judge.
     """
-    if len(votes.names) > 1 and (apart := one_sided(votes.wins)):
-        some = ", ".join(votes.names[i] for i in apart[:5]) + (", …" if len(apart) > 5 else "")
+    if len(votes.names) > 1 and (extreme := one_sided(votes.wins)):
+        some = ", ".join(votes.names[i] for i in extreme[:5]) + (", …" if len(extreme) > 5 else "")
         raise InputError(
             "preferences have no finite strengths",
             given=f"{some}: no vote won against the rest",

@@ -35,12 +35,12 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Result:
-    """All measures of one scorer on one benchmark, and of its groups; `ties` names the policy and its
+    """All measures of one model on one benchmark, and of its groups; `ties` names the policy and its
     effect, `provenance` weights, data, seeds and versions.
     """
 
     benchmark: str
-    scorer: str
+    model: str
     measures: Mapping[str, Estimate]
     groups: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
     ties: Mapping[str, Any] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Result:
         >>> interval = {"method": "clusters", "clusters": "image"}
         >>> made = {"interval": interval, "versions": {"counterfoil": "0.1.0"}}
         >>> ties = {"policy": "strict", "questions": 0}
-        >>> Result("pairs", "scorer", {}, ties=ties, provenance=made).signature("group")
+        >>> Result("pairs", "model", {}, ties=ties, provenance=made).signature("group")
         'group|ties:strict|ci:clusters|clusters:image|v0.1.0'
         """
         provenance = self.provenance
@@ -113,7 +113,8 @@ class Result:
         """The result that `to_json` wrote."""
         return cls(
             benchmark=fields["benchmark"],
-            scorer=fields["scorer"],
+            # Files of counterfoil 0.1 before 2026-12 say "scorer".
+            model=fields["model"] if "model" in fields else fields["scorer"],
             measures={name: Estimate(**e) for name, e in fields["measures"].items()},
             groups={
                 label: {name: Estimate(**e) for name, e in measures.items()}
@@ -145,7 +146,7 @@ class Plain:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One scorer on one benchmark: questions (perhaps without pixels), answers, values, result."""
+    """One model on one benchmark: questions (perhaps without pixels), answers, values, result."""
 
     name: str
     benchmark: Benchmark

@@ -1,4 +1,4 @@
-"""A run: one scorer on one benchmark, as a folder that everything later can be recomputed from.
+"""A run: one model on one benchmark, as a folder that everything later can be recomputed from.
 
     card.json, *.parquet    the benchmark's own folder (`benchmarks.folder`), without pixels
     answers.parquet         a row per question: its scores, what is right and wrong, or its ranks in a gallery
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pyarrow as pa
-from pydantic import ConfigDict, Field
+from pydantic import AliasChoices, ConfigDict, Field
 
 from counterfoil.benchmarks.answers import Answers
 from counterfoil.benchmarks.benchmark import Benchmark
@@ -80,7 +80,7 @@ class ResultModel(Stored):
     """`result.json`."""
 
     benchmark: str
-    scorer: str
+    model: Annotated[str, Field(validation_alias=AliasChoices("model", "scorer"))]
     measures: dict[str, EstimateModel]
     groups: dict[str, dict[str, EstimateModel]] = Field(default_factory=dict)
     ties: TiesModel
@@ -111,7 +111,7 @@ def save_run(
     tables[ITEMS] = pa.table(ids | about)
     # Without its manifest an older run in this folder is no run, so a stop in between leaves no mixture.
     check_writable(folder, folder=True)
-    begin(folder, f"run of {(manifest or {}).get('asked', result.scorer)}")
+    begin(folder, f"run of {(manifest or {}).get('asked', result.model)}")
     (folder / "manifest.json").unlink(missing_ok=True)
     for name, table in tables.items():
         write_parquet(folder / name, table)
@@ -130,20 +130,20 @@ def is_run_folder(path: Path) -> bool:
 
 
 def is_run_of(
-    folder: Path, *, scorer: str, identity: Collection[str] = (), benchmark: Benchmark | None = None
+    folder: Path, *, model: str, identity: Collection[str] = (), benchmark: Benchmark | None = None
 ) -> bool:
-    """Whether the folder holds a whole run of `scorer`, called one of `identity`, on the same data."""
+    """Whether the folder holds a whole run of `model`, called one of `identity`, on the same data."""
     try:
         manifest = _verified(folder)[0]
-        named = manifest.get("asked", _result(folder).scorer)
+        named = manifest.get("asked", _result(folder).model)
     except DataError:
         return False
-    about = manifest.get("scorer") or {}
+    about = manifest.get("model") or manifest.get("scorer") or {}
     identifiers = [about[key] for key in ("name", "key") if key in about]
     if benchmark is not None and manifest["benchmark"]["path"] != str(benchmark.path or ""):
         # On some of the questions of a path it is a run on the same data.
         named = named if manifest["benchmark"]["digest"] == benchmark.digest else None
-    return bool(named == scorer and (not identity or not identifiers or set(identity) & set(identifiers)))
+    return bool(named == model and (not identity or not identifiers or set(identity) & set(identifiers)))
 
 
 def load_run(folder: str | Path) -> Run:
@@ -165,7 +165,7 @@ def load_run(folder: str | Path) -> Run:
         raise DataError(str(error), where=folder / RESULT, hint="was it edited?") from None
     except InputError as error:
         raise DataError(str(error), hint="was it edited?") from None
-    return Run(result.scorer, benchmark, answers, items, result, manifest)
+    return Run(result.model, benchmark, answers, items, result, manifest)
 
 
 def _result(folder: Path) -> Result:
@@ -182,7 +182,7 @@ def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:
         hint = "give a folder written by 'counterfoil evaluate ... --out'"
         raise DataError("not a run folder: it has no manifest.json", where=folder, hint=hint)
     if is_benchmark_folder(folder):
-        hint = "evaluate a scorer on it with 'counterfoil evaluate ... --out', and give that folder"
+        hint = "evaluate a model on it with 'counterfoil evaluate ... --out', and give that folder"
         raise DataError("a benchmark, not a run: it holds no answers", where=folder, hint=hint)
     path = folder / "manifest.json"
     manifest = read_json(path)

@@ -303,7 +303,7 @@ def is_distant(text: str | Path) -> bool:
     return isinstance(location(text), Location)
 
 
-def located(text: str | Path) -> str:
+def display_path(text: str | Path) -> str:
     """A path or URL as it is shown: with both slashes where pathlib took one."""
     return str(location(text))
 

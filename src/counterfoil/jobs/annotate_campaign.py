@@ -345,13 +345,13 @@ def annotate_approve(
             from counterfoil.annotate.answers import judgement_table
             from counterfoil.annotate.quality import people_quality
 
-            decided = reviews(connected)
-            done = {person.person for person in workers(connected, decided) if person.state == "done"}
+            decisions = reviews(connected)
+            done = {person.person for person in workers(connected, decisions) if person.state == "done"}
             quality = people_quality(judgement_table(connected, source, everything=True), source)
             chosen += [
                 person.person
                 for person in quality
-                if person.suggestion == "approve" and person.person in done and person.person not in decided
+                if person.suggestion == "approve" and person.person in done and person.person not in decisions
             ]
         approved = approve(connected, chosen, by=by, now=time.time(), reason=reason)
     return Change(approved, (f"{approved:,} approved",))
@@ -576,8 +576,10 @@ def annotate_adjudicate(
 
         source = open_campaign(campaign)
         with closing(open_database(source, options["database"])) as database:
-            decided = adjudicate(database, source, item, answer, note=why, by=by, now=time.time())
-        return Change(asdict(decided), (f"item {decided.item}, {decided.question}: {decided.answer}",))
+            decisions = adjudicate(database, source, item, answer, note=why, by=by, now=time.time())
+        return Change(
+            asdict(decisions), (f"item {decisions.item}, {decisions.question}: {decisions.answer}",)
+        )
     with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.answers import judgement_table
 

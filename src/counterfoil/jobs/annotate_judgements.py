@@ -83,8 +83,10 @@ def read_judgements(
     if database is not None:
         raise InputError("a database belongs to a campaign", where="--database", given=source)
     # An export lies in a folder of its campaign.
-    beside = next((folder for folder in path.absolute().parents[:2] if (folder / RECIPE).is_file()), None)
-    home = beside if campaign is None else Path(campaign)
+    campaign_folder = next(
+        (folder for folder in path.absolute().parents[:2] if (folder / RECIPE).is_file()), None
+    )
+    home = campaign_folder if campaign is None else Path(campaign)
     return read_judgement_table(path), None if home is None else open_campaign(home)
 
 
@@ -317,8 +319,8 @@ _READERS = {
     "scores": "evaluate people:CAMPAIGN BENCHMARK",
     "outcomes": "evaluate people:CAMPAIGN BENCHMARK",
     "votes": "annotate preferences",
-    "ratings": "evaluate SCORER ratings --data",
-    "rows": "evaluate SCORER pairs --data",
+    "ratings": "evaluate MODEL ratings --data",
+    "rows": "evaluate MODEL pairs --data",
 }
 
 
@@ -409,11 +411,11 @@ def annotate_export(
         outputs.folder(Folder(folder, (exports.ABOUT, exports.DATA_SHEET, "*.csv", "*.parquet")))
         with feedback.busy("reading answers"), existing_database(source, options["database"]) as db:
             table = judgement_table(db, source)
-            decided = decided_answers(db, source)
+            decisions = decided_answers(db, source)
         if not len(table):
             raise unanswered(campaign)
         with feedback.busy("making labels"):
-            judged = exports.JudgedCampaign.of(source, table, model=model, decided=decided)
+            judged = exports.JudgedCampaign.of(source, table, model=model, adjudicated=decisions)
             tables = exports.exported(judged, partly=partly, people=people is not False)
         facts = "".join(f"* {line}\n" for line in exports.data_sheet(source, table))
         written = {}

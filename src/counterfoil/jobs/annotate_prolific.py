@@ -56,10 +56,10 @@ def status(
     Arguments:
         release: Give others the items of people who left.
     """
-    from counterfoil.annotate.review import give_back
+    from counterfoil.annotate.review import release_items
 
     with _submitted(campaign, options) as (_, source, db, submissions, participants):
-        aside = give_back(db, source, participants.free, time.time()) if release else 0
+        aside = release_items(db, source, participants.free, time.time()) if release else 0
     ids = {
         "payable": [submission.id for submission in participants.payable],
         "rejected": [rejection.submission for rejection in participants.rejected],

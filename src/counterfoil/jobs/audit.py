@@ -24,13 +24,13 @@ from counterfoil.jobs import shared_options as shared
 from counterfoil.jobs.evaluation_inputs import JobInputs, title_of
 from counterfoil.jobs.job import documented, job, option
 from counterfoil.jobs.results import Tabular, declared, write
-from counterfoil.jobs.shared_options import AnyBenchmark, AnyScorer
+from counterfoil.jobs.shared_options import AnyBenchmark, AnyModel
 from counterfoil.metrics.ties import Ties
 from counterfoil.models.base import DEFAULT, abilities
 from counterfoil.report import audit_page, html
 from counterfoil.report.tables import Table
 
-#: The scorers that every audit asks.
+#: The models that every audit asks.
 BLIND = ("blind:length", "blind:unigram", "blind:bag-of-words", "blind:learned")
 #: The grouping that names splits of one data set.
 _SPLIT = "split"
@@ -41,7 +41,7 @@ class AuditRows(shared.Sources, shared.Device, shared.Work, total=False):
     """Options of an audit.
 
     Model:
-        scorers: Another scorer, such as lm:gpt2; may be repeated.
+        models: Another model, such as lm:gpt2; may be repeated.
 
     Data:
         against: Captions that must not recur: a table (CSV, TSV, JSON, JSON Lines, Parquet), a .txt file with
@@ -52,9 +52,9 @@ class AuditRows(shared.Sources, shared.Device, shared.Work, total=False):
         level: Probability of naming a word where none gives answers away.
     """
 
-    scorers: Annotated[
-        str | AnyScorer | Sequence[str | AnyScorer],
-        option((), flag="--scorer", metavar="SCORER", complete="scorers"),
+    models: Annotated[
+        str | AnyModel | Sequence[str | AnyModel],
+        option((), flag="--model", metavar="MODEL", complete="models"),
     ]
     settings: Annotated[shared.Settings, shared.SETTINGS]
     against: Annotated[
@@ -75,7 +75,7 @@ class Audit(Tabular):
     remarks: tuple[str, ...] = ()
 
     rows_by = declared(
-        measure="one per `benchmark`, `scorer`, `group` (empty for all questions) and `measure`, with "
+        measure="one per `benchmark`, `model`, `group` (empty for all questions) and `measure`, with "
         "`value: float`, `low: float`, `high: float` (95 %), `n: int` and `chance: float`",
         word="one per `benchmark` and `word` that gives answers away: in how many questions the `right: "
         "int` caption alone has it, and the `wrong: int` one, in how many clusters (`for_right: int`, "
@@ -90,7 +90,7 @@ class Audit(Tabular):
             if by == "measure":
                 for result in audited.blind:
                     for group, values in {"": result.measures, **result.groups}.items():
-                        names = {**about, "scorer": result.scorer, "group": group}
+                        names = {**about, "model": result.model, "group": group}
                         yield from (({**names, "measure": name}, value) for name, value in values.items())
             else:
                 yield from ((about, row) for row in (audited.named if by == "word" else audited.repeated))
@@ -104,7 +104,7 @@ class Audit(Tabular):
 
     @property
     def tables(self) -> list[Table]:
-        """Blind scorers, groups, words, duplicates, and what is shared."""
+        """Blind models, groups, words, duplicates, and what is shared."""
         return [table for audited in self.audits for table in audit_page.tables(audited)]
 
     @property
@@ -134,39 +134,39 @@ class Audit(Tabular):
     examples="""Examples:
   counterfoil audit sugarcrepe --data sugar-crepe/data --html audit.html
   counterfoil audit pairs --data mine.csv --against train.csv --json audit.json
-  counterfoil audit sugarcrepe winoground --data sets/ --scorer lm:gpt2
-  counterfoil audit valse --data valse/ --scorer text-classifier:textattack/distilbert-base-uncased-CoLA
+  counterfoil audit sugarcrepe winoground --data sets/ --model lm:gpt2
+  counterfoil audit valse --data valse/ --model text-classifier:textattack/distilbert-base-uncased-CoLA
 
-Scorers that see images need the image files.""",
+Models that see images need the image files.""",
 )
 def audit(
     benchmarks: Annotated[AnyBenchmark | Sequence[AnyBenchmark], shared.BENCHMARKS],
     **options: Unpack[AuditRows],
 ) -> Audit:
-    """Test whether captions alone give the answer: blind scorers, telling words, duplicates, leakage.
+    """Test whether captions alone give the answer: blind models, telling words, duplicates, leakage.
 
-    Every number has an interval and a chance level; ties count one half. Learned scorers are trained on
+    Every number has an interval and a chance level; ties count one half. Learned models are trained on
     questions that share no image or caption with the one tested.
 
     `benchmarks` are read from `data` and `images` as `evaluate` does. Words that right captions have and
     wrong ones lack are tested together, so that the chance of naming any where there is no artefact is at
     most `level`. Captions, and images at hand (unless `pictures` is False), are searched for duplicates; of
     several benchmarks, and of those and tables of captions in `against`, what they share is counted. Names
-    and files are checked before anything is computed; a scorer that cannot answer a benchmark's form is left
+    and files are checked before anything is computed; a model that cannot answer a benchmark's form is left
     out with a note. Raises `DataError` where captions are not at hand.
 
     >>> audited = audit("world-quads", limit=60, draws=100, pictures=False, cache=None, quiet=True)
-    >>> [result.scorer for result in audited["world-quads"].blind][-1], audited["world-quads"].named
+    >>> [result.model for result in audited["world-quads"].blind][-1], audited["world-quads"].named
     ('blind:learned', ())
     """
-    extra, prepared = _listed(options["scorers"]), JobInputs.of(options, _listed(benchmarks))
+    extra, prepared = _listed(options["models"]), JobInputs.of(options, _listed(benchmarks))
     sources, feedback = prepared.sources, prepared.feedback
     if options["settings"] and not extra:
-        raise InputError("unsupported option", given="--set", hint="name the scorer with --scorer")
+        raise InputError("unsupported option", given="--set", hint="name the model with --model")
     sources.check_names()
-    for scorer in extra:
-        if isinstance(scorer, str):
-            catalog.scorer_name(scorer)
+    for model in extra:
+        if isinstance(model, str):
+            catalog.model_name(model)
     # The name, captions and names of images of each table, file of captions, or benchmark.
     others: list[tuple[str, list[str], list[str]]] = []
     for named in _listed(options["against"]):
@@ -185,7 +185,7 @@ def audit(
         read = [benchmark.limited(limit) for benchmark in read]
     for one in read:
         check_at_hand(one, images=False)
-    loaded = [one for scorer in (*BLIND, *extra) for one in _loaded(scorer, prepared)]
+    loaded = [one for model in (*BLIND, *extra) for one in _loaded(model, prepared)]
     others += [(benchmark.name, *_captions(benchmark)) for benchmark in read] if len(read) > 1 else []
     return Audit(tuple(_audited(benchmark, loaded, others, prepared) for benchmark in read))
 
@@ -194,30 +194,30 @@ def _listed(values: Any) -> tuple[Any, ...]:
     return tuple(values) if isinstance(values, list | tuple) else (values,)
 
 
-def _loaded(scorer: Any, inputs: JobInputs) -> list[tuple[str, Any]]:
-    """Name and load a scorer; a language model twice, since by sum the shorter caption is likelier."""
-    if not isinstance(scorer, str):
-        name = title_of(scorer)
-        return [(name, _blind(name, scorer))]
-    plain = DEFAULT if scorer in BLIND else inputs.options
-    options_of = {scorer: plain}
-    if scorer.startswith("lm:") and "score" not in plain.settings:
+def _loaded(model: Any, inputs: JobInputs) -> list[tuple[str, Any]]:
+    """Name and load a model; a language model twice, since by sum the shorter caption is likelier."""
+    if not isinstance(model, str):
+        name = title_of(model)
+        return [(name, _blind(name, model))]
+    plain = DEFAULT if model in BLIND else inputs.options
+    options_of = {model: plain}
+    if model.startswith("lm:") and "score" not in plain.settings:
         per_token = replace(plain, settings={**plain.settings, "score": "mean"})
-        options_of[f"{scorer} (mean per token)"] = per_token
-    return [(name, _blind(name, inputs.load(scorer, loading, name))) for name, loading in options_of.items()]
+        options_of[f"{model} (mean per token)"] = per_token
+    return [(name, _blind(name, inputs.load(model, loading, name))) for name, loading in options_of.items()]
 
 
-def _blind(name: str, scorer: Any) -> Any:
-    """The scorer; raises `InputError` for one that looks at images, whose answers give nothing away."""
-    able = {"embeds", "scores_pairs", "picks", "classifies"}.intersection(abilities(scorer))
-    if able and "images" in getattr(scorer, "needs", ("images", "captions")):
+def _blind(name: str, model: Any) -> Any:
+    """The model; raises `InputError` for one that looks at images, whose answers give nothing away."""
+    able = {"embeds", "scores_pairs", "picks", "classifies"}.intersection(abilities(model))
+    if able and "images" in getattr(model, "needs", ("images", "captions")):
         raise InputError(
-            "looks at images, and an audit takes scorers that see none",
+            "looks at images, and an audit takes models that see none",
             where=name,
             allowed="blind:..., lm:..., text-classifier:..., plausibility:...",
             hint="'counterfoil evaluate' measures it",
         )
-    return scorer
+    return model
 
 
 def _captions(benchmark: Benchmark) -> tuple[list[str], list[str]]:
@@ -227,7 +227,7 @@ def _captions(benchmark: Benchmark) -> tuple[list[str], list[str]]:
 
 def _audited(
     benchmark: Benchmark,
-    scorers: Sequence[tuple[str, Any]],
+    models: Sequence[tuple[str, Any]],
     others: Sequence[tuple[str, list[str], list[str]]],
     inputs: JobInputs,
 ) -> BenchmarkAudit:
@@ -236,27 +236,27 @@ def _audited(
     if benchmark.questions.caption_candidates() is None:
         notes.append(
             f"{benchmark.name}: its questions choose among no captions, so that no words were tested and no "
-            "scorer could learn from them"
+            "model could learn from them"
         )
-        scorers = [(name, scorer) for name, scorer in scorers if "learns" not in abilities(scorer)]
+        models = [(name, model) for name, model in models if "learns" not in abilities(model)]
     else:
         contrasts = Contrasts.of(benchmark)
         benchmark = found.with_same_words(benchmark, contrasts)
     blind: list[Result] = []
-    apart: dict[str, Estimate] = {}
+    told_apart: dict[str, Estimate] = {}
     with inputs.feedback.progress() as progress:
         session = replace(inputs.session, progress=progress)
-        for i, (name, scorer) in enumerate(scorers):
-            progress(f"auditing {benchmark.name}", i, len(scorers))
+        for i, (name, model) in enumerate(models):
+            progress(f"auditing {benchmark.name}", i, len(models))
             try:
-                answers = run(benchmark, scorer, session=session)
+                answers = run(benchmark, model, session=session)
             except InputError as error:
                 if isinstance(error, DataError):
                     raise
                 notes.append(f"{name} was left out: {error}")
                 continue
             drawn = {"draws": rows["draws"], "seed": rows["seed"]}
-            blind.append(evaluate(benchmark, answers, scorer=name, ties=Ties.HALF, **drawn))
+            blind.append(evaluate(benchmark, answers, model=name, ties=Ties.HALF, **drawn))
             if contrasts is not None and not contrasts.decides and answers.has_scores:
                 # The scores of the captions that questions choose among: the mean over images.
                 candidates = benchmark.questions.caption_candidates()
@@ -264,8 +264,8 @@ def _audited(
                 flat, size = benchmark.listed.of_pairs(answers.scores), len(candidates.caption)
                 sums = np.bincount(candidates.row_of, weights=flat, minlength=size)
                 means = sums / np.bincount(candidates.row_of, minlength=size)
-                apart[name] = found.told_apart(contrasts, means, benchmark)
-        progress(f"auditing {benchmark.name}", len(scorers), len(scorers))
+                told_apart[name] = found.told_apart(contrasts, means, benchmark)
+        progress(f"auditing {benchmark.name}", len(models), len(models))
         words: tuple[Artefact, ...] = artefacts(contrasts) if contrasts is not None else ()
         repeated: list[duplicates.Repeated] = duplicates.caption_duplicates(benchmark)
         if rows["pictures"]:
@@ -274,7 +274,7 @@ def _audited(
     return BenchmarkAudit(
         benchmark,
         tuple(blind),
-        apart,
+        told_apart,
         words,
         int(contrasts.same_words.sum()) if contrasts is not None else 0,
         tuple(repeated),

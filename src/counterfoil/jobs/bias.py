@@ -12,7 +12,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.judgements import Judgements, read_judgements
 from counterfoil.benchmarks.tables import DataTable
 from counterfoil.engine.plan import Progress
-from counterfoil.engine.topk import ModelLists, top_lists
+from counterfoil.engine.topk import ModelLists, topk_lists
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation import judged_pairs as judged_pairs
 from counterfoil.evaluation.annotators import AnnotatorBias, study, to_json as study_to_json
@@ -262,7 +262,7 @@ def _verified(
         # As deep as R-Precision can ask for, where the lists are; never less than what is proposed.
         deep = min(max(handed if named is None else 1, most), m.depth[way])
         tops.append(
-            top_lists(m, way, one.queries, max(deep, 1 if named is not None else handed), progress=report)
+            topk_lists(m, way, one.queries, max(deep, 1 if named is not None else handed), progress=report)
         )
     place = judged_pairs.places(one.query, item, tops)
     unjudged = 0

@@ -55,7 +55,7 @@ _STANDS_FOR = {
 
 
 class StepRows(shared.Device, shared.Work, total=False):
-    """How scorers and models that steps name are run, and where finished work is kept."""
+    """How models that steps name are run, and where finished work is kept."""
 
 
 @documented
@@ -361,10 +361,10 @@ def _work(
     key = api_key()
     plain = Options(device=options["device"], precision=options["precision"], seed=seed)
 
-    def scorer(name: str, settings: Mapping[str, str]) -> Any:
+    def model(name: str, settings: Mapping[str, str]) -> Any:
         own_key = key if name.startswith("chat:") else ""
         context = replace(plain, settings=dict(settings), api_key=own_key)
-        return catalog.scorer(name, context, memory=session.folder)
+        return catalog.model(name, context, memory=session.folder)
 
     def benchmark(name: str, data: Path | None, images: Path | None) -> Any:
         if data is None and images is None and not Path(name).exists() and name not in catalog.BENCHMARKS:
@@ -372,7 +372,7 @@ def _work(
             raise DataError("no such file, folder or benchmark", where=name, allowed=allowed)
         return catalog.benchmark(name, data=data, images=images, counts=False)
 
-    return StepContext(folder, seed, session, images, step, scorer, benchmark, options["device"])
+    return StepContext(folder, seed, session, images, step, model, benchmark, options["device"])
 
 
 #: Rows that are shown of each step: kept, dropped per reason, and dropped in all.

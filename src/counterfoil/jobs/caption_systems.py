@@ -231,7 +231,7 @@ class SystemComparison(TextTables, SavedTable):
             "systems": {name: captions.to_json(one) for name, one in self.values.items()},
             **({} if self.people is None else {"humans": self.people.table()}),
             **({} if self.agreement is None else {"agreement": self.agreement.to_json()}),
-            "scorers": {name: metric.identity.to_json() for name, metric in self.metrics.items()},
+            "identities": {name: metric.identity.to_json() for name, metric in self.metrics.items()},
             "versions": versions(),
         }
 

@@ -28,11 +28,11 @@ from counterfoil.engine.plan import Note
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.systems import NumberOf, ratio
-from counterfoil.inputs.files import located
+from counterfoil.inputs.files import display_path
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
 from counterfoil.jobs import shared_options as shared
-from counterfoil.jobs.evaluation_inputs import scorer_options, session_of
+from counterfoil.jobs.evaluation_inputs import model_options, session_of
 from counterfoil.jobs.job import Feedback, documented, feedback_of, job, option, path_of
 from counterfoil.jobs.results import SavedTable, declared
 from counterfoil.models.base import Options
@@ -175,7 +175,7 @@ def _matched(candidates: Written, there: Named, place: Path, kind: str) -> list[
 def _say_left_out(number: int, what: str, place: Path, note: Note) -> None:
     if number:
         verb = "is" if number == 1 else "are"
-        note(f"{located(place)}: {amount(number, what)} that no candidate names {verb} left out")
+        note(f"{display_path(place)}: {amount(number, what)} that no candidate names {verb} left out")
 
 
 def same_items(all_asked: Sequence[CaptionInputs]) -> None:
@@ -336,7 +336,7 @@ class MetricRows(Media, shared.Device, shared.Work, total=False):
     """
 
     references_contain: Annotated[Policy | None, option(None)]
-    backbone: Annotated[str | None, option(None, metavar="SCORER")]
+    backbone: Annotated[str | None, option(None, metavar="MODEL")]
     settings: Annotated[shared.Settings, option(None, flag="--set", metavar="[METRIC.]KEY=VALUE")]
 
 
@@ -355,7 +355,7 @@ class MetricRequest:
     def of(cls, metrics: str | Sequence[str], rows: MetricRows, feedback: Feedback) -> "MetricRequest":
         """The request for some names; raises `InputError` for those that cannot be computed."""
         names = several(metrics)
-        options = scorer_options(rows, backbone=rows["backbone"] or "")
+        options = model_options(rows, backbone=rows["backbone"] or "")
         looking = [name for name in names if entry(name).has_model]
         if looking and not options.backbone:
             raise InputError(
@@ -530,7 +530,7 @@ class CaptionScores(SavedTable):
             "images": n_images(self.inputs),
             "per_image": self.per_image,
             "metrics": to_json(self.values),
-            "scorers": {name: metric.identity.to_json() for name, metric in self.metrics.items()},
+            "identities": {name: metric.identity.to_json() for name, metric in self.metrics.items()},
             "versions": versions(),
         }
 

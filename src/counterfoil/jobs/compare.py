@@ -83,7 +83,7 @@ class RunComparison(TextTables):
                     if d.a == run.name and comparison.baseline in (None, d.b):
                         facts = {"difference": d.value, **{name: getattr(d, name) for name in numbers}}
                         against.setdefault(d.b, {})[d.measure] = facts
-                results.append({**run.result.to_json(), "scorer": run.name, "against": against})
+                results.append({**run.result.to_json(), "model": run.name, "against": against})
         return results
 
     def to_html(
@@ -105,9 +105,9 @@ class RunComparison(TextTables):
         """
         shown = self
         if pictures != "never":
-            places = {"data": data, "images": images}
+            paths = {"data": data, "images": images}
             required = pictures == "always" and data is not None
-            shown = self.with_images(**places, required=required, feedback=terminal_feedback())
+            shown = self.with_images(**paths, required=required, feedback=terminal_feedback())
         write_page(
             shown.comparisons, path, title=title, pictures=pictures, private=private, overwrite=overwrite
         )
@@ -408,9 +408,9 @@ class Lengths(Tabular):
                 numbers = (f"{of.value:+.2f}", f"[{of.low:+.2f}, {of.high:+.2f}]", p)
                 signed = (text.replace("-", "−") for text in numbers)
                 varies = of.value == of.value
-                rows.append((of.scorer, of.measure, *(signed if varies else ("–", "does not vary", ""))))
+                rows.append((of.model, of.measure, *(signed if varies else ("–", "does not vary", ""))))
             title = f"{benchmark}, {its[0].questions:,} questions, {its[0].words:.1f} words a caption"
-            tables.append(Table.of(title, "scorer", columns, rows))
+            tables.append(Table.of(title, "model", columns, rows))
         return tables
 
 

@@ -36,10 +36,10 @@ from counterfoil.store import check_writable
 
 
 class EvaluationRun(Tabular, Run):
-    """One scorer measured on one benchmark: `run.result["group"].value`, tables, and a figure.
+    """One model measured on one benchmark: `run.result["group"].value`, tables, and a figure.
 
     Rows by "measure" are one per measure over all questions (`group` is empty) and per group: `benchmark`,
-    `scorer`, `group`, `measure`, `value`, `low` and `high` (95 %), `n` questions, `chance`, `effective`
+    `model`, `group`, `measure`, `value`, `low` and `high` (95 %), `n` questions, `chance`, `effective`
     questions. Ratios are in [0, 1], correlations in [-1, 1]. Rows by "question" are one per question, in a
     gallery per query: `id`, a column per grouping, and one per measure that has values per question.
     """
@@ -116,7 +116,7 @@ class EvaluateRows(shared.Sources, shared.Device, shared.Work, total=False):
 
     Results:
         out: Write a run folder per benchmark here, for 'compare'.
-        name: Name of the scorer in results.
+        name: Name of the model in results.
 
     Statistics:
         measures: Measure to report; may be repeated. In galleries recall_at_20 stands for all of its kind;
@@ -137,7 +137,7 @@ class EvaluateRows(shared.Sources, shared.Device, shared.Work, total=False):
 
     Galleries:
         ids: npz file with image_ids and caption_ids of a similarity matrix's rows and columns.
-        first_stage: Dual encoder whose first items a pair scorer re-ranks.
+        first_stage: Dual encoder whose first items a pair model re-ranks.
         depth: Number of first-stage items to re-rank.
         top: How many first items of each query a run keeps.
         truncated_as_miss: Count a right answer beyond the end of a truncated ranking as a miss, as published
@@ -158,11 +158,11 @@ class EvaluateRows(shared.Sources, shared.Device, shared.Work, total=False):
     prompt: Annotated[str, shared.PROMPT]
     column: Annotated[str | None, option(None)]
     unanswered: Annotated[Literal["refuse", "wrong", "leave-out"], option("refuse")]
-    backbone: Annotated[str, option("", metavar="SCORER")]
+    backbone: Annotated[str, option("", metavar="MODEL")]
     settings: Annotated[shared.Settings, shared.SETTINGS]
     api_key_env: Annotated[str | None, option(None, metavar="VARIABLE")]
     ids: Annotated[Path | None, option(None)]
-    first_stage: Annotated[str | shared.AnyScorer | None, option(None, metavar="SCORER")]
+    first_stage: Annotated[str | shared.AnyModel | None, option(None, metavar="MODEL")]
     depth: Annotated[int, option(32, low=1, high=most("k"))]
     top: Annotated[int, option(50, low=0, high=most("k"))]
     truncated_as_miss: Annotated[bool, option(False)]
@@ -170,7 +170,7 @@ class EvaluateRows(shared.Sources, shared.Device, shared.Work, total=False):
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """A benchmark that is read, its given answers (None for other scorers), and how many are missing."""
+    """A benchmark that is read, its given answers (None for other models), and how many are missing."""
 
     key: str
     benchmark: Benchmark
@@ -183,24 +183,24 @@ class _Part:
 
 @dataclass(eq=False)
 class _Evaluation:
-    """A scorer and benchmarks whose names, files and settings were checked; `parts` are those read."""
+    """A model and benchmarks whose names, files and settings were checked; `parts` are those read."""
 
     inputs: reading.JobInputs
     #: As it is named, or loaded before.
     named: Any
     first_stage: Any
-    #: The name of the scorer in results, as far as it is known before anything is loaded.
+    #: The name of the model in results, as far as it is known before anything is loaded.
     run_name: str
     outputs: Outputs
-    #: The scorer, once it is loaded.
-    scorer: Any = None
+    #: The model, once it is loaded.
+    model: Any = None
     parts: list[_Part] = field(default_factory=list)
     _ranked: dict[str, Answers] = field(default_factory=dict)
 
     @property
     def called(self) -> str:
-        """Name of the scorer in results."""
-        title = getattr(self.scorer, "title", "") if self.inputs.rows["name"] is None else ""
+        """Name of the model in results."""
+        title = getattr(self.model, "title", "") if self.inputs.rows["name"] is None else ""
         return title or self.run_name
 
     @property
@@ -209,11 +209,11 @@ class _Evaluation:
         return path_of(self.inputs.rows["out"])
 
     def load(self) -> None:
-        self.scorer = self.named
+        self.model = self.named
         if isinstance(self.named, str):
             path = reading.beside_data(self.named, self.inputs.sources.data.get(""))
-            self.scorer = self.inputs.load(path, name=self.named)
-            if (described := getattr(self.scorer, "described", None)) is not None:
+            self.model = self.inputs.load(path, name=self.named)
+            if (described := getattr(self.model, "described", None)) is not None:
                 self.inputs.feedback.note(f"{self.named}: {described}")
 
     def narrowed(self, key: str, benchmark: Benchmark) -> _Part:
@@ -226,7 +226,7 @@ class _Evaluation:
             feedback.note(f"{benchmark.name}: {benchmark.source}")
         limit: int | None = rows["limit"]
         given, questions, empty = reading.narrowed(
-            self.scorer, benchmark, limit, options.unanswered, feedback=feedback
+            self.model, benchmark, limit, options.unanswered, feedback=feedback
         )
         if isinstance(self.named, str):
             reading.check_at_hand(self.named, options.backbone, questions)
@@ -234,10 +234,10 @@ class _Evaluation:
         return _Part(key, questions, given, empty, benchmark if partial else None)
 
     def check(self) -> None:
-        """Load what is left to load; raise where scorer, benchmarks and outputs do not fit."""
+        """Load what is left to load; raise where model, benchmarks and outputs do not fit."""
         rows, inputs = self.inputs.rows, self.inputs
         self.outputs.read(*(part.benchmark.path for part in self.parts if part.benchmark.path is not None))
-        if self.scorer is None:
+        if self.model is None:
             self.load()
         if isinstance(self.first_stage, str):
             bare = replace(inputs.options, ids=None, column=None, whole_rows=False, backbone="", settings={})
@@ -245,20 +245,20 @@ class _Evaluation:
             self.first_stage = inputs.load(path, bare, self.first_stage)
         for part in self.parts:
             # Raises where a caption metric lacks something, before any benchmark is measured.
-            scorer = self.scorer
-            if "reads_references" in abilities(scorer):
+            model = self.model
+            if "reads_references" in abilities(model):
                 from counterfoil.engine.caption_scoring import checked_metric
 
-                scorer = checked_metric(part.benchmark, scorer)
-            identity = scorer.identity
+                model = checked_metric(part.benchmark, model)
+            identity = model.identity
             if self.out is not None and rows["name"] is not None:
                 folder = _run_folder(self.out, part.key)
                 other = (folder / "manifest.json").exists() and not overwriting()
-                scorer_key = identity.name, identity.key
-                same_run = partial(is_run_of, scorer=self.run_name, identity=scorer_key)
+                model_key = identity.name, identity.key
+                same_run = partial(is_run_of, model=self.run_name, identity=model_key)
                 if other and not same_run(folder, benchmark=part.benchmark):
                     raise InputError(
-                        "the folder holds a run of another scorer of this name, or on other data",
+                        "the folder holds a run of another model of this name, or on other data",
                         where=folder,
                         hint="name another folder, or replace it with --overwrite",
                     )
@@ -269,22 +269,22 @@ class _Evaluation:
         """The answers to a benchmark; of some of its questions also what all of them would take."""
         rows = self.inputs.rows
         with self.inputs.feedback.progress() as progress:
-            scorer = self.scorer if part.given is None else part.given
+            model = self.model if part.given is None else part.given
             if part.whole is not None:
-                watch = Stopwatch(progress, scorer)
+                watch = Stopwatch(progress, model)
                 session = replace(self.inputs.session, progress=watch)
-                answers = answer_benchmark(part.benchmark, scorer, session=session)
+                answers = answer_benchmark(part.benchmark, model, session=session)
                 return answers, watch.note(part.benchmark, part.whole)
             session = replace(self.inputs.session, progress=progress)
             if not part.benchmark.questions.directed:
-                return answer_benchmark(part.benchmark, scorer, session=session), None
+                return answer_benchmark(part.benchmark, model, session=session), None
             if not self._ranked:
                 galleries = [gallery for gallery in self.parts if gallery.benchmark.questions.directed]
                 from counterfoil.engine.rank import rank_galleries
 
                 rankings = rank_galleries(
                     [gallery.benchmark for gallery in galleries],
-                    self.scorer,
+                    self.model,
                     first_stage=self.first_stage,
                     **{name: rows[name] for name in ("depth", "top", "truncated_as_miss")},
                     session=session,
@@ -298,8 +298,8 @@ class _Evaluation:
         if missing is None or not missing.any() or answers.has_rankings:
             return part, answers
         empty, benchmark = int(missing.sum()), part.benchmark
-        # A scorer that was loaded before says itself what becomes of them.
-        policy = getattr(self.scorer, "unanswered", self.inputs.options.unanswered)
+        # A model that was loaded before says itself what becomes of them.
+        policy = getattr(self.model, "unanswered", self.inputs.options.unanswered)
         scores = cast(Scores | Outcomes, answers)
         reading.say_unanswered(benchmark, empty, policy, self.inputs.feedback)
         part = replace(part, unanswered=empty)
@@ -316,7 +316,7 @@ class _Evaluation:
         if rows["limit"] is not None:
             facts["limit"] = rows["limit"]
         if part.unanswered:
-            policy = getattr(self.scorer, "unanswered", None)
+            policy = getattr(self.model, "unanswered", None)
             facts["unanswered"] = {
                 "questions": part.unanswered,
                 "policy": policy if isinstance(policy, str) else rows["unanswered"],
@@ -324,7 +324,7 @@ class _Evaluation:
         result = measure(
             part.benchmark,
             answers,
-            scorer=self.called,
+            model=self.called,
             ties=Ties(rows["ties"]),
             interval=IntervalMethod(rows["interval"]),
             draws=rows["draws"],
@@ -332,7 +332,7 @@ class _Evaluation:
             measures=part.measures,
             provenance={"benchmark": facts},
         )
-        # A loaded scorer has a name of its own; a run of a named one is called after its folder.
+        # A loaded model has a name of its own; a run of a named one is called after its folder.
         named = rows["name"] is not None or not isinstance(self.named, str)
         manifest = {"named": named, "asked": self.run_name}
         if self.out is None:
@@ -357,7 +357,7 @@ class _Evaluation:
   counterfoil evaluate metric:pac-s flickr8k-cf pascal-50s --data sets/ --backbone open-clip:ViT-B-32""",
 )
 def evaluate_all(
-    scorer: Annotated[str | shared.AnyScorer, shared.SCORER],
+    model: Annotated[str | shared.AnyModel, shared.MODEL],
     benchmarks: Annotated[Sequence[shared.AnyBenchmark], shared.BENCHMARKS],
     **options: Unpack[EvaluateRows],
 ) -> list[EvaluationRun]:
@@ -370,19 +370,19 @@ def evaluate_all(
     is found before a model is loaded. All else is as in `evaluate`.
     """
     with guarded("evaluate", overwrite=options["overwrite"]) as outputs:
-        evaluation = _named(scorer, benchmarks, options, outputs)
+        evaluation = _named(model, benchmarks, options, outputs)
         sources, feedback = evaluation.inputs.sources, evaluation.inputs.feedback
         # A model is loaded once the data are known to be there. Given answers may carry the questions along.
         if not isinstance(evaluation.named, str) or not catalog.has_model(evaluation.named):
             evaluation.load()
         for key, benchmark in zip(sources.names, sources.benchmarks, strict=True):
-            whole = sources.read(benchmark, feedback, evaluation.scorer, counts=options["counts"])
+            whole = sources.read(benchmark, feedback, evaluation.model, counts=options["counts"])
             evaluation.parts.append(evaluation.narrowed(key, whole))
         evaluation.check()
     runs = []
     for part in evaluation.parts:
         answers, whole_time = evaluation.answers(part)
-        if (spent := getattr(evaluation.scorer, "spent", None)) is not None:
+        if (spent := getattr(evaluation.model, "spent", None)) is not None:
             feedback.note(f"{evaluation.called}: {spent()}")
         run = evaluation.measured(*evaluation.counted(part, answers))
         feedback.result(run)
@@ -394,18 +394,18 @@ def evaluate_all(
 
 @job()
 def evaluate(
-    scorer: Annotated[str | shared.AnyScorer, shared.SCORER],
+    model: Annotated[str | shared.AnyModel, shared.MODEL],
     benchmark: Annotated[shared.AnyBenchmark, shared.BENCHMARK],
     **options: Unpack[EvaluateRows],
 ) -> EvaluationRun:
-    """Measure a scorer on a benchmark: every number with its interval, chance and ties.
+    """Measure a model on a benchmark: every number with its interval, chance and ties.
 
-    `scorer` is a name (see `load_scorer`) or a scorer, `benchmark` a name, a folder in counterfoil's own
+    `model` is a name (see `load_model`) or a model, `benchmark` a name, a folder in counterfoil's own
     format, or a benchmark; a name is read from `data` and `images` as `load_benchmark` does. Finished work is
     kept in the folder `cache` ("default": the user's own; None keeps nothing), so an evaluation that was
-    stopped goes on where it was. A scorer of your own whose weights are not known has no place in the default
-    cache (see `counterfoil.scorer`). `out` gets a run folder OUT/BENCHMARK, which `compare` and `load_run`
-    read; one of another scorer, or on other data, is replaced with `overwrite` only.
+    stopped goes on where it was. A model of your own whose weights are not known has no place in the default
+    cache (see `counterfoil.model`). `out` gets a run folder OUT/BENCHMARK, which `compare` and `load_run`
+    read; one of another model, or on other data, is replaced with `overwrite` only.
 
     A bar on standard error shows progress after two seconds; `progress` is called with (stage, done, total)
     in its place, `note` with each line about what was decided, and `quiet` shows neither. Raises
@@ -415,7 +415,7 @@ def evaluate(
     >>> run["group"].n, run["group"].chance
     (50, 0.16666666666666666)
     """
-    (run,) = evaluate_all(scorer, [benchmark], **options)
+    (run,) = evaluate_all(model, [benchmark], **options)
     return run
 
 
@@ -426,22 +426,22 @@ def load_run(folder: Annotated[str | Path, option()]) -> EvaluationRun:
 
 
 def _named(
-    scorer: Any, benchmarks: Sequence[shared.AnyBenchmark], rows: EvaluateRows, outputs: Outputs
+    model: Any, benchmarks: Sequence[shared.AnyBenchmark], rows: EvaluateRows, outputs: Outputs
 ) -> _Evaluation:
-    """The evaluation of `scorer` on `benchmarks`: names and outputs checked, nothing read or loaded."""
+    """The evaluation of `model` on `benchmarks`: names and outputs checked, nothing read or loaded."""
     feedback = feedback_of(rows)
-    scorer, backbone, first_stage = (
-        _with_kind(spec, feedback) for spec in (scorer, rows["backbone"], rows["first_stage"])
+    model, backbone, first_stage = (
+        _with_kind(spec, feedback) for spec in (model, rows["backbone"], rows["first_stage"])
     )
     if rows["name"] is not None and not rows["name"].strip():
         raise InputError("an empty name", where="--name", hint="give a text, or leave --name out")
-    chat = isinstance(scorer, str) and scorer.startswith("chat:")
+    chat = isinstance(model, str) and model.startswith("chat:")
     if rows["api_key_env"] is not None and not chat:
-        raise InputError("--api-key-env is for chat endpoints", given=scorer, allowed="chat:URL#MODEL")
+        raise InputError("--api-key-env is for chat endpoints", given=model, allowed="chat:URL#MODEL")
     inputs = reading.JobInputs.of(
         rows,
         [one if isinstance(one, Benchmark) else catalog.benchmark_name(str(one)) for one in benchmarks],
-        scorer,
+        model,
         backbone=backbone,
         api_key=api_key(rows["api_key_env"]) if chat else "",
     )
@@ -450,42 +450,42 @@ def _named(
     if run_name is None and first_stage is not None:
         from counterfoil.engine.rank import name as reranked
 
-        run_name = reranked(reading.title_of(scorer), reading.title_of(first_stage), rows["depth"])
+        run_name = reranked(reading.title_of(model), reading.title_of(first_stage), rows["depth"])
     elif run_name is None:
-        run_name = f"{reading.title_of(scorer)} {backbone if isinstance(scorer, str) else ''}".strip()
+        run_name = f"{reading.title_of(model)} {backbone if isinstance(model, str) else ''}".strip()
     for folder in _run_folders(out, keys, run_name):
         check_writable(folder.path, folder=True)
         outputs.folder(folder)
     sources.check_names()
-    for spec in (scorer, backbone, first_stage):
+    for spec in (model, backbone, first_stage):
         if isinstance(spec, str) and spec:
-            catalog.scorer_name(spec)
+            catalog.model_name(spec)
     options, plain = inputs.options, sources.data.get("")
-    if isinstance(scorer, str):
-        catalog.check_metric(scorer, backbone)
+    if isinstance(model, str):
+        catalog.check_metric(model, backbone)
         options = replace(
             options,
-            whole_rows=reading.whole_rows(scorer, keys),
+            whole_rows=reading.whole_rows(model, keys),
             ids=reading.beside(options.ids, plain),
             backbone=reading.beside_data(options.backbone, plain),
         )
         inputs = replace(inputs, options=options)
-    specs = [spec for spec in (scorer, first_stage) if isinstance(spec, str)]
+    specs = [spec for spec in (model, first_stage) if isinstance(spec, str)]
     files = [] if options.ids is None else [options.ids]
     outputs.read(*existing_paths([*specs, *sources.paths, *files]))
-    return _Evaluation(inputs, scorer, first_stage, run_name, outputs)
+    return _Evaluation(inputs, model, first_stage, run_name, outputs)
 
 
-def _with_kind(scorer: Any, feedback: Feedback) -> Any:
-    """A scorer that was named without its kind, with it, which is said; any other as it is."""
-    if not isinstance(scorer, str) or not scorer:
-        return scorer
-    full = catalog.full_name(scorer)
+def _with_kind(model: Any, feedback: Feedback) -> Any:
+    """A model that was named without its kind, with it, which is said; any other as it is."""
+    if not isinstance(model, str) or not model:
+        return model
+    full = catalog.full_name(model)
     if full.startswith("ckpt:"):
-        return scorer
-    if full != scorer:
+        return model
+    if full != model:
         kind = full.partition(":")[0]
-        feedback.note(f"{scorer} is {full}: {catalog.SCORERS[kind].summary}")
+        feedback.note(f"{model} is {full}: {catalog.MODELS[kind].summary}")
     return full
 
 
@@ -500,8 +500,8 @@ def _run_folder(out: Path, benchmark: str) -> Path:
     return out / name
 
 
-def _run_folders(out: Path | None, benchmarks: Sequence[str], scorer: str) -> list[Folder]:
-    """The folders of runs of `scorer`, to be declared; raises `InputError` where two would be one."""
+def _run_folders(out: Path | None, benchmarks: Sequence[str], model: str) -> list[Folder]:
+    """The folders of runs of `model`, to be declared; raises `InputError` where two would be one."""
     if out is None:
         return []
     folders: dict[str, str] = {}
@@ -512,7 +512,7 @@ def _run_folders(out: Path | None, benchmarks: Sequence[str], scorer: str) -> li
             given = f"{other} and {benchmark}"
             raise InputError(problem, where=folder, given=given, hint=f"{hint} with two --out")
         folders[folder.name.casefold()] = benchmark
-    resumes = partial(is_run_of, scorer=scorer)
+    resumes = partial(is_run_of, model=model)
     return [Folder(_run_folder(out, benchmark), FILES, resumes, alone=True) for benchmark in benchmarks]
 
 
@@ -522,10 +522,10 @@ class Stopwatch:
     Progress is passed on; the start, the first batch and the end of each stage are kept.
     """
 
-    def __init__(self, progress: Progress, scorer: Any) -> None:
-        self._progress, self._scorer = progress, scorer
+    def __init__(self, progress: Progress, model: Any) -> None:
+        self._progress, self._model = progress, model
         self._stages: dict[str, list[tuple[float, int, int]]] = {}
-        self._requests = getattr(scorer, "requests", 0)
+        self._requests = getattr(model, "requests", 0)
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         self._stages.setdefault(stage, [])[2:] = [(time.monotonic(), done, total)]
@@ -550,9 +550,9 @@ class Stopwatch:
                 return f"{whole.name}: part of this came from the cache; --no-cache shows what all would take"
             seconds += took
         costs = [f"{duration(seconds)} at this speed"]
-        if requests := getattr(self._scorer, "requests", 0) - self._requests:
+        if requests := getattr(self._model, "requests", 0) - self._requests:
             # Answers that were kept say nothing of the endpoint's speed.
-            spent = self._scorer.endpoint.spent
+            spent = self._model.endpoint.spent
             costs = costs if spent.requests > spent.cached else []
             costs.append(f"{round(requests * growth):,} requests")
         return f"{whole.name}: all {len(whole):,} questions would take about {' and '.join(costs)}"

@@ -1,4 +1,4 @@
-"""Inputs of jobs: benchmarks and scorers found and loaded, sessions, given answers narrowed, early checks."""
+"""Inputs of jobs: benchmarks and models found and loaded, sessions, given answers narrowed, early checks."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from counterfoil.inputs.options import key_values
 from counterfoil.jobs import shared_options as shared
 from counterfoil.jobs.job import Feedback, at_end, feedback_of, job, option, path_of
 from counterfoil.models.base import Options, abilities, identity_of, stated_identity
-from counterfoil.storage.place import user_cache
+from counterfoil.storage.object_store import user_cache
 
 #: Paths given with one option: under "" that for all benchmarks, and those of single ones.
 Places = Mapping[str, Path]
@@ -32,14 +32,14 @@ def read_places(paths: shared.Data, benchmarks: Sequence[str], *, option: str = 
     >>> {name: str(path) for name, path in found.items()}
     {'sugarcrepe': '/', '': '.'}
     """
-    places: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     if isinstance(paths, Mapping):
         for name, path in paths.items():
             if not isinstance(path, str | Path):
                 raise InputError("not a path", where=f"{option}, {name}", given=path)
-            places[name] = Path(path)
+            folders[name] = Path(path)
     elif isinstance(paths, str | Path):
-        places[""] = Path(paths)
+        folders[""] = Path(paths)
     benchmarks = [BENCHMARKS.spelt(benchmark) for benchmark in benchmarks]
     for value in paths if isinstance(paths, list | tuple) else ():
         name, equals, path = value.partition("=")
@@ -50,31 +50,31 @@ def read_places(paths: shared.Data, benchmarks: Sequence[str], *, option: str = 
                 problem, allowed = "names a benchmark that is not asked about", benchmarks
             elif not path:
                 problem, allowed = "lacks a path", [f"{name}=PATH"]
-            elif name in places:
+            elif name in folders:
                 problem = "names one benchmark twice"
         elif not value:
             problem, allowed = "lacks a path", ["PATH, or NAME=PATH"]
-        elif "" in places:
+        elif "" in folders:
             problem, allowed = "is given twice", [f"{option} NAME=PATH for each benchmark"]
         else:
             name, path = "", value
         if problem:
             raise InputError(f"{option} {problem}", given=value or None, allowed=allowed)
-        places[name] = Path(path)
-    for place in places.values():
+        folders[name] = Path(path)
+    for place in folders.values():
         if not is_distant(place) and not place.exists():
             raise DataError("no such file or folder", where=place, hint=f"check {option}")
-    return places
+    return folders
 
 
-def data_of(places: Places, benchmark: str, *, many: bool) -> Path | None:
+def data_of(paths: Places, benchmark: str, *, many: bool) -> Path | None:
     """Where the data of a benchmark lie: its own path, of `many` PATH/NAME, or what was fetched.
 
     Sets of judged captions share folders called as the first words of the name: flickr8k for flickr8k-expert.
     """
-    if benchmark in places:
-        return places[benchmark]
-    plain = places.get("")
+    if benchmark in paths:
+        return paths[benchmark]
+    plain = paths.get("")
     if plain is None or not many:
         return catalog.fetched_data(benchmark) if plain is None else plain
     card = BENCHMARKS.get(benchmark)
@@ -142,7 +142,7 @@ class BenchmarkSources:
         self,
         benchmark: str | Benchmark,
         feedback: Feedback,
-        scorer: Any = None,
+        model: Any = None,
         *,
         many: bool | None = None,
         counts: bool = True,
@@ -153,10 +153,10 @@ class BenchmarkSources:
         with feedback.busy(f"reading {benchmark}"):
             several = len(self.benchmarks) > 1 if many is None else many
             data = data_of(self.data, benchmark, many=several)
-            if data is None and "given_scores" in abilities(scorer) and benchmark in catalog.BENCHMARKS:
+            if data is None and "given_scores" in abilities(model) and benchmark in catalog.BENCHMARKS:
                 from counterfoil.benchmarks.readers.specs import from_table
 
-                carried = from_table(catalog.benchmark_card(benchmark), scorer.table)
+                carried = from_table(catalog.benchmark_card(benchmark), model.table)
                 if carried is not None:
                     return carried
             images = self.images_of(benchmark)
@@ -174,27 +174,27 @@ class JobInputs:
 
     rows: Mapping[str, Any]
     sources: BenchmarkSources
-    #: Of scorers that are given by name.
+    #: Of models that are given by name.
     options: Options
     session: Session
     feedback: Feedback
 
     @classmethod
     def of(
-        cls, rows: Any, benchmarks: Sequence[shared.AnyBenchmark], scorer: object = "", **options: Any
+        cls, rows: Any, benchmarks: Sequence[shared.AnyBenchmark], model: object = "", **options: Any
     ) -> "JobInputs":
-        """The inputs that arguments give; `options` are those of the scorer besides."""
+        """The inputs that arguments give; `options` are those of the model besides."""
         sources = BenchmarkSources.of(benchmarks, rows["data"], rows["images"])
         feedback = feedback_of(rows)
-        session = session_of(rows, feedback, scorer)
-        return cls(rows, sources, scorer_options(rows, **options), session, feedback)
+        session = session_of(rows, feedback, model)
+        return cls(rows, sources, model_options(rows, **options), session, feedback)
 
-    def load(self, scorer: Any, options: Options | None = None, name: str = "") -> Any:
-        """The scorer, loaded where it is a name; `name` is what it is called meanwhile."""
-        if not isinstance(scorer, str):
-            return scorer
-        with self.feedback.busy(f"loading {name or scorer}"):
-            return catalog.scorer(scorer, options or self.options, memory=self.session.folder)
+    def load(self, model: Any, options: Options | None = None, name: str = "") -> Any:
+        """The model, loaded where it is a name; `name` is what it is called meanwhile."""
+        if not isinstance(model, str):
+            return model
+        with self.feedback.busy(f"loading {name or model}"):
+            return catalog.model(model, options or self.options, memory=self.session.folder)
 
 
 def _in_memory(data: object) -> bool:
@@ -213,11 +213,11 @@ def at_hand(benchmark: Benchmark, feedback: Feedback, *, name: str = "") -> Benc
     return part
 
 
-def title_of(scorer: Any) -> str:
-    """What results call a scorer that is named or loaded."""
-    if isinstance(scorer, str):
-        return scorer
-    return str(getattr(scorer, "title", "") or stated_identity(scorer).name)
+def title_of(model: Any) -> str:
+    """What results call a model that is named or loaded."""
+    if isinstance(model, str):
+        return model
+    return str(getattr(model, "title", "") or stated_identity(model).name)
 
 
 def measures(benchmarks: Sequence[Benchmark], named: Sequence[str]) -> list[list[str] | None]:
@@ -255,7 +255,7 @@ def whole_benchmark(name: str, place: Path | None, images: Path | None) -> Bench
     return catalog.benchmark(name, images=images) if drawn else None
 
 
-def whole_rows(scorer: str, benchmarks: Sequence[str]) -> bool:
+def whole_rows(model: str, benchmarks: Sequence[str]) -> bool:
     """Whether each row of a given table, read before benchmarks are, answers a question of its own."""
 
     def form(name: str) -> type[Form] | None:
@@ -266,7 +266,7 @@ def whole_rows(scorer: str, benchmarks: Sequence[str]) -> bool:
         except (DataError, AttributeError):
             return None
 
-    forms = [form(name) for name in benchmarks] if scorer.startswith("given:") else [None]
+    forms = [form(name) for name in benchmarks] if model.startswith("given:") else [None]
     return all(question_form is not None and question_form.row_per_question for question_form in forms)
 
 
@@ -275,36 +275,36 @@ def beside(path: Path | None, data: Path | None) -> Path | None:
     return data / path if path and data and not path.exists() and (data / path).exists() else path
 
 
-def beside_data(scorer: str, data: Path | None) -> str:
+def beside_data(model: str, data: Path | None) -> str:
     """A relative path to given numbers may also be meant from the data folder."""
-    kind, _, path = scorer.partition(":")
-    return f"{kind}:{beside(Path(path), data)}" if kind in ("given", "embeddings") and path else scorer
+    kind, _, path = model.partition(":")
+    return f"{kind}:{beside(Path(path), data)}" if kind in ("given", "embeddings") and path else model
 
 
 def narrowed(
-    scorer: Any, benchmark: Benchmark, limit: int | None, unanswered: str, *, feedback: Feedback
+    model: Any, benchmark: Benchmark, limit: int | None, unanswered: str, *, feedback: Feedback
 ) -> tuple[Any, Benchmark, int]:
-    """The given answers (None for other scorers), the questions left, and how many lack an answer."""
-    given = "given_scores" in abilities(scorer)
-    if not given or (not scorer.partial and scorer.unanswered is None and limit is None):
+    """The given answers (None for other models), the questions left, and how many lack an answer."""
+    given = "given_scores" in abilities(model)
+    if not given or (not model.partial and model.unanswered is None and limit is None):
         return None, benchmark if limit is None else benchmark.limited(limit), 0
     from counterfoil.engine.join_scores import answered, covered, matched
 
-    if scorer.partial:
-        whole, benchmark = len(benchmark), covered(scorer, benchmark)
+    if model.partial:
+        whole, benchmark = len(benchmark), covered(model, benchmark)
         if len(benchmark) < whole:
             feedback.note(f"{benchmark.name}: {len(benchmark):,} of {whole:,} questions are answered in full")
-    if scorer.unanswered is None and limit is None:
+    if model.unanswered is None and limit is None:
         return None, benchmark, 0
-    scorer = matched(scorer, benchmark, note=feedback.warn)
+    model = matched(model, benchmark, note=feedback.warn)
     if limit is not None:
-        scorer, benchmark = scorer.take(benchmark.spread(limit)), benchmark.limited(limit)
-    empty = 0 if scorer.unanswered is None else int(scorer.unanswered.sum())
+        model, benchmark = model.take(benchmark.spread(limit)), benchmark.limited(limit)
+    empty = 0 if model.unanswered is None else int(model.unanswered.sum())
     if empty:
         say_unanswered(benchmark, empty, unanswered, feedback)
         if unanswered == "leave-out":
-            scorer, benchmark = answered(scorer, benchmark)
-    return scorer, benchmark, empty
+            model, benchmark = answered(model, benchmark)
+    return model, benchmark, empty
 
 
 def say_unanswered(benchmark: Benchmark, empty: int, policy: str, feedback: Feedback) -> None:
@@ -364,7 +364,7 @@ def load_benchmark(
 
 
 @job()
-def load_scorer(
+def load_model(
     spec: Annotated[str, option()],
     *,
     device: Annotated[Any, shared.DEVICE] = "auto",
@@ -378,8 +378,8 @@ def load_scorer(
     seed: Annotated[int, shared.SEED] = 0,
     api_key: str = "",
     cache: shared.Cache = "default",
-) -> shared.AnyScorer:
-    """The scorer that `spec` names as KIND:WHAT, such as `open-clip:ViT-B-32-quickgelu/openai`.
+) -> shared.AnyModel:
+    """The model that `spec` names as KIND:WHAT, such as `open-clip:ViT-B-32-quickgelu/openai`.
 
     `device` is "auto", "cpu", "cuda", "cuda:1", "mps" or a torch device, `precision` "fp32", "bf16" or
     "fp16", `prompt` a template with {} for the caption. A caption metric (`metric:clip-s`) looks with the
@@ -390,7 +390,7 @@ def load_scorer(
     something is left to compute. Raises `UnknownNameError` for an unknown kind or name, `ModelError` for
     weights that do not fit.
 
-    >>> load_scorer("blind:length").identity.name
+    >>> load_model("blind:length").identity.name
     'blind:length'
     """
     options = Options(
@@ -405,17 +405,17 @@ def load_scorer(
         settings=settings_of(settings),
         api_key=api_key,
     )
-    loaded: shared.AnyScorer = catalog.scorer(spec, options, memory=cache_of(cache))
+    loaded: shared.AnyModel = catalog.model(spec, options, memory=cache_of(cache))
     return loaded
 
 
-def session_of(work: shared.Work, feedback: Feedback, scorer: object = "") -> Session:
-    """The session of a job's work; a `scorer` of one's own may have no place in the default cache."""
+def session_of(work: shared.Work, feedback: Feedback, model: object = "") -> Session:
+    """The session of a job's work; a `model` of one's own may have no place in the default cache."""
     named = work["executor"]
     executor = executor_named(named) if isinstance(named, str) else named
     if isinstance(named, str) and executor is not None and executor.distant:
         at_end(cast(Any, executor).close)
-    cache, workers = cache_for(scorer, work["cache"]), processes(work["workers"])
+    cache, workers = cache_for(model, work["cache"]), processes(work["workers"])
     return Session(cache, work["batch_size"], workers, note=feedback.remark, executor=executor)
 
 
@@ -432,13 +432,13 @@ def cache_of(cache: shared.Cache) -> Path | None:
     return Path(named) if named else user_cache()
 
 
-def cache_for(scorer: object, cache: shared.Cache) -> Path | None:
-    """The cache; None where "default" was asked for and nothing tells one scorer from another of its name."""
-    if cache == "default" and not isinstance(scorer, str):
-        from counterfoil.models.callables import FunctionScorer
+def cache_for(model: object, cache: shared.Cache) -> Path | None:
+    """The cache; None where "default" was asked for and nothing tells one model from another of its name."""
+    if cache == "default" and not isinstance(model, str):
+        from counterfoil.models.callables import FunctionModel
 
-        identity = identity_of(scorer)
-        reproducible = identity.revision or (identity.weights and not isinstance(scorer, FunctionScorer))
+        identity = identity_of(model)
+        reproducible = identity.revision or (identity.weights and not isinstance(model, FunctionModel))
         return cache_of("default") if reproducible else None
     return cache_of(cache)
 
@@ -458,8 +458,8 @@ def settings_of(settings: shared.Settings, where: str = "--set") -> dict[str, st
     }
 
 
-def scorer_options(given: Mapping[str, Any], **others: Any) -> Options:
-    """Options of a scorer that is given by name: those among the arguments of a job, and `others`."""
+def model_options(given: Mapping[str, Any], **others: Any) -> Options:
+    """Options of a model that is given by name: those among the arguments of a job, and `others`."""
     names = ("precision", "prompt", "column", "unanswered", "seed", "ids", "backbone")
     options = {name: given[name] for name in names if name in given}
     settings = settings_of(given.get("settings"))

@@ -1,4 +1,4 @@
-"""Heatmaps of a scorer's answers to single questions: which words count, and where in the picture."""
+"""Heatmaps of a model's answers to single questions: which words count, and where in the picture."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ from counterfoil.jobs import shared_options as shared
 from counterfoil.jobs.evaluation_inputs import JobInputs, title_of
 from counterfoil.jobs.job import documented, job, option
 from counterfoil.jobs.results import Pictures, Tabular, declared, lines, write
-from counterfoil.jobs.shared_options import AnyBenchmark, AnyScorer
+from counterfoil.jobs.shared_options import AnyBenchmark, AnyModel
 from counterfoil.models.base import abilities
 from counterfoil.outputs import existing_paths, guarded
 from counterfoil.report.tables import Cell, Column, Row, Table
@@ -58,7 +58,7 @@ class ExplainRows(shared.Sources, shared.Device, shared.Work, total=False):
 class Explanation(Tabular):
     """Scores, words left out one at a time, and heatmaps of every image and caption of some questions."""
 
-    scorer: str
+    model: str
     benchmark: Benchmark
     questions: tuple[heatmaps.ExplainedQuestion, ...]
     methods: tuple[str, ...]
@@ -67,7 +67,7 @@ class Explanation(Tabular):
 
     rows_by = declared(
         word="one per word of each pair: `question`, `caption`, `image`, `word`, the pair's `score: float` "
-        "and its `drop: float` without the word, in the scorer's unit",
+        "and its `drop: float` without the word, in the model's unit",
         cell="one per cell of each heatmap: `question`, `caption`, `image`, `method`, `word` (empty for "
         "the whole caption), `row: int`, `column: int`, `heat: float`",
     )
@@ -92,7 +92,7 @@ class Explanation(Tabular):
                 largest = ", ".join(f"{word} {drop}" for word, drop in drops)
                 name = f"{self.benchmark.images[image].id} with {self.benchmark.captions[caption].id}"
                 rows.append(Row(name, (Cell(pair.score), Cell(largest or "none"))))
-            title = f"{self.scorer} on {self.benchmark.title}, question {question.id}"
+            title = f"{self.model} on {self.benchmark.title}, question {question.id}"
             tables.append(Table(title, columns, tuple(rows), "image with caption"))
         return tables
 
@@ -131,7 +131,7 @@ class Explanation(Tabular):
                     facts["heatmaps"][heat.method] = {"box": list(heat.box), **parts}
                 questions[-1]["pairs"].append(facts)
         return {
-            "scorer": self.scorer,
+            "model": self.model,
             "benchmark": self.benchmark.name,
             "left_out": self.left_out,
             "methods": {name: heatmaps.METHODS[name].unit for name in self.methods},
@@ -156,7 +156,7 @@ class Explanation(Tabular):
         from counterfoil.report.saliency_page import page
 
         how: dict[str, Any] = {"title": title, "pictures": pictures, "private": private}
-        html = page(self.scorer, self.benchmark, self.questions, notes=self.notes, **how)
+        html = page(self.model, self.benchmark, self.questions, notes=self.notes, **how)
         write(path, html, command="explain", overwrite=overwrite)
 
 
@@ -169,17 +169,17 @@ class Explanation(Tabular):
   counterfoil explain ckpt:runs/clip pairs --data my.csv --method patches --method occlusion""",
 )
 def explain(
-    scorer: Annotated[str | AnyScorer, shared.SCORER],
+    model: Annotated[str | AnyModel, shared.MODEL],
     benchmark: Annotated[AnyBenchmark, shared.BENCHMARK],
     **options: Unpack[ExplainRows],
 ) -> Explanation:
-    """Show which words of a caption matter to a scorer, and where in the image it finds them.
+    """Show which words of a caption matter to a model, and where in the image it finds them.
 
     For every image and caption of a question: the loss of score without each word, and heatmaps. "occlusion"
-    works with any scorer, "patches" compares a dual encoder's patches with each word, "rollout" is for ViLT,
+    works with any model, "patches" compares a dual encoder's patches with each word, "rollout" is for ViLT,
     "grad-cam" for BLIP.
 
-    Raises `UnknownNameError` for unknown questions and methods, `InputError` for a scorer without scores of
+    Raises `UnknownNameError` for unknown questions and methods, `InputError` for a model without scores of
     new pairs or a method that it cannot do, and `DataError` for galleries, videos, and images or captions
     that are not at hand.
 
@@ -191,13 +191,13 @@ def explain(
     >>> explained.to_arrow(by="cell").column_names
     ['question', 'caption', 'image', 'method', 'word', 'row', 'column', 'heat']
     """
-    if isinstance(scorer, str):
-        catalog.scorer_name(scorer)
-    inputs = JobInputs.of(options, [benchmark], scorer)
+    if isinstance(model, str):
+        catalog.model_name(model)
+    inputs = JobInputs.of(options, [benchmark], model)
     part = _questions(inputs, options["questions"], options["limit"])
-    scorer = inputs.load(scorer)
-    methods = heatmaps.check_methods(scorer, options["methods"])
-    check_at_hand(part, images="images" in getattr(scorer, "needs", ("images", "captions")))
+    model = inputs.load(model)
+    methods = heatmaps.check_methods(model, options["methods"])
+    check_at_hand(part, images="images" in getattr(model, "needs", ("images", "captions")))
     captions, images = part.listed.slots()
     questions = [
         (
@@ -207,14 +207,14 @@ def explain(
         )
         for i, name in enumerate(part.questions.ids)
     ]
-    places = list(dict.fromkeys((c, i) for _, its, shown in questions for i in shown for c in its))
+    positions = list(dict.fromkeys((c, i) for _, its, shown in questions for i in shown for c in its))
     texts = part.captions
     pairs = [
         heatmaps.PairToExplain(part.images[i], texts[c], heatmaps.words_of(texts[c].text or ""))
-        for c, i in places
+        for c, i in positions
     ]
     occlusion = heatmaps.Occlusion(options["grid"], options["fill"])
-    if "scores_pairs" in abilities(scorer):
+    if "scores_pairs" in abilities(model):
         # A large model takes its time for each, an endpoint its price. Equal ones are asked for once.
         pictures = 1 + (occlusion.cells**2 if "occlusion" in methods else 0)
         most_scores = sum(pictures * (1 + len(pair.spans)) for pair in pairs)
@@ -223,12 +223,12 @@ def explain(
     how: dict[str, Any] = {"methods": methods, "occlusion": occlusion, "mask": mask}
     with inputs.feedback.progress() as progress:
         session = replace(inputs.session, progress=progress)
-        explained = explain_pairs(scorer, pairs, session=session, **how)
-    by_place = dict(zip(places, explained, strict=True))
+        explained = explain_pairs(model, pairs, session=session, **how)
+    by_place = dict(zip(positions, explained, strict=True))
     fill = "the mean colour" if occlusion.fill == "mean" else "a blur"
     cells = f"{occlusion.cells} x {occlusion.cells} cells"
     remarks = lines(
-        not methods and "the scorer sees no image: there is no heatmap",
+        not methods and "the model sees no image: there is no heatmap",
         "occlusion" in methods and f"occlusion covers each of {cells} with {fill} of the picture",
     )
     left_out = "by deletion" if mask is None else f"by the mask token {mask!r}"
@@ -236,7 +236,7 @@ def explain(
         heatmaps.ExplainedQuestion(name, {(c, i): by_place[c, i] for i in shown for c in its})
         for name, its, shown in questions
     )
-    return Explanation(title_of(scorer), part, of_questions, methods, left_out, tuple(remarks))
+    return Explanation(title_of(model), part, of_questions, methods, left_out, tuple(remarks))
 
 
 def _questions(inputs: JobInputs, names: Sequence[str], limit: int) -> Benchmark:

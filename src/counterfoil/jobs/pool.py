@@ -303,7 +303,7 @@ def pool(
     excluded = 0
     for way, names in chosen.items():
         with feedback.progress() as report:
-            pooled = pooled_items([topk.top_lists(m, way, names, k, progress=report) for m in models])
+            pooled = pooled_items([topk.topk_lists(m, way, names, k, progress=report) for m in models])
         if exclude_known:
             before = len(pooled.query)
             benchmarks = [m.benchmark for m in models if m.benchmark is not None]

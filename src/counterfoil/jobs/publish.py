@@ -96,7 +96,7 @@ def publish(
 ) -> Published:
     """Publish a benchmark: Parquet that 'datasets' reads, a card, Croissant, checksums, and our own format.
 
-    'counterfoil evaluate SCORER OUT' measures what was published. Equal benchmarks give equal bytes. 'hf
+    'counterfoil evaluate MODEL OUT' measures what was published. Equal benchmarks give equal bytes. 'hf
     upload OWNER/NAME OUT --repo-type dataset' puts it on the hub.
 
     `provenance` may also be a mapping (`counterfoil.benchmarks.publishing.facts.Provenance.of`). Raises what

@@ -255,7 +255,7 @@ def write(path: str | Path, text: str, *, command: str, overwrite: bool) -> None
 
 def measure_rows(run: Run) -> list[dict[str, Any]]:
     """A row per measure over all questions, and per group, as `EvaluationRun.to_arrow` describes them."""
-    names, numbers = {"benchmark": run.benchmark.name, "scorer": run.name}, [f.name for f in fields(Estimate)]
+    names, numbers = {"benchmark": run.benchmark.name, "model": run.name}, [f.name for f in fields(Estimate)]
     return [
         {**names, "group": group, "measure": measure, **{name: getattr(estimate, name) for name in numbers}}
         for group, estimates in {"": run.result.measures, **run.result.groups}.items()

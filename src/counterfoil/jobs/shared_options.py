@@ -11,19 +11,19 @@ from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.job import Feedback, documented, option
 
-#: All that can be measured: scorers of pairs, dual encoders, detectors, caption metrics, given numbers, and
-#: blind scorers that learn. What one is shows in what it can do, so that nothing is imported to say it.
+#: All that can be measured: models of pairs, dual encoders, detectors, caption metrics, given numbers, and
+#: blind models that learn. What one is shows in what it can do, so that nothing is imported to say it.
 if TYPE_CHECKING:
     from counterfoil.engine.rank import Given
-    from counterfoil.models.base import Classifier, Embedder, Scorer
-    from counterfoil.models.baselines import LearnedScorer
+    from counterfoil.models.base import Classifier, Embedder, Model
+    from counterfoil.models.baselines import LearnedModel
     from counterfoil.models.captions.base import CaptionMetric
 
-    AnyScorer = Scorer | Embedder | Classifier | CaptionMetric | Given | LearnedScorer
+    AnyModel = Model | Embedder | Classifier | CaptionMetric | Given | LearnedModel
 else:
 
     @runtime_checkable
-    class AnyScorer(Protocol):
+    class AnyModel(Protocol):
         """What has an identity."""
 
         identity: Any
@@ -49,7 +49,7 @@ BENCHMARK = Option(
 BENCHMARKS = Option(
     "Names (see 'counterfoil list benchmarks'), folders or TOML files of benchmarks.", complete="benchmarks"
 )
-SCORER = Option("What gives the scores, as KIND:WHAT; see 'counterfoil list scorers'.", complete="scorers")
+MODEL = Option("What gives the scores, as KIND:WHAT; see 'counterfoil list models'.", complete="models")
 RUNS = Option("Run folders, or folders of them.")
 SCORES = Option("Run folders, embeddings (.npz) or similarities (.npy).", metavar="SCORES", least=1)
 IDS = Option("An npz file with image_ids and caption_ids, for files that have none.", None)
@@ -57,7 +57,7 @@ QUERIES = Option("Ids of the queries, one per line.", None, metavar="PATH")
 DIRECTION = Option("Query with captions (t2i), with images (i2t), or both.", "both")
 LIMIT = Option("Take N evenly spaced questions.", None, low=1)
 SETTINGS = Option(
-    "Setting of the scorer or caption metric, KEY=VALUE, such as references=paper; may be repeated.",
+    "Setting of the model or caption metric, KEY=VALUE, such as references=paper; may be repeated.",
     None,
     flag="--set",
     metavar="KEY=VALUE",

@@ -35,8 +35,8 @@ from counterfoil.world.training import save_training, training
 
 #: The page, and the file that makes a folder that of a tour.
 REPORT, MARK = "report.html", "tour.json"
-#: What the scorers are called, and what each is.
-SCORERS = {
+#: What the models are called, and what each is.
+MODELS = {
     "pairs": "a network that learned from pictures and captions",
     "negatives": "a network that also learned from wrong captions",
     "blind": "learns from the other questions' captions and sees no picture",
@@ -130,9 +130,9 @@ def commands(sizes: TourSizes, seed: int, question: str) -> dict[str, tuple[str,
             f"train {recipe} --model small --data {_TRAINING} --steps {sizes.steps} "
             f"--batch-size {batch} --lr {_LR}{seeded} --out models/{name}"
         )
-    for name, (scorer, more) in _ASKED.items():
+    for name, (model, more) in _ASKED.items():
         given = "".join(f" --set {key}={value}" for key, value in more.items())
-        measure.append(f"evaluate {scorer} {_BENCHMARK}{given} --out runs/{name}")
+        measure.append(f"evaluate {model} {_BENCHMARK}{given} --out runs/{name}")
     parts = {
         "measure": measure,
         "build": [f"build sugarcrepe --from {_CAPTIONS} --images {_BENCHMARK}/images --out built"],
@@ -149,7 +149,7 @@ def commands(sizes: TourSizes, seed: int, question: str) -> dict[str, tuple[str,
     return {part: tuple(f"counterfoil {line}" for line in lines) for part, lines in parts.items()}
 
 
-#: The scorer of each run, and its settings.
+#: The model of each run, and its settings.
 _ASKED: Mapping[str, tuple[str, Mapping[str, str]]] = {
     **{name: (f"models/{name}", {}) for name in _NETWORKS},
     "blind": ("blind:learned", {}),
@@ -183,7 +183,7 @@ def tour(out: str | Path, *, seed: int = 0, overwrite: bool = False, feedback: F
         with feedback.busy("writing the page"):
             page = tour_page.page(
                 parts.compared.comparisons[0],
-                called=SCORERS,
+                called=MODELS,
                 commands=commands(parts.sizes, seed, parts.question),
                 seconds=parts.seconds,
                 **parts.shown,
@@ -263,9 +263,9 @@ class _Making:
                 train_model(recipe, "small", Path(_TRAINING), **how, **self._alone)
 
     def measure(self) -> None:
-        with self._timed("measuring", f"measured {len(SCORERS)} scorers"):
-            for name, (scorer, settings) in _ASKED.items():
-                evaluate(scorer, _BENCHMARK, out=Path("runs", name), settings=settings, **self._alone)
+        with self._timed("measuring", f"measured {len(MODELS)} models"):
+            for name, (model, settings) in _ASKED.items():
+                evaluate(model, _BENCHMARK, out=Path("runs", name), settings=settings, **self._alone)
 
     def build(self) -> None:
         """Negatives for the captions of a table."""
@@ -286,7 +286,7 @@ class _Making:
 
     def compare(self) -> None:
         with self._timed("comparing", "compared them"):
-            runs = [Path("runs", name) for name in sorted(SCORERS)]
+            runs = [Path("runs", name) for name in sorted(MODELS)]
             comparison = compare(runs, feedback=self._alone["feedback"])
             self.compared = comparison.with_images(data=Path(_BENCHMARK))
             self.compared.to_html("compare.html", overwrite=True)

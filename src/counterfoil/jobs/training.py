@@ -17,7 +17,7 @@ from counterfoil.benchmarks.training_rows import Missing, TrainingSet
 from counterfoil.engine.plan import Note, Progress
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import changes_of, check_key
-from counterfoil.inputs.files import Location, is_distant, located, location
+from counterfoil.inputs.files import Location, display_path, is_distant, location
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, fields_of, rows_of
 from counterfoil.jobs.evaluation_inputs import cache_of, processes
@@ -145,7 +145,7 @@ def read_data(options: Mapping[str, Any], recipe: Recipe) -> Data:
     whole = read(path)
     held: TrainingSet | None
     if (validation := options["validation"]) is not None:
-        held, words = read(validation), located(validation)
+        held, words = read(validation), display_path(validation)
     elif share is None and _has_validation(path):
         held, words = read(path, split="validation"), "the data's own split"
     elif share == 0:
@@ -165,8 +165,8 @@ def _has_validation(path: Path) -> bool:
     if isinstance(where := location(path), Location):
         names = [] if path.suffix.lower() == ".tar" else sorted(names_in(where))
     elif path.is_dir():
-        places = (path, path / "data", path / "annotations")
-        names = [file.name for folder in places for file in folder.glob("*")]
+        folders = (path, path / "data", path / "annotations")
+        names = [file.name for folder in folders for file in folder.glob("*")]
     else:
         names = []
     splits = [name.removeprefix("captions_") for name in names]
@@ -218,7 +218,7 @@ def read_guard(named: str | None, images: Path | None, *, note: Callable[[str], 
     return benchmark
 
 
-def load_model(spec: str, data: TrainingSet, recipe: Recipe, *, regions: Path | None = None) -> "Backbone":
+def load_backbone(spec: str, data: TrainingSet, recipe: Recipe, *, regions: Path | None = None) -> "Backbone":
     """The network to start from, with the recipe's heads; random weights are those of the recipe's seed."""
     from counterfoil.models.runtime import import_torch
 
@@ -397,7 +397,7 @@ class TrainedModel(Tabular):
     """A checkpoint, and what was measured on the way to it."""
 
     recipe: str
-    #: The folder of the checkpoint, which `load_scorer("ckpt:FOLDER")` and `evaluate` take.
+    #: The folder of the checkpoint, which `load_model("ckpt:FOLDER")` and `evaluate` take.
     checkpoint: Path
     outcome: Outcome
     #: A benchmark that these weights may be measured on.
@@ -532,10 +532,10 @@ def train_model(
             return TrainingPlan(wanted, read.base, run)
         _check_devices(wanted, run)
         guarded = read_guard(run["guard"], run["guard_images"], note=feedback.note)
-        with feedback.busy(f"reading {located(run['data'])}"):
+        with feedback.busy(f"reading {display_path(run['data'])}"):
             rows = read_data(run, wanted)
         with feedback.busy(f"loading {run['model']}"):
-            backbone = load_model(run["model"], rows.training, wanted, regions=run["regions"])
+            backbone = load_backbone(run["model"], rows.training, wanted, regions=run["regions"])
         stages = stages_of(
             wanted, backbone, len(rows.training), processes=_processes(run), chunk=run["chunk_size"]
         )

@@ -27,7 +27,7 @@ class _Kind(NamedTuple):
     draw: Callable[..., Benchmark] | None = None
     noun: str = "question"
     rated: str = ""
-    scorer: str = "pixels:colours"
+    model: str = "pixels:colours"
     #: How many captions an image has, where they may be chosen.
     captions_each: int | None = None
 
@@ -38,7 +38,7 @@ _KINDS = {
     "statements": _Kind(500, sample.statements, "statement"),
     "gallery": _Kind(300, benchmarks.gallery, "query", captions_each=2),
     "rated": _Kind(400, ratings.rated, "caption", " rated", "metric:cider"),
-    "preferences": _Kind(400, ratings.preferences, scorer="metric:cider"),
+    "preferences": _Kind(400, ratings.preferences, model="metric:cider"),
     "training": _Kind(2000),
 }
 _What = Literal["quads", "choices", "statements", "gallery", "rated", "preferences", "training"]
@@ -142,5 +142,5 @@ def build_world(
     counts.append(amount(len(benchmark.captions), "caption"))
     if benchmark.questions.directed:
         counts.append(amount(int(right_answers(benchmark.gallery.t2i).sum()), "true pair"))
-    measured = f"measure a scorer on it: counterfoil evaluate {kind_of.scorer} {out}"
+    measured = f"measure a model on it: counterfoil evaluate {kind_of.model} {out}"
     return Drawn(out, (f"{', '.join(counts)}: {out}", measured))

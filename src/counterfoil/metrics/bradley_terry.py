@@ -34,9 +34,12 @@ def bradley_terry(
     if len(votes) < 2:
         raise InputError("preferences need two things to compare", given=len(votes), allowed="2 or more")
     np.fill_diagonal(votes, 0.0)
-    if apart := one_sided(votes):
+    if extreme := one_sided(votes):
         problem = "preferences have no finite strengths"
-        given, allowed = f"{apart} won all votes or none against the rest", "every group wins and loses some"
+        given, allowed = (
+            f"{extreme} won all votes or none against the rest",
+            "every group wins and loses some",
+        )
         raise InputError(problem, given=given, allowed=allowed, hint="leave those out, or collect more votes")
     met = votes + votes.T
     won = votes.sum(axis=1)

@@ -68,11 +68,11 @@ def precision_at_r(
     if scores.size and scores.dtype.kind == "f" and np.isnan(scores.min()):
         raise ScoreError("a score is not a number", given="NaN")
     wanted = right.sum(axis=1)
-    places = wanted if cap is None else np.minimum(wanted, cap)
+    positions = wanted if cap is None else np.minimum(wanted, cap)
     gallery = scores.shape[1]
     values = np.full((3, len(scores)), np.nan)
-    for row in np.flatnonzero(places):
-        r, line, positive = int(places[row]), scores[row], right[row]
+    for row in np.flatnonzero(positions):
+        r, line, positive = int(positions[row]), scores[row], right[row]
         last = np.partition(line, gallery - r)[gallery - r]
         over, tied = line > last, line == last
         sure = int(np.count_nonzero(over & positive))

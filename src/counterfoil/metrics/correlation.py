@@ -182,8 +182,8 @@ def agreement(
     """
     _check(scores)
     shares = np.empty(len(scores))
-    for rows, apart, rated in _pairs(scores, ratings):
-        predicted = (apart > tie).astype(np.int8) - (apart < -tie)
+    for rows, gaps, rated in _pairs(scores, ratings):
+        predicted = (gaps > tie).astype(np.int8) - (gaps < -tie)
         # An item agrees with itself.
         shares[rows] = np.count_nonzero(predicted == rated, axis=1) - 1
     return shares / (len(scores) - 1)
@@ -220,8 +220,8 @@ def fitted_tie(scores: Float[ndarray, "n"], ratings: Float[ndarray, "n"]) -> flo
     candidates, counts = np.unique(np.concatenate([np.zeros(1), *alike]), return_counts=True)
     gained = np.cumsum(counts)
     # Pairs that scores order as people do are lost once they count as ties.
-    for _, apart, rated in _pairs(scores, ratings):
-        ordered = np.sort(apart[(rated > 0) & (apart > 0)])
+    for _, gaps, rated in _pairs(scores, ratings):
+        ordered = np.sort(gaps[(rated > 0) & (gaps > 0)])
         gained -= np.searchsorted(ordered, candidates, side="right")
     return float(candidates[np.argmax(gained)])
 

@@ -40,8 +40,8 @@ def recall_at_k(ranks: Ranks, k: int, *, ties: Ties = Ties.STRICT) -> Float[ndar
         position, _ = positions(ranks, ties)
         return _per_query(ranks, (position <= k) & _is_first(ranks))
     tie = tied_items(ranks, ranks.before == 0)
-    places = np.clip(k - tie.above, 0, tie.size)
-    chance = _cases(_chance_of_none, tie.wrong, tie.size, places)
+    slots = np.clip(k - tie.above, 0, tie.size)
+    chance = _cases(_chance_of_none, tie.wrong, tie.size, slots)
     return _per_query(ranks, 1 - chance, tie.query)
 
 
@@ -119,15 +119,15 @@ def _precisions(ranks: Ranks, within: ndarray, ties: Ties) -> Float[ndarray, "qu
         nth = np.arange(len(position)) - np.searchsorted(ranks.query, ranks.query) + 1
         return _per_query(ranks, np.where(position <= within[ranks.query], nth / position, 0.0))
     tie = tied_items(ranks)
-    places = np.clip(within[tie.query] - tie.above, 0, tie.size)
-    last = int((tie.above + places)[places > 0].max(initial=1))
+    slots = np.clip(within[tie.query] - tie.above, 0, tie.size)
+    last = int((tie.above + slots)[slots > 0].max(initial=1))
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, last + 1))])
     begin = np.minimum(tie.above, len(harmonic) - 1)
-    inverse = harmonic[np.minimum(begin + places, len(harmonic) - 1)] - harmonic[begin]
-    inverse = np.where(places == 1, 1 / (tie.above + 1), inverse)
+    inverse = harmonic[np.minimum(begin + slots, len(harmonic) - 1)] - harmonic[begin]
+    inverse = np.where(slots == 1, 1 / (tie.above + 1), inverse)
     # Sum over j of 1 / (a + j), and of (j - 1) / (a + j) = 1 - (a + 1) / (a + j).
     others = (tie.right - 1) / np.maximum(tie.size - 1, 1)
-    value = (tie.before + 1) * inverse + others * (places - (tie.above + 1) * inverse)
+    value = (tie.before + 1) * inverse + others * (slots - (tie.above + 1) * inverse)
     return _per_query(ranks, tie.right / tie.size * value, tie.query)
 
 
@@ -239,9 +239,9 @@ def _is_first(ranks: Ranks) -> ndarray:
     return np.arange(len(ranks.query)) == np.searchsorted(ranks.query, ranks.query)
 
 
-def _unless_found(ranks: Ranks, places: int) -> ndarray:
+def _unless_found(ranks: Ranks, depth: int) -> ndarray:
     """How far down a ranking must be known of which one positive is enough: no further where it has one."""
-    return np.where(np.isin(np.arange(len(ranks.depth)), ranks.query), 0, places)
+    return np.where(np.isin(np.arange(len(ranks.depth)), ranks.query), 0, depth)
 
 
 def _known(ranks: Ranks, measure: str, need: ndarray) -> None:
@@ -263,12 +263,12 @@ def _cases(value: Callable[..., float], *numbers: ndarray) -> ndarray:
     return np.array([value(*row) for row in rows.tolist()])[where.reshape(-1)]
 
 
-def _chance_of_none(wrong: int, size: int, places: int) -> float:
+def _chance_of_none(wrong: int, size: int, depth: int) -> float:
     """The chance that the first places of a tie all hold wrong items, C(w, j) / C(n, j)."""
-    if places <= size - wrong:
-        return comb(wrong, places) / comb(size, places)
+    if depth <= size - wrong:
+        return comb(wrong, depth) / comb(size, depth)
     # The same number with the roles of places and positives exchanged.
-    return comb(size - places, size - wrong) / comb(size, size - wrong)
+    return comb(size - depth, size - wrong) / comb(size, size - wrong)
 
 
 def _mean_inverse_place(above: int, wrong: int, right: int) -> float:

@@ -157,10 +157,10 @@ def distinct_pairs(
     (array([0, 0, 1]), array([1, 2, 0]), array([0, 1]))
     """
     codes = [p.queries[p.items >= 0] * gallery + p.items[p.items >= 0] for p in sets]
-    pairs, places = np.unique(np.concatenate([*codes, np.empty(0, np.int64)]), return_inverse=True)
+    pairs, positions = np.unique(np.concatenate([*codes, np.empty(0, np.int64)]), return_inverse=True)
     query, item = np.divmod(pairs, max(gallery, 1))
     ends = np.cumsum([len(c) for c in codes])
-    return query, item, tuple(np.split(places, ends)[:-1])
+    return query, item, tuple(np.split(positions, ends)[:-1])
 
 
 def from_counts(

@@ -5,7 +5,7 @@ counts it as wrong, `half` as one half and `optimistic` as right. AUROC counts a
 definition.
 
 A fitted threshold has the highest balanced accuracy over *other* questions (another split, or folds of
-images): fitted on the questions that it is measured on, it would flatter every scorer.
+images): fitted on the questions that it is measured on, it would flatter every model.
 
 Sources: J. A. Hanley, B. J. McNeil, The meaning and use of the area under a receiver operating characteristic
 (ROC) curve, 1982; E. R. DeLong, D. M. DeLong, D. L. Clarke-Pearson, Comparing the areas under two or more
@@ -28,7 +28,7 @@ from counterfoil.metrics.ties import Ties
 Scores = Float[ndarray, "n"]
 Truth = Bool[ndarray, "n"]
 
-#: The threshold of scorers that give probabilities.
+#: The threshold of models that give probabilities.
 HALF = 0.5
 #: What a tie is worth.
 _WORTH = {Ties.STRICT: 0.0, Ties.HALF: 0.5, Ties.OPTIMISTIC: 1.0}
@@ -158,7 +158,7 @@ def _check_both(truth: NDArray[np.bool_]) -> None:
 _AUROC = "of pairs of a true and a false statement, how many have the true one score higher (a tie is a half)"
 _RIGHT = "the statement is on the right side of"
 _BOTH = "the mean of the accuracies on true and on false statements, at"
-_ACCURACY = f"{_RIGHT} the threshold 0.5, of scorers that give probabilities"
+_ACCURACY = f"{_RIGHT} the threshold 0.5, of models that give probabilities"
 _BALANCED = f"{_BOTH} the threshold 0.5"
 _FITTED = f"{_RIGHT} a threshold that other questions chose"
 _FITTED_BALANCED = f"{_BOTH} a threshold as for accuracy, fitted"

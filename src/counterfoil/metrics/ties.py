@@ -1,7 +1,7 @@
 """Tie policies, and what each counts in choices and in rankings.
 
 Whether a tie between a correct and a wrong item counts as right can be worth 100 points: two widely used
-harnesses give a constant scorer 100 % on SugarCrepe, because argmax breaks ties towards the correct caption.
+harnesses give a constant model 100 % on SugarCrepe, because argmax breaks ties towards the correct caption.
 
 * `strict` -- a tie is wrong (the default, and what BiVLC, Winoground and SugarCrepe do)
 * `half` -- the expected value over random orders of the tied scores
@@ -71,11 +71,11 @@ def positions(ranks: Ranks, ties: Ties) -> tuple[ndarray, ndarray]:
     return ranks.wrong + behind + nth, ranks.gains[order]
 
 
-def chance_within(ranks: Ranks, places: ndarray, ties: Ties) -> tuple[ndarray, ndarray]:
+def chance_within(ranks: Ranks, slots: ndarray, ties: Ties) -> tuple[ndarray, ndarray]:
     """The chance that each positive is among the first `places`, and the gains in the same order."""
     if ties != Ties.HALF:
         position, gains = positions(ranks, ties)
-        return (position <= places).astype(np.float64), gains
+        return (position <= slots).astype(np.float64), gains
     group, size = runs(ranks.query, ranks.before)
     above = ranks.wrong + ranks.before
-    return np.clip((places - above) / (size[group] + ranks.tied), 0.0, 1.0), ranks.gains
+    return np.clip((slots - above) / (size[group] + ranks.tied), 0.0, 1.0), ranks.gains

@@ -29,9 +29,9 @@ class SortedPoints:
     score: Int[ndarray, "n"]
 
 
-def columns(table: Int[ndarray, "draws n"], places: Int[ndarray, "m"]) -> Int[ndarray, "draws m"]:
+def columns(table: Int[ndarray, "draws n"], chosen: Int[ndarray, "m"]) -> Int[ndarray, "draws m"]:
     # Places are right by construction; the default mode would copy through a buffer.
-    return np.asarray(np.take(table, places, axis=1, mode="clip"))
+    return np.asarray(np.take(table, chosen, axis=1, mode="clip"))
 
 
 @dataclass(frozen=True, eq=False)

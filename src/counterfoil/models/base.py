@@ -1,7 +1,7 @@
-"""The protocols of scorers and their identities: a number for an image and a caption.
+"""The protocols of models and their identities: a number for an image and a caption.
 
-A scorer never sees a benchmark. Two networks under one name must never share what a cache keeps, so an
-identity says which weights it is of, or which version of the code; of a scorer that says neither, its
+A model never sees a benchmark. Two networks under one name must never share what a cache keeps, so an
+identity says which weights it is of, or which version of the code; of a model that says neither, its
 attributes are searched for weights (`identity_of`).
 """
 
@@ -30,14 +30,14 @@ from counterfoil.inputs.files import digest, digest_value
 
 @dataclass(frozen=True)
 class Identity:
-    """Everything that a scorer's answers depend on. Equal identities give equal scores.
+    """Everything that a model's answers depend on. Equal identities give equal scores.
 
     Batch size, number of workers and number of devices are not part of it. Scores are kept in a cache only
     where `weights` or `revision` is given, or the weights can be found (`identity_of`).
     """
 
     name: str
-    #: The version of the model on a hub; of a scorer without weights that of its code.
+    #: The version of the model on a hub; without weights, that of its code.
     revision: str = ""
     #: Digest of the weights, or of the file of numbers.
     weights: str = ""
@@ -58,7 +58,7 @@ class Identity:
         return asdict(self)
 
 
-#: Items that are cut into batches by the engine, and what a scorer gives for each of the batches, in order.
+#: Items that are cut into batches by the engine, and what a model gives for each of the batches, in order.
 ImageBatches = Sequence[Sequence[Image]]
 CaptionBatches = Sequence[Sequence[Caption]]
 PairBatches = Sequence[Sequence[tuple[Image, Caption]]]
@@ -72,34 +72,34 @@ _DEPTH = 6
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
-def stated_identity(scorer: Any) -> Identity:
-    """The identity that a scorer says; raises `InputError` for what has none, and for a class."""
-    identity = getattr(scorer, "identity", None)
-    if not isinstance(identity, Identity) or isinstance(scorer, type):
-        given = f"the class {scorer.__name__}" if isinstance(scorer, type) else type(scorer).__name__
-        raise InputError("no scorer", given=given, allowed="an object whose 'identity' is an Identity")
+def stated_identity(model: Any) -> Identity:
+    """The identity that a model says; raises `InputError` for what has none, and for a class."""
+    identity = getattr(model, "identity", None)
+    if not isinstance(identity, Identity) or isinstance(model, type):
+        given = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
+        raise InputError("no model", given=given, allowed="an object whose 'identity' is an Identity")
     return identity
 
 
-def identity_of(scorer: Any) -> Identity:
-    """The scorer's identity; without `weights` in it, with the digest of the weights that the scorer holds.
+def identity_of(model: Any) -> Identity:
+    """The model's identity; without `weights` in it, with the digest of the weights that the model holds.
 
     Those are all torch modules (every parameter and buffer, and the structure that prints), tensors and NumPy
     arrays among its attributes: also in lists, dictionaries and objects, behind bound methods, partial
     functions and closures. They are read at every call, so a network that is trained on between two runs has
-    two identities. A scorer that holds none keeps its identity as it is.
+    two identities. A model that holds none keeps its identity as it is.
     """
-    identity = stated_identity(scorer)
+    identity = stated_identity(model)
     if identity.weights:
         return identity
-    held = dict(_digests(scorer, "", set(), _DEPTH))
+    held = dict(_digests(model, "", set(), _DEPTH))
     return replace(identity, weights=digest_value(held)) if held else identity
 
 
 def check_kept(identity: Identity) -> None:
     """Raise `InputError` where an identity says nothing that would change with the weights or the code."""
     if not (identity.weights or identity.revision):
-        problem = "what this scorer computes cannot be kept: its identity has neither weights nor a revision"
+        problem = "what this model computes cannot be kept: its identity has neither weights nor a revision"
         hint = 'Identity(NAME, revision="1") with a number that you raise when the code changes, or no cache'
         raise InputError(problem, where=identity.name, hint=hint)
 
@@ -168,13 +168,13 @@ def digest_tensors(state: Mapping[str, Any]) -> str:
     return digest.hexdigest()
 
 
-#: What a scorer can do; a scorer declares its abilities in a class attribute `does`.
+#: What a model can do; a model declares its abilities in a class attribute `does`.
 Ability = Literal[
     "embeds", "embeds_texts", "scores_pairs", "picks", "classifies", "reads_references", "learns",
     "given_scores", "given_embeddings", "given_similarity", "given_rankings",
 ]  # fmt: skip
 
-#: The methods that show an ability of a scorer without `does`.
+#: The methods that show an ability of a model without `does`.
 _METHODS: Mapping[str, Ability] = {
     "of_texts": "reads_references", "of_embeddings": "reads_references", "of_parts": "reads_references",
     "image_probabilities": "classifies", "embed_images": "embeds", "embed_captions": "embeds_texts",
@@ -182,12 +182,12 @@ _METHODS: Mapping[str, Ability] = {
 }  # fmt: skip
 
 
-def abilities(scorer: Any) -> tuple[Ability, ...]:
-    """The abilities that a scorer declares in `does`; where it has none, those that its methods show."""
-    declared: Sequence[Ability] | None = getattr(scorer, "does", None)
+def abilities(model: Any) -> tuple[Ability, ...]:
+    """The abilities that a model declares in `does`; where it has none, those that its methods show."""
+    declared: Sequence[Ability] | None = getattr(model, "does", None)
     if declared is not None:
         return tuple(declared)
-    shown = tuple(dict.fromkeys(able for method, able in _METHODS.items() if hasattr(scorer, method)))
+    shown = tuple(dict.fromkeys(able for method, able in _METHODS.items() if hasattr(model, method)))
     # An embedder of images and captions answers what one of captions does.
     return tuple(able for able in shown if able != "embeds_texts" or "embeds" not in shown)
 
@@ -201,7 +201,7 @@ class Identified(Protocol):
 
 
 @runtime_checkable
-class Scorer(Identified, Protocol):
+class Model(Identified, Protocol):
     """Once per pair: a cross-encoder, a captioner's likelihood, a text-only baseline.
 
     One that can do with less than both says so with a class attribute `needs`, such as `("captions",)`, and
@@ -213,11 +213,11 @@ class Scorer(Identified, Protocol):
 
 
 @runtime_checkable
-class PairScorer(Identified, Protocol):
+class PairModel(Identified, Protocol):
     """Once per pair, as a stream of batches: a cross-encoder that decodes images while it computes.
 
-    The engine cuts the pairs into batches, those of an image one after another; a scorer yields one array per
-    batch, in order. `needs` is as that of `Scorer`.
+    The engine cuts the pairs into batches, those of an image one after another; a model yields one array per
+    batch, in order. `needs` is as that of `Model`.
     """
 
     def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
@@ -228,11 +228,11 @@ class PairScorer(Identified, Protocol):
         """
 
 
-def stream_pairs(scorer: PairScorer | Scorer, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
-    """The scores of each batch of pairs; of a scorer with `score` alone by one call per batch."""
-    if isinstance(scorer, PairScorer):
-        return scorer.score_pairs(batches, workers=workers)
-    return starmap(scorer.score, (map(list, zip(*batch, strict=True)) for batch in batches))
+def stream_pairs(model: PairModel | Model, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
+    """The scores of each batch of pairs; of a model with `score` alone by one call per batch."""
+    if isinstance(model, PairModel):
+        return model.score_pairs(batches, workers=workers)
+    return starmap(model.score, (map(list, zip(*batch, strict=True)) for batch in batches))
 
 
 @runtime_checkable
@@ -240,7 +240,7 @@ class TextEmbedder(Identified, Protocol):
     """Once per caption, compared in blocks with other captions: an encoder of sentences."""
 
     def embed_captions(self, batches: CaptionBatches) -> BatchVectors:
-        """One float32 array per batch of captions, cut off and refused as `PairScorer.score_pairs` does."""
+        """One float32 array per batch of captions, cut off and refused as `PairModel.score_pairs` does."""
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         """How long the model finds each caption; the engine batches captions of like length."""
@@ -310,8 +310,8 @@ class Picks:
 
 
 @runtime_checkable
-class QuestionScorer(Identified, Protocol):
-    """Once per question, with its items together. A scorer declares the ability "picks" in `does`."""
+class QuestionModel(Identified, Protocol):
+    """Once per question, with its items together. A model declares the ability "picks" in `does`."""
 
     unanswered: Unanswered
 
@@ -321,7 +321,7 @@ class QuestionScorer(Identified, Protocol):
 
 @dataclass(frozen=True)
 class Options:
-    """Options of a scorer. Each loader takes those that apply to it and refuses the others."""
+    """Options of a model. Each loader takes those that apply to it and refuses the others."""
 
     #: "auto" is a GPU where there is one.
     device: str = "auto"
@@ -336,7 +336,7 @@ class Options:
     seed: int = 0
     #: An npz file with the ids of the images and captions that a given similarity is of.
     ids: Path | None = None
-    #: Of a caption metric: the model behind it, as a scorer is named (`metric:clip-s` needs one).
+    #: Of a caption metric: the model behind it, named as any model (`metric:clip-s` needs one).
     backbone: str = ""
     #: Settings that differ from the default, {"protocol": "retrieval"}.
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -347,30 +347,30 @@ class Options:
 DEFAULT = Options()
 
 
-def reject_unused_options(scorer: str, options: Options, *concerning: str) -> None:
-    """Raise `InputError` where `options` asks for what `scorer` has no use for; seed and device may stand."""
+def reject_unused_options(model: str, options: Options, *concerning: str) -> None:
+    """Raise `InputError` where `options` asks for what `model` has no use for; seed and device may stand."""
     for option in fields(options):
         value = getattr(options, option.name)
         if value != getattr(DEFAULT, option.name) and option.name not in (*concerning, "seed", "device"):
-            raise InputError(f"has no use for the option '{option.name}'", where=scorer, given=value)
+            raise InputError(f"has no use for the option '{option.name}'", where=model, given=value)
 
 
-#: Loads a scorer; it travels to other processes by pickle.
+#: Loads a model; it travels to other processes by pickle.
 Source = Callable[[], Any]
 
 _SOURCES: dict[int, Source] = {}
 
 
-def remember_source(scorer: Any, source: Source) -> None:
-    """Note that `source` gives a scorer like this one, of the same identity."""
+def remember_source(model: Any, source: Source) -> None:
+    """Note that `source` gives a model like this one, of the same identity."""
     with suppress(TypeError):  # no weak reference to it: it travels as it is
-        weakref.finalize(scorer, _SOURCES.pop, id(scorer), None)
-        _SOURCES[id(scorer)] = source
+        weakref.finalize(model, _SOURCES.pop, id(model), None)
+        _SOURCES[id(model)] = source
 
 
-def source_of(scorer: Any) -> Source | None:
-    """What loads a scorer like this one; None of a scorer that was not loaded by its name."""
-    return _SOURCES.get(id(scorer))
+def source_of(model: Any) -> Source | None:
+    """What loads a model like this one; None where it was not loaded by its name."""
+    return _SOURCES.get(id(model))
 
 
 def check_template(template: str, what: str, *, where: str, allowed: str) -> str:
@@ -420,9 +420,9 @@ def cut_off(
     return sum(left > 0 for left in left_out(prompted(identity, captions))) if len(captions) else 0
 
 
-def truncated(scorer: Any, captions: Sequence[Caption]) -> int:
+def truncated(model: Any, captions: Sequence[Caption]) -> int:
     """How many captions a model cuts off; 0 where it cannot tell."""
-    count = getattr(scorer, "over_limit", None)
+    count = getattr(model, "over_limit", None)
     return 0 if count is None else int(count(captions))
 
 

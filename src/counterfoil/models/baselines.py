@@ -1,6 +1,6 @@
-"""Baselines: scorers that never look at the image, and one that sees nothing but colours.
+"""Baselines: models that never look at the image, and one that sees nothing but colours.
 
-A benchmark on which a blind scorer beats chance can be answered without looking. Some learn from the other
+A benchmark on which a blind model beats chance can be answered without looking. Some learn from the other
 questions of a benchmark, which share no item with that answered: `unigram` knows word frequencies,
 `bag-of-words` which words right captions have, and `learned` also which neighbours words have, how long
 captions are and where they differ.
@@ -187,9 +187,9 @@ def shapes(contrasts: "Contrasts") -> Float[ndarray, "rows 4"]:
         for row in rows:
             tokens = contrasts.tokens[row]
             others = {word for other in rows if other != row for word in contrasts.tokens[other]}
-            places = [place for place, word in enumerate(tokens) if word not in others and len(rows) > 1]
-            place = float(np.mean(places)) / max(1, len(tokens) - 1) if places else 0.5
-            numbers[row] = len(tokens), len(contrasts.texts[row]), len(places), place
+            positions = [place for place, word in enumerate(tokens) if word not in others and len(rows) > 1]
+            place = float(np.mean(positions)) / max(1, len(tokens) - 1) if positions else 0.5
+            numbers[row] = len(tokens), len(contrasts.texts[row]), len(positions), place
     return numbers
 
 
@@ -267,8 +267,8 @@ def _least_squares(table: Any, values: Float[ndarray, "rows"]) -> tuple[Float[nd
 
 
 @dataclass(frozen=True, eq=False)
-class LearnedScorer:
-    """A scorer whose answer to a question is learned from the others; `answer` is given all of them."""
+class LearnedModel:
+    """A model whose answer to a question is learned from the others; `answer` is given all of them."""
 
     does = ("learns",)
     needs = ("captions",)
@@ -309,13 +309,13 @@ def load_blind(argument: str, options: base.Options = base.DEFAULT) -> Any:
         _check_settings(options, ("captions",) if argument == "unigram" else (), where=name)
         base.reject_unused_options(name, options, "settings")
         if not (path := options.settings.get("captions")):
-            return LearnedScorer(base.Identity(name, revision="1"), argument)
+            return LearnedModel(base.Identity(name, revision="1"), argument)
         from counterfoil.benchmarks.caption_files import read_texts
 
         table = WordFrequencies.of(map(words, read_texts(Path(path))))
         return Unigram(base.Identity(name, weights=digest_value(table.counts), revision="1"), table)
     if argument not in _BLIND:
-        raise UnknownNameError("blind scorer", argument, (*_BLIND, *FITS, "constant-image"), where=name)
+        raise UnknownNameError("blind model", argument, (*_BLIND, *FITS, "constant-image"), where=name)
     base.reject_unused_options(name, options)
     if argument == "random":
         return Random(base.Identity(name, revision="1", options={"seed": options.seed}), options.seed)
@@ -323,7 +323,7 @@ def load_blind(argument: str, options: base.Options = base.DEFAULT) -> Any:
 
 
 def _check_settings(options: base.Options, taken: Sequence[str], *, where: str) -> None:
-    """Raise `UnknownNameError` for a setting that is one of other blind scorers."""
+    """Raise `UnknownNameError` for a setting that is one of other blind models."""
     if unknown := [key for key in options.settings if key not in taken]:
         raise UnknownNameError("setting", unknown[0], taken, where=where)
 
@@ -451,8 +451,8 @@ def _names_of_cells() -> Int[ndarray, "32768"]:
     cells = np.stack(np.meshgrid(steps, steps, steps, indexing="ij"), axis=-1).reshape(-1, 3)
     colours = [(number, code) for number, name in enumerate(_NAMES) for code in ANCHORS[name]]
     anchors = np.array([[int(code[i : i + 2], 16) for i in (1, 3, 5)] for _, code in colours])
-    apart = _lab(cells)[:, None] - _lab(anchors)[None]
-    return np.array([number for number, _ in colours])[(apart**2).sum(axis=2).argmin(axis=1)]
+    differences = _lab(cells)[:, None] - _lab(anchors)[None]
+    return np.array([number for number, _ in colours])[(differences**2).sum(axis=2).argmin(axis=1)]
 
 
 def _lab(rgb: Int[ndarray, "n 3"]) -> Float[ndarray, "n 3"]:

@@ -1,4 +1,4 @@
-"""Scorers made of a user's own function of images and captions, or of a torch module with two towers."""
+"""Models made of a user's own function of images and captions, or of a torch module with two towers."""
 
 import pickle
 from collections.abc import Callable, Sequence
@@ -24,8 +24,8 @@ ScoreFunction = Callable[[list[PIL.Image.Image], list[str]], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class FunctionScorer:
-    """A `Scorer` that calls a function with lists of RGB pictures and captions, for one number per pair."""
+class FunctionModel:
+    """A `Model` that calls a function with lists of RGB pictures and captions, for one number per pair."""
 
     identity: base.Identity
     function: ScoreFunction
@@ -111,15 +111,15 @@ def _as_array(preprocess: Callable[[PIL.Image.Image], Any], picture: PIL.Image.I
 
 
 @checked
-def scorer(
+def as_model(
     model: Any,
     *,
     name: str | None = None,
     version: str = "",
     preprocess: Callable[[PIL.Image.Image], Any] | None = None,
     tokenizer: Callable[[list[str]], Any] | None = None,
-) -> FunctionScorer | ModuleEncoder:
-    """A scorer of one's own: a function of images and captions, or a torch module with two towers.
+) -> FunctionModel | ModuleEncoder:
+    """A model of one's own: a function of images and captions, or a torch module with two towers.
 
     A function gets a list of PIL pictures (RGB) and a list of as many captions, and returns one number per
     pair. A module with `encode_image` and `encode_text` also needs the `preprocess` of its pictures and the
@@ -131,7 +131,7 @@ def scorer(
 
     Raises `InputError` for what is neither.
 
-    >>> longest = scorer(lambda images, captions: [len(text) for text in captions], name="longest caption")
+    >>> longest = as_model(lambda images, captions: [len(text) for text in captions], name="longest caption")
     >>> longest.identity.name
     'longest caption'
     """
@@ -140,7 +140,7 @@ def scorer(
         if preprocess is None or tokenizer is None:
             lacking = "preprocess" if preprocess is None else "tokenizer"
             problem = f"a module with encode_image and encode_text needs its {lacking}"
-            allowed = "scorer(model, preprocess=..., tokenizer=...)"
+            allowed = "as_model(model, preprocess=..., tokenizer=...)"
             hint = "open_clip.create_model_and_transforms and open_clip.get_tokenizer give them"
             raise InputError(problem, where=called, allowed=allowed, hint=hint)
         device = next(iter(model.parameters())).device
@@ -151,9 +151,9 @@ def scorer(
         return ModuleEncoder(identity, model, preprocess, tokenizer)
     if not callable(model) or hasattr(model, "identity"):
         problem = "this is no function of images and captions, and no module with two encoders"
-        hint = "a scorer that is loaded needs no scorer(...) around it"
+        hint = "a model that is loaded needs no as_model(...) around it"
         raise InputError(problem, given=type(model).__name__, hint=hint)
     if preprocess is not None or tokenizer is not None:
         given = "tokenizer" if preprocess is None else "preprocess"
         raise InputError("a function gets pictures and texts as they are", where=called, given=given)
-    return FunctionScorer(base.Identity(called, version), model)
+    return FunctionModel(base.Identity(called, version), model)

@@ -67,12 +67,12 @@ def save(folder: Path, backbone: "Backbone", facts: Mapping[str, Any]) -> None:
         begin(folder, "checkpoint")
     prefix = _INSIDE.get(str(backbone.card.get("kind")), "")
     state: dict[str, Any] = {}
-    places: set[int] = set()
+    positions: set[int] = set()
     for name, tensor in backbone.network.state_dict().items():
         dense = tensor.detach().cpu().contiguous()
         # Tied weights share memory, which the format refuses.
-        state[name.removeprefix(prefix)] = dense.clone() if dense.data_ptr() in places else dense
-        places.add(dense.data_ptr())
+        state[name.removeprefix(prefix)] = dense.clone() if dense.data_ptr() in positions else dense
+        positions.add(dense.data_ptr())
     card = json.loads(canonical_json(backbone.card))
     record: dict[str, Any] = {"format": FORMAT, "schema": SCHEMA, "card": card}
     record |= {"facts": json.loads(canonical_json(facts)), "weights": digest_tensors(state)}
@@ -132,8 +132,8 @@ def build(card: Mapping[str, Any], folder: Path | None = None) -> "Backbone":
 
 
 def load(argument: str, options: Options = DEFAULT) -> Any:
-    """The checkpoint in the folder `argument` as a scorer: an `Embedder`, or a `Classifier` for detectors."""
-    from counterfoil.models.networks import network_scorer
+    """The checkpoint in the folder `argument` as a model: an `Embedder`, or a `Classifier` for detectors."""
+    from counterfoil.models.networks import network_model
 
     where = f"ckpt:{argument}"
     import_torch()
@@ -145,7 +145,7 @@ def load(argument: str, options: Options = DEFAULT) -> Any:
     files = {str(file.relative_to(processor)): digest_file(file) for file in paths}
     recipe = record["facts"].get("recipe")
     name, weights = str(recipe.get("name", "")) if isinstance(recipe, Mapping) else "", record["weights"]
-    return network_scorer(backbone, options, where=where, weights=weights, files=files, recipe=name)
+    return network_model(backbone, options, where=where, weights=weights, files=files, recipe=name)
 
 
 def regions_of(backbone: "Backbone", path: str | Path | None, *, where: object, hint: str) -> "Backbone":

@@ -289,8 +289,8 @@ def _pooled(x: Any, blocks: Any, layout: PackedLayout) -> Any:
     (query,) = _heads(query[:, None], 1, attention.num_heads)
     seen = None
     if layout.ends is not None:
-        places = torch.arange(layout.length, device=x.device)
-        seen = (places <= layout.ends[:, None])[:, None, None]
+        positions = torch.arange(layout.length, device=x.device)
+        seen = (positions <= layout.ends[:, None])[:, None, None]
     mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=seen)
     pooled = layout.pooled(x) + attention.out_proj(mixed.flatten(1))
     _add_mlp(pooled, block)

@@ -75,7 +75,7 @@ Read = Callable[..., Generator[list[Any], None, None]]
 
 @dataclass(frozen=True, eq=False)
 class CrossEncoder:
-    """A `PairScorer` around a `Matcher`; the image tower runs once for each run of captions of one image."""
+    """A `PairModel` around a `Matcher`; the image tower runs once for each run of captions of one image."""
 
     does = ("scores_pairs",)
 

@@ -211,8 +211,8 @@ def patches_of(model: Any, run: Callable[[Sequence[ndarray]], Any], seen: Any) -
 
         def alone(pictures: Sequence[ndarray]) -> Any:
             states = input_of(tower.head, lambda: run(pictures))
-            batch, places, width = states.shape
-            return tower.head(states.reshape(batch * places, 1, width)).reshape(batch, places, -1)
+            batch, positions, width = states.shape
+            return tower.head(states.reshape(batch * positions, 1, width)).reshape(batch, positions, -1)
 
         return PatchEncoder(alone, seen)
     return None
@@ -248,8 +248,8 @@ class HfNetwork(LibraryNetwork):
         if not loading.can_cut(self.model):
             return networks.one_place(features_of(output, self._where))
         ends = loading.end_mark(self.model).ends(tokens)
-        places = torch.arange(tokens.shape[1], device=tokens.device)
-        return Local(output.pooler_output, output.last_hidden_state, places > ends[:, None])
+        positions = torch.arange(tokens.shape[1], device=tokens.device)
+        return Local(output.pooler_output, output.last_hidden_state, positions > ends[:, None])
 
     def projections(self) -> Sequence[nn.Parameter]:
         layers = [getattr(self.model, f"{side}_projection", None) for side in ("visual", "text")]

@@ -167,8 +167,10 @@ def prepared(
 
 def _fetched(batch: Sequence[Image]) -> Sequence[Image]:
     """The images of a batch, those at a distance with their bytes, of which several are read at once."""
-    apart = [image for image in batch if isinstance(image.source, _PLACED) and is_distant(image.source.path)]
-    if len(apart) < 2:
+    distant = [
+        image for image in batch if isinstance(image.source, _PLACED) and is_distant(image.source.path)
+    ]
+    if len(distant) < 2:
         return batch
 
     def with_bytes(image: Image) -> Image:
@@ -178,7 +180,7 @@ def _fetched(batch: Sequence[Image]) -> Sequence[Image]:
         return image
 
     with ThreadPoolExecutor(_READS) as pool:
-        read = dict(zip(map(id, apart), pool.map(with_bytes, apart), strict=True))
+        read = dict(zip(map(id, distant), pool.map(with_bytes, distant), strict=True))
     return [read.get(id(image), image) for image in batch]
 
 

@@ -211,12 +211,12 @@ class Vilt(PixelFamily):
         most = self.model.config.max_image_length
         with torch.no_grad(), drawn_from(0):
             pixels = inputs["pixel_values"], inputs["pixel_mask"]
-            patches, mask, (places, size) = embed(*pixels, max_image_length=most)
+            patches, mask, (positions, size) = embed(*pixels, max_image_length=most)
             tokens = torch.tensor([list(ids)], device=self.device)
             seen = {"image_embeds": patches, "pixel_mask": mask, "attention_mask": torch.ones_like(tokens)}
             output = self.model(input_ids=tokens, output_attentions=True, **seen)
         # Patches come in an order that is drawn, and of large pictures not all of them.
-        where = tuple(places[0].cpu().numpy().T)
+        where = tuple(positions[0].cpu().numpy().T)
 
         def fill(rows: ndarray) -> ndarray:
             grids = np.zeros((len(rows), *size))
@@ -377,9 +377,9 @@ class VisualBert(RegionFamily):
         with torch.no_grad():
             pair = cross_encoder.one_pair(self, ids)
             output = self.together(self.images([regions]), pair, output_attentions=True)
-        words, places = slice(0, len(ids)), slice(len(ids), None)
+        words, positions = slice(0, len(ids)), slice(len(ids), None)
         fill = saliency.painted(regions, self.where)
-        return saliency.rolled_out(output.attentions, words, places, fill)
+        return saliency.rolled_out(output.attentions, words, positions, fill)
 
 
 FAMILIES: dict[str, type[PixelFamily]] = {"blip": Blip, "blip-2": Blip2, "vilt": Vilt, "flava": Flava}
@@ -411,9 +411,9 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     read = partial(prepared, preparation=Untouched())
     provenance = context.provenance(library, model=family.kind)
     heats = heats if heats.methods else None
-    scorer = CrossEncoder(identity, matcher, tokens, read, provenance=provenance, heats=heats)
-    scorer.try_out(np.full((48, 64, 3), 128, dtype=np.uint8))
-    return scorer
+    model = CrossEncoder(identity, matcher, tokens, read, provenance=provenance, heats=heats)
+    model.try_out(np.full((48, 64, 3), 128, dtype=np.uint8))
+    return model
 
 
 def load_regions(argument: str, options: Options = DEFAULT) -> CrossEncoder:
@@ -434,9 +434,9 @@ def load_regions(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     identity = context.identity(**opened.facts, preprocessing=regions.digest, length=length, match=match)
     provenance = context.provenance(library, model=family.kind, regions=str(regions.where))
     heats = saliency.PairSaliency(identity, matcher, tokens, regions.of)
-    scorer = CrossEncoder(identity, matcher, tokens, regions.batches, ("captions",), provenance, heats)
-    scorer.try_out(regions.first())
-    return scorer
+    model = CrossEncoder(identity, matcher, tokens, regions.batches, ("captions",), provenance, heats)
+    model.try_out(regions.first())
+    return model
 
 
 def _family(

@@ -42,7 +42,7 @@ def lazy(
     spec, given = f"{prefix}:{argument}", asdict(options)
     made_by = {"spec": spec, "options": given, "files": states, "libraries": libraries}
     memo = folder / "identities" / f"{digest_value(made_by)}.json"
-    kinds = {kind.does: kind for kind in (LazyPairScorer, LazyEmbedder)}
+    kinds = {kind.does: kind for kind in (LazyPairModel, LazyEmbedder)}
     if memo.is_file():
         try:
             stored = read_json(memo)
@@ -80,7 +80,7 @@ def _held(name: str) -> Any:
 
 @dataclass(eq=False)
 class _Lazy:
-    """A scorer whose identity is known and whose model is loaded when a batch asks for it."""
+    """A model whose identity is known and that is loaded when a batch asks for it."""
 
     identity: base.Identity
     #: Versions, device and towers with which the remembered model was loaded.
@@ -114,7 +114,7 @@ class _Lazy:
         return base.truncated(self.model(), captions) if self.limited else 0
 
 
-class LazyPairScorer(_Lazy):
+class LazyPairModel(_Lazy):
     does = ("scores_pairs",)
 
     def score_pairs(self, batches: base.PairBatches, *, workers: int = 0) -> base.BatchNumbers:

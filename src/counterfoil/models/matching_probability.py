@@ -112,8 +112,8 @@ class Sampled:
             squares *= -2
             squares += lengths
             squares += np.square(right).sum(axis=1)
-            apart = squares.reshape(n, len(images), n, len(some))
-            scores[:, lo : lo + step] = log_mean_match(apart, self.scale, self.shift, axis=(0, 2))
+            distances = squares.reshape(n, len(images), n, len(some))
+            scores[:, lo : lo + step] = log_mean_match(distances, self.scale, self.shift, axis=(0, 2))
         return scores
 
 

@@ -1,4 +1,4 @@
-"""Trainable networks, their inputs (`Backbone`), detectors on top of them, and both as scorers."""
+"""Trainable networks, their inputs (`Backbone`), detectors on top of them, and both as models."""
 
 import json
 import tempfile
@@ -101,7 +101,7 @@ class Network(nn.Module):
         return ()
 
     def rows(self, encoded: Encoded) -> Tensor:
-        """(batch, width): one row per item, as a scorer embeds it; not normalised here."""
+        """(batch, width): one row per item, as a model embeds it; not normalised here."""
         return encoded.points
 
     def comparison(self, *, seed: int = 0) -> RowSimilarity | None:
@@ -305,7 +305,7 @@ def _probabilities(encode: Callable[[Any], Tensor], batch: Any) -> Float[np.ndar
     return probabilities
 
 
-def network_scorer(
+def network_model(
     backbone: Backbone,
     options: base.Options,
     *,

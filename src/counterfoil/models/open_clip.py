@@ -62,14 +62,14 @@ def recorded_in(path: Path, notes: Mapping[str, Any]) -> tuple[bool | None, str]
     quick_gelu = metadata_of(notes).get("quick_gelu")
     if isinstance(quick_gelu, bool):
         return quick_gelu, "the checkpoint says so"
-    beside = path.parent / CONFIG
-    if path.name.startswith(_SAVED) and beside.is_file():
+    config_file = path.parent / CONFIG
+    if path.name.startswith(_SAVED) and config_file.is_file():
         try:
-            config = read_json(beside)["model_cfg"]
+            config = read_json(config_file)["model_cfg"]
             return bool(config.get("quick_gelu", False)), f"{CONFIG} beside it says so"
         except (DataError, KeyError, TypeError, AttributeError):
             hint = "mend it, or remove it"
-            raise ModelError("is no configuration of open_clip", where=beside, hint=hint) from None
+            raise ModelError("is no configuration of open_clip", where=config_file, hint=hint) from None
     return None, ""
 
 
@@ -164,7 +164,7 @@ def library_of() -> Any:
 
 
 def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
-    """The scorer `ARCH/TAG`, `ARCH/path/to/checkpoint` (`ARCH//absolute/path`) or `local-dir:FOLDER`."""
+    """The model `ARCH/TAG`, `ARCH/path/to/checkpoint` (`ARCH//absolute/path`) or `local-dir:FOLDER`."""
     where = f"open-clip:{argument}"
     context, library = LoadContext.of(where, options, "prompt", "settings"), library_of()
     route, device = settings_of(ImageRoute, options.settings, where=where), context.device
@@ -179,8 +179,8 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     facts |= {} if computed is context.dtype else {"activations": "fp32"}
     preprocessing = canonical_json(card["preprocess"])
     identity = context.identity(weights=weights, preprocessing=preprocessing, **facts)
-    decided = f"{activation.name}: {activation.evidence}"
-    provenance = context.provenance(library, activation=decided, **towers.notes)
+    decisions = f"{activation.name}: {activation.evidence}"
+    provenance = context.provenance(library, activation=decisions, **towers.notes)
     return DualEncoder(identity, backbone.preparation, towers, provenance)
 
 
@@ -333,8 +333,8 @@ class OpenClipNetwork(LibraryNetwork):
         if self.causal is None:
             return super().local_texts(tokens)
         words = self.causal.hidden(tokens)
-        places = torch.arange(tokens.shape[1], device=tokens.device)
-        return Local(self._pooled(words, tokens), words, places > self.causal.ends(tokens)[:, None])
+        positions = torch.arange(tokens.shape[1], device=tokens.device)
+        return Local(self._pooled(words, tokens), words, positions > self.causal.ends(tokens)[:, None])
 
     def projections(self) -> Sequence[nn.Parameter]:
         text = self.model if self.causal is None else self.causal.text

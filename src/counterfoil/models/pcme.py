@@ -182,8 +182,8 @@ def pvse(
     options = {"heads": heads, "hidden": hidden, "dropout": dropout, "projection": projection, "seed": seed}
     shown, sides = _shown(backbone), []
     with drawn_from(seed):
-        for widths, places in shown:
-            own_projection = projection == "own" or (projection == "auto" and places == 1)
+        for widths, positions in shown:
+            own_projection = projection == "own" or (projection == "auto" and positions == 1)
             sides.append(Heads(*widths, heads, hidden=hidden, dropout=dropout, own=own_projection))
     return _with(backbone, PVSE(backbone.network, *sides), "pvse", options)
 

@@ -22,7 +22,7 @@ from counterfoil.models.score_table_layouts import Kind, TableLayout
 
 @dataclass(frozen=True, eq=False)
 class PrecomputedTable:
-    """Scores or outcomes of one scorer, one entry per question, by the `kind`:
+    """Scores or outcomes of one model, one entry per question, by the `kind`:
 
     * `quad_scores`: `values` is (n, 2 captions, 2 images)
     * `choice_scores`: `values` is (n, k), the right candidates first, `NO_CANDIDATE` behind the last of a

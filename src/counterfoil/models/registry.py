@@ -1,4 +1,4 @@
-"""Kinds of scorer by prefix with their loaders, those that can be trained, and names without a kind."""
+"""Kinds of model by prefix with their loaders, those that can be trained, and names without a kind."""
 
 import re
 from collections.abc import Mapping
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ScorerEntry:
-    """A kind of scorer: `PREFIX:ARGUMENT` is loaded by `target`, a "module:function"."""
+class ModelEntry:
+    """A kind of model: `PREFIX:ARGUMENT` is loaded by `target`, a "module:function"."""
 
     prefix: str
     argument: str
@@ -73,7 +73,7 @@ _ROWS = (
      "vqa:Qwen/Qwen3-VL-4B-Instruct",
      "the probability of yes to a question about the caption, from an image-text-to-text model of "
      "transformers (Qwen-VL, LLaVA, PaliGemma, ...)"),
-    ("chat", "URL#MODEL", "counterfoil.models.chat.scorer:load", "chat", "settings:ChatModelSettings",
+    ("chat", "URL#MODEL", "counterfoil.models.chat.model:load", "chat", "settings:ChatModelSettings",
      "chat:http://localhost:8000/v1#MODEL",
      "a model behind an OpenAI-compatible chat endpoint, asked by a protocol (yes-no, choose, two-images, "
      "answer)"),
@@ -108,17 +108,17 @@ _EMBEDDERS = ("embeddings", "open-clip", "hf", "hf-text", "ckpt")
 
 def _entry(
     kind: str, argument: str, target: str, extra: str, settings: str, example: str, summary: str
-) -> ScorerEntry:
+) -> ModelEntry:
     settings = settings and f"counterfoil.models.{settings}"
-    return ScorerEntry(kind, argument, summary, example, target, extra, settings, kind in _EMBEDDERS)
+    return ModelEntry(kind, argument, summary, example, target, extra, settings, kind in _EMBEDDERS)
 
 
-#: The kinds of scorer by prefix; `counterfoil.catalog` adds the oracle of the world.
-SCORERS: Registry[ScorerEntry] = Registry(
-    "kind of scorer", ScorerEntry, "counterfoil.scorers", [_entry(*row) for row in _ROWS], name="prefix"
+#: The kinds of model by prefix; `counterfoil.catalog` adds the oracle of the world.
+MODELS: Registry[ModelEntry] = Registry(
+    "kind of model", ModelEntry, "counterfoil.models", [_entry(*row) for row in _ROWS], name="prefix"
 )
 
-#: Kinds that look at no images, so that they stand behind a metric and are no scorers by themselves.
+#: Kinds that look at no images, so that they stand behind a metric and cannot be evaluated by themselves.
 TEXT_MODELS = ("hf-text",)
 
 
@@ -133,7 +133,7 @@ def backbone(spec: str, options: Options = DEFAULT) -> "Backbone":
     if not colon or not argument:
         allowed = ("open-clip:ARCH", "open-clip:ARCH/TAG", "open-clip:ARCH/FILE", "hf:FOLDER_OR_NAME")
         raise InputError("the model lacks its name", given=spec, allowed=allowed)
-    # What a scorer can be asked for beyond this (a precision, a prompt) means nothing in training.
+    # What a model can be asked for beyond this (a precision, a prompt) means nothing in training.
     reject_unused_options(spec, options)
     from counterfoil.models.runtime import import_torch
 
@@ -149,7 +149,7 @@ REFUSED = ("blip-2", "instructblip", "instructblipvideo", "florence2")
 
 
 def kinds_of(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """The kinds of scorer that load a model of transformers with this configuration; empty for other models.
+    """The kinds of model that load a checkpoint of transformers with this configuration; empty for others.
 
     >>> kinds_of({"model_type": "clip"}), kinds_of({"architectures": ["GPT2LMHeadModel"]})
     (('hf',), ('lm',))
@@ -173,7 +173,7 @@ def kinds_of(config: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def scorers_called(name: str) -> tuple[str, ...]:
+def models_called(name: str) -> tuple[str, ...]:
     """Each KIND:WHAT that `name` may mean; `ModelError` where the hub must be asked and does not answer."""
     folder = Path(name)
     specs = []
@@ -223,5 +223,5 @@ def _of_hub(name: str) -> Mapping[str, Any]:
             if not message and not huggingface_hub.constants.HF_HUB_OFFLINE:
                 return {}
     problem = "what kind of model it is cannot be asked"
-    hint = f"name its kind ('counterfoil list scorers'), such as hf:{name}, or give a local folder"
+    hint = f"name its kind ('counterfoil list models'), such as hf:{name}, or give a local folder"
     raise ModelError(problem, where=name, given=message or "offline mode (HF_HUB_OFFLINE)", hint=hint)

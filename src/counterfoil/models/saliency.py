@@ -56,7 +56,7 @@ class PairSaliency:
         (ids,), options = self.tokens.ids([text]), {"truncation": True, "max_length": self.tokens.length}
         try:
             # The letters that each token is of; none of marks.
-            places = self.tokens.tokenizer(text, return_offsets_mapping=True, **options)["offset_mapping"]
+            positions = self.tokens.tokenizer(text, return_offsets_mapping=True, **options)["offset_mapping"]
         except NotImplementedError:
             problem = "its tokenizer does not say which letters a token is of"
             hint = "--method occlusion needs no tokens"
@@ -71,7 +71,7 @@ class PairSaliency:
         shift = self.identity.prompt.index("{}")
         part_maps = np.zeros((len(parts), *whole.shape))
         for row, (start, end) in zip(part_maps, parts, strict=True):
-            chosen = [i for i, (a, b) in enumerate(places) if a < end + shift and b > start + shift]
+            chosen = [i for i, (a, b) in enumerate(positions) if a < end + shift and b > start + shift]
             if chosen:
                 row[:] = tokens[chosen].mean(axis=0)
         return whole, part_maps

@@ -116,9 +116,9 @@ class TextTower(nn.Module):
         words = self.embedding(tokens)
         length = tokens.shape[1]
         for k, (norm, layer) in enumerate(zip(self.norms, self.layers, strict=True)):
-            apart = 2**k
-            padded = functional.pad(norm(words) * there, (0, 0, apart, apart))
-            around = [padded[:, start : start + length] for start in (0, apart, 2 * apart)]
+            dilation = 2**k
+            padded = functional.pad(norm(words) * there, (0, 0, dilation, dilation))
+            around = [padded[:, start : start + length] for start in (0, dilation, 2 * dilation)]
             words = words + functional.relu(layer(torch.cat(around, dim=-1)))
         mean = (words * there).sum(1) / there.sum(1).clamp(min=1)
         most = words.masked_fill(~there, -1e4).amax(1)

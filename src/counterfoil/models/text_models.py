@@ -49,7 +49,7 @@ class Ids:
 
 @dataclass(frozen=True, eq=False)
 class TextModel:
-    """A `PairScorer` of captions alone; a caption that comes several times in a batch is computed once."""
+    """A `PairModel` of captions alone; a caption that comes several times in a batch is computed once."""
 
     does = ("scores_pairs",)
     needs = ("captions",)
@@ -154,9 +154,9 @@ def pseudo_likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, T
     hidden = model.tokenizer.mask_token_id
     rows = [[*texts[n].ids[:place], hidden, *texts[n].ids[place + 1 :]] for n, place in cells]
     for part, output, _ in model.outputs(rows, model.network.config.vocab_size):
-        places = torch.tensor([place for _, place in cells[part]])
-        masked = torch.arange(len(places))
-        logits = output.logits[masked, places].float()
+        positions = torch.tensor([place for _, place in cells[part]])
+        masked = torch.arange(len(positions))
+        logits = output.logits[masked, positions].float()
         true_ids = torch.tensor([texts[n].ids[place] for n, place in cells[part]])
         log_probabilities = (logits[masked, true_ids] - logits.logsumexp(-1)).double().cpu()
         sums.index_add_(0, torch.tensor([n for n, _ in cells[part]]), log_probabilities)
@@ -216,13 +216,13 @@ def load_classifier(argument: str, options: base.Options = base.DEFAULT) -> Text
     score, wanted = settings.score, settings.label
     _, config = loading.configuration_of(argument, where)
     names = [str(config.id2label[number]) for number in sorted(config.id2label)]
-    places = {str(number): number for number in range(len(names))}
-    places |= {name: names.index(name) for name in names}
-    if wanted and wanted not in places:
+    positions = {str(number): number for number in range(len(names))}
+    positions |= {name: names.index(name) for name in names}
+    if wanted and wanted not in positions:
         raise UnknownNameError("class", wanted, names, where=where)
     if not wanted and len(names) > 2:
         raise InputError("which class is the score?", where=where, allowed=names, hint="--set label=NAME")
-    label = places[wanted] if wanted else len(names) - 1
+    label = positions[wanted] if wanted else len(names) - 1
 
     def rule(model: TextModel, texts: Sequence[Ids]) -> Tensor:
         numbers = []
@@ -255,13 +255,13 @@ def load_plausibility(argument: str, options: base.Options = base.DEFAULT) -> Te
         logits = torch.cat(numbers)
         return (logits if score == "logit" else (logits / table[_TEMPERATURE, 0].double()).sigmoid()).cpu()
 
-    scorer = load_model(context, argument, "T5EncoderModel", rule, {"score": score}, _VERA_TOKENS)
-    table = scorer.network.get_input_embeddings().weight
+    model = load_model(context, argument, "T5EncoderModel", rule, {"score": score}, _VERA_TOKENS)
+    table = model.network.get_input_embeddings().weight
     if len(table) <= _HEAD or not float(table[_TEMPERATURE, 0]) > 0:
         problem = "not Vera's layout: its table of embeddings holds no head and temperature"
         allowed = f"more than {_HEAD:,} rows, with a number above 0 in row {_TEMPERATURE:,}"
         raise ModelError(problem, where=where, given=f"{len(table):,} rows", allowed=allowed)
-    return scorer
+    return model
 
 
 def load_model(
@@ -451,7 +451,7 @@ class TextEncoder(OnTextModel):
 
 
 class TextGenerator(OnTextModel):
-    """A model that continues prompts, under the identity of the scorer of the same name."""
+    """A model that continues prompts, under the identity of the one of the same name."""
 
     def write(
         self,

@@ -34,7 +34,7 @@ def _table(
 
 
 def groups_table(audit: BenchmarkAudit) -> tuple[Table, ...]:
-    """The first main measure by group, a column per scorer; none where there are no groups."""
+    """The first main measure by group, a column per model; none where there are no groups."""
     groupings = audit.benchmark.questions.groupings
     # Those that the benchmark's authors report by, and the questions of the same words.
     named = [name for name in audit.benchmark.card.groupings if name in groupings] or list(groupings)[:2]
@@ -45,7 +45,7 @@ def groups_table(audit: BenchmarkAudit) -> tuple[Table, ...]:
     main = next((name for name in measures if name in audit.blind[0]), None) if audit.blind else None
     if main is None:
         return ()
-    columns = [Column(result.scorer.removeprefix("blind:"), measure=main) for result in audit.blind]
+    columns = [Column(result.model.removeprefix("blind:"), measure=main) for result in audit.blind]
     rows = []
     for name in (name for name in groups if any(name in result.groups for result in audit.blind)):
         estimates = [result.groups.get(name, {}).get(main) for result in audit.blind]
@@ -55,24 +55,24 @@ def groups_table(audit: BenchmarkAudit) -> tuple[Table, ...]:
 
 
 def blind_section(audit: BenchmarkAudit) -> Section:
-    """The main measures of every scorer that sees no image, with chance, and the first of them by group."""
+    """The main measures of every model that sees no image, with chance, and the first of them by group."""
     main = of(audit.benchmark).main_measures(audit.benchmark)
     names = [name for name in main if any(name in result for result in audit.blind)]
     columns = [Column(measure_label(name), style=style_of(name), measure=name) for name in names]
-    rows = [(result.scorer, *(result.measures.get(name) for name in names)) for result in audit.blind]
+    rows = [(result.model, *(result.measures.get(name) for name in names)) for result in audit.blind]
     chance = [next(result[name].chance for result in audit.blind if name in result) for name in names]
-    # How often each scorer puts caption 0 first, where each caption is right of an image of its own.
+    # How often each model puts caption 0 first, where each caption is right of an image of its own.
     first = [Column("caption 0 first")]
-    apart = _table(audit, "caption 0 told from caption 1", "scorer", first, [*audit.apart.items()], [0.5])
-    scorers = _table(audit, "scorers that see no image", "scorer", columns, rows, chance)
+    told_apart = _table(audit, "caption 0 told from caption 1", "model", first, [*audit.apart.items()], [0.5])
+    models = _table(audit, "models that see no image", "model", columns, rows, chance)
     return Section(
         "blind",
         "Answers without the image",
-        "Each scorer reads captions alone; a tie counts its chance. Those that learn are "
+        "Each model reads captions alone; a tie counts its chance. Those that learn are "
         "cross-validated by cluster: what answers a question was learned from questions that share no "
-        "image or caption with it. Above chance is what is so after Holm's correction over all scorers "
+        "image or caption with it. Above chance is what is so after Holm's correction over all models "
         "and measures. By sum a language model finds shorter captions likelier; by mean it does not.",
-        tables=(*scorers, *apart, *groups_table(audit)),
+        tables=(*models, *told_apart, *groups_table(audit)),
     )
 
 
@@ -149,15 +149,15 @@ def lead(audit: BenchmarkAudit) -> str:
     above = audit.above_chance
     below = above_chance(audit.blind, *of(audit.benchmark).main_measures(audit.benchmark), above=False)
     if audit.blind and not above:
-        names = ", ".join(result.scorer for result in audit.blind)
-        parts.append(f"Of the scorers tried none is significantly above chance: {names} (p ≥ 0.05, Holm).")
+        names = ", ".join(result.model for result in audit.blind)
+        parts.append(f"Of the models tried none is significantly above chance: {names} (p ≥ 0.05, Holm).")
     farthest = [("above", *pair) for pair in above[:1]] + [("below", *pair) for pair in below[:1]]
-    for side, scorer, measure in farthest:
-        value = next(result[measure] for result in audit.blind if result.scorer == scorer)
+    for side, model, measure in farthest:
+        value = next(result[measure] for result in audit.blind if result.model == model)
         scale = "" if style_of(measure) == "correlation" else " %"
         chance = f"{side} chance ({100 * (value.chance or 0):.1f})"
         parts.append(
-            f"Without looking, {scorer} gets {measure_label(measure)} {100 * value.value:.1f}{scale} "
+            f"Without looking, {model} gets {measure_label(measure)} {100 * value.value:.1f}{scale} "
             f"({100 * value.low:.1f} to {100 * value.high:.1f}), {chance}."
         )
     if audit.artefacts:
@@ -172,12 +172,12 @@ def lead(audit: BenchmarkAudit) -> str:
 
 
 def chapters(audits: Sequence[BenchmarkAudit]) -> list[tuple[Any, ...]]:
-    """What templates show of each audit, without local paths in the names of scorers and in notes."""
+    """What templates show of each audit, without local paths in the names of models and in notes."""
     rows = []
     for number, given in enumerate(audits):
         audit = replace(
             given,
-            blind=tuple(replace(result, scorer=shareable(result.scorer)) for result in given.blind),
+            blind=tuple(replace(result, model=shareable(result.model)) for result in given.blind),
             apart={shareable(name): value for name, value in given.apart.items()},
             notes=tuple(map(shareable, given.notes)),
         )

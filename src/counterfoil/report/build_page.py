@@ -108,7 +108,7 @@ def build_page(
                     ends = ("value", "low", "high", "n")
                     changed.append((name, *(Cell(*map(cell.get, ends)) for cell in cells)))
         caption = f"Accuracy without the image, before and after {step.label}; chance is 50 %"
-        changes = Table.of(caption, "scorer", [Column("before"), Column("after")], changed)
+        changes = Table.of(caption, "model", [Column("before"), Column("after")], changed)
         part = {
             "key": f"step-{number}",
             "step": step,

@@ -13,7 +13,7 @@ from counterfoil.report.tables import Cell, Column, Row, Table, measure_label, s
 
 
 def overview(*comparisons: Comparison, finer: bool = True, measures: Sequence[str] | None = None) -> Table:
-    """A row per scorer, a column per measure, chance first (BiVLC Table 3, ECCV Caption Table 4)."""
+    """A row per model, a column per measure, chance first (BiVLC Table 3, ECCV Caption Table 4)."""
     columns, alone = [], len(comparisons) == 1
     for comparison in comparisons:
         benchmark, names = comparison.runs[0].benchmark, comparison.measures
@@ -39,13 +39,13 @@ def overview(*comparisons: Comparison, finer: bool = True, measures: Sequence[st
             head = rest if of(benchmark).finer_measures else title
             headed += [(name, head, measure_label(name)) for name in others]
         columns += [_column(comparison, name, head, label) for name, head, label in headed]
-    scorers = list(dict.fromkeys(run.name for comparison in comparisons for run in comparison.runs))
+    models = list(dict.fromkeys(run.name for comparison in comparisons for run in comparison.runs))
     titles = " and ".join(comparison.runs[0].benchmark.title for comparison in comparisons)
-    return _table(f"Results on {titles}.", scorers, columns)
+    return _table(f"Results on {titles}.", models, columns)
 
 
 def compact(comparison: Comparison, *, wide: bool) -> Table:
-    """A row per scorer for a terminal: the card's measures of a gallery if `wide`, else the main ones."""
+    """A row per model for a terminal: the card's measures of a gallery if `wide`, else the main ones."""
     first = comparison.runs[0].benchmark
     if first.questions.directed and wide:
         plain = overview(comparison, measures=headline(comparison))
@@ -63,7 +63,7 @@ def compact(comparison: Comparison, *, wide: bool) -> Table:
 
 
 def by_group(comparison: Comparison, grouping: str = "") -> Table:
-    """A row per scorer, a block of columns per group of `grouping`, by default the card's (BiVLC Table 4)."""
+    """A row per model, a block of columns per group of `grouping`, by default the card's (BiVLC Table 4)."""
     run = comparison.runs[0]
     labels = groupings(run.benchmark.questions)
     reported = (name for name in (*run.benchmark.card.groupings, *labels) if name in labels)
@@ -78,7 +78,7 @@ def by_group(comparison: Comparison, grouping: str = "") -> Table:
 
 
 def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
-    """One row per group, one column per scorer: for groupings too large to stand side by side."""
+    """One row per group, one column per model: for groupings too large to stand side by side."""
     run = comparison.runs[0]
     rows = []
     for group in groupings(run.benchmark.questions)[grouping]:
@@ -97,7 +97,7 @@ def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
 
 
 def differences(comparison: Comparison, measure: str, among: str = "") -> Table:
-    """A row per pair of scorers: difference, interval and p-values; `among` ends the title."""
+    """A row per pair of models: difference, interval and p-values; `among` ends the title."""
     pairs = [d for d in comparison.differences if d.measure == measure]
     # McNemar's test is of right and wrong, in questions that share nothing.
     tests = ("p", "p (Holm)", *(("p (McNemar)",) if any(d.mcnemar is not None for d in pairs) else ()))
@@ -133,7 +133,7 @@ def signature_of(runs: Sequence[Run], measure: str) -> str:
 
 
 def leading(comparison: Comparison) -> str:
-    """The one measure that scorers are ordered by: what the benchmark's authors put first."""
+    """The one measure that models are ordered by: what the benchmark's authors put first."""
     return leading_of(comparison.runs[0].benchmark, *(run.result for run in comparison.runs))
 
 
@@ -146,7 +146,7 @@ def headline(comparison: Comparison) -> tuple[str, ...]:
 
 
 def estimates_of(comparison: Comparison, measure: str, group: str = "") -> dict[str, Estimate | None]:
-    """A measure over all questions, or those of a group, by scorer; None for those without a value."""
+    """A measure over all questions, or those of a group, by model; None for those without a value."""
     of_runs = (
         (run.name, run.result.groups.get(group, {}) if group else run.result.measures)
         for run in comparison.runs
@@ -155,7 +155,7 @@ def estimates_of(comparison: Comparison, measure: str, group: str = "") -> dict[
 
 
 def ranking(comparison: Comparison, measure: str | None = None) -> list[str]:
-    """The scorers' names, best first on `measure` (default: `leading`); equal ones in the order given."""
+    """The models' names, best first on `measure` (default: `leading`); equal ones in the order given."""
     chosen = leading(comparison) if measure is None else measure
     of_runs = estimates_of(comparison, chosen)
     return sorted(of_runs, key=lambda name: -e.value if (e := of_runs[name]) else 2.0)
@@ -188,13 +188,13 @@ def _column(
 
 
 def _table(
-    caption: str, scorers: Sequence[str], columns: Sequence[tuple[Column, Mapping[str, Estimate]]]
+    caption: str, models: Sequence[str], columns: Sequence[tuple[Column, Mapping[str, Estimate]]]
 ) -> Table:
-    """A row of chance, then one per scorer, with the best two of each column marked."""
+    """A row of chance, then one per model, with the best two of each column marked."""
     ranks = [_ranks({name: e.value for name, e in values.items()}) for _, values in columns]
     chances = tuple(Cell(next((e.chance for e in values.values()), None)) for _, values in columns)
     rows = [Row("Random chance", chances, "chance")]
-    for name in scorers:
+    for name in models:
         both = zip(columns, ranks, strict=True)
         rows.append(Row(name, tuple(Cell.of(of.get(name), rank.get(name, 0)) for (_, of), rank in both)))
     return Table(caption, tuple(column for column, _ in columns), tuple(rows))

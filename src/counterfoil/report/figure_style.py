@@ -283,8 +283,8 @@ def name_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]]) -> None:
     inches = axes.get_position().height * axes.figure.get_figheight()
     gap = 0.16 * (high - low) / inches
     heights = spaced(np.asarray([y for _, y, *_ in ends]), gap, low + gap / 2, high)
-    beside = axes.get_yaxis_transform() + ScaledTranslation(10 / 72, 0, axes.figure.dpi_scale_trans)
+    transform = axes.get_yaxis_transform() + ScaledTranslation(10 / 72, 0, axes.figure.dpi_scale_trans)
     lead = {"arrowstyle": "-", "lw": 0.5, "color": MUTED, "shrinkA": 1, "shrinkB": 2, "relpos": (0, 0.5)}
     for (x, y, name, colour), height in zip(ends, heights.tolist(), strict=True):
-        look = {"textcoords": beside, "fontsize": 8, "color": colour, "arrowprops": lead}
+        look = {"textcoords": transform, "fontsize": 8, "color": colour, "arrowprops": lead}
         axes.annotate(name, (x, y), xytext=(1, height), annotation_clip=False, va="center", **look)

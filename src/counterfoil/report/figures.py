@@ -23,7 +23,7 @@ from counterfoil.report.figure_style import (
 from counterfoil.report.tables import group, measure_label, number, short, style_of
 from counterfoil.stats import Reals
 
-#: The height of one scorer's row, in inches.
+#: The height of one model's row, in inches.
 _ROW = 0.23
 #: In inches of 96 pixels: the width of a panel that fits a telephone, and of a square that it can shrink.
 _NARROW, _SQUARE = 3.4, 4.6
@@ -32,14 +32,14 @@ _ASKS = {"i2t": "images pick their captions", "t2i": "captions pick their images
 
 
 def measures(comparison: Comparison, names: Sequence[str] | None = None, *, columns: int = 3) -> Any:
-    """Dots and 95 % intervals per scorer, a panel per measure, chance dashed; scorers best first."""
+    """Dots and 95 % intervals per model, a panel per measure, chance dashed; models best first."""
     names = main_measures(comparison) if names is None else names
     titled = [(measure_label(name), estimates_of(comparison, name)) for name in names]
     return dots(titled, ranking(comparison), columns)
 
 
 def heat(comparison: Comparison, grouping: str, measure: str) -> Any:
-    """Scorers by groups, each cell its value times a hundred, the deeper the farther from 0."""
+    """Models by groups, each cell its value times a hundred, the deeper the farther from 0."""
     labels = groupings(comparison.runs[0].benchmark.questions)[grouping]
     order = ranking(comparison)
     by_group = [estimates_of(comparison, measure, label) for label in labels]
@@ -57,28 +57,28 @@ def heat(comparison: Comparison, grouping: str, measure: str) -> Any:
 
 
 def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i")) -> Any:
-    """One direction against the other for all scorers, with intervals, chance and the diagonal."""
+    """One direction against the other for all models, with intervals, chance and the diagonal."""
     across, up = pair
-    scorers = [
+    models = [
         (run.name, run.result.measures[across], run.result.measures[up])
         for run in comparison.runs
         if across in run.result.measures and up in run.result.measures
     ]
-    points = np.asarray([[100 * x.value, 100 * y.value] for _, x, y in scorers])
-    at_chance = (100 * (scorers[0][1].chance or 0), 100 * (scorers[0][2].chance or 0))
-    ends = [100 * end for _, x, y in scorers for e in (x, y) for end in (e.low, e.high)]
+    points = np.asarray([[100 * x.value, 100 * y.value] for _, x, y in models])
+    at_chance = (100 * (models[0][1].chance or 0), 100 * (models[0][2].chance or 0))
+    ends = [100 * end for _, x, y in models for e in (x, y) for end in (e.low, e.high)]
     low, high = _limits([*ends, *at_chance])
-    names = [short(name, 22) for name in [*(name for name, _, _ in scorers), "chance"]]
+    names = [short(name, 22) for name in [*(name for name, _, _ in models), "chance"]]
     right = max(extent(name, 8) for name in names) + 0.2
     side = _SQUARE - 0.62 - right
     with panels((side, side), left=0.62, right=right, bottom=0.48, top=0.12) as (figure, (axes,)):
         axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
         axes.plot([low, high], [low, high], color=MUTED, lw=0.8, ls=(0, (1, 2)), zorder=1)
-        spans = {"xerr": _whiskers([x for _, x, _ in scorers]), "yerr": _whiskers([y for _, _, y in scorers])}
+        spans = {"xerr": _whiskers([x for _, x, _ in models]), "yerr": _whiskers([y for _, _, y in models])}
         look = {"fmt": "none", "ecolor": RIGHT, "elinewidth": 0.7, "alpha": 0.45, "zorder": 2}
         axes.errorbar(points[:, 0], points[:, 1], **spans, **look)
         axes.plot(points[:, 0], points[:, 1], "o", ms=5, color=RIGHT, mec="none", zorder=3, clip_on=False)
-        for name, x, y in scorers:
+        for name, x, y in models:
             both = f"{measure_label(across)} {said(x)}, {measure_label(up)} {said(y)}"
             tip(axes, 100 * x.value, 100 * y.value, f"{name}: {both}")
         axes.plot(*at_chance, marker="x", ms=6.5, mew=1.6, color=WRONG, ls="none", zorder=3)

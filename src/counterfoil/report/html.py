@@ -166,7 +166,7 @@ def users(value: object) -> set[str]:
 
 
 def shared(comparison: Comparison) -> Comparison:
-    """The comparison without paths and users; scorers that then have one name are numbered."""
+    """The comparison without paths and users; models that then have one name are numbered."""
     user_names = users([run.name for run in comparison.runs])
     user_names |= users([[run.manifest, run.result.provenance] for run in comparison.runs])
     names: dict[str, str] = {}
@@ -177,7 +177,7 @@ def shared(comparison: Comparison) -> Comparison:
     runs = []
     for run in comparison.runs:
         name, provenance = names[run.name], _within(run.result.provenance, user_names)
-        result = replace(run.result, scorer=name, provenance=provenance)
+        result = replace(run.result, model=name, provenance=provenance)
         runs.append(replace(run, name=name, result=result, manifest=_within(run.manifest, user_names)))
     baseline = names.get(comparison.baseline or "", comparison.baseline)
     differences = tuple(replace(d, a=names[d.a], b=names[d.b]) for d in comparison.differences)

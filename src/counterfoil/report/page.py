@@ -32,7 +32,7 @@ def page(
     thumbnails = Thumbnails(budget)
     data: dict[str, list[dict[str, Any]]] = {}
     chapters: list[dict[str, Any]] = []
-    scorers: dict[str, list[dict[str, Any]]] = {}
+    models: dict[str, list[dict[str, Any]]] = {}
     provenance = []
     for given in comparisons:
         comparison = given if private else shared(given)
@@ -42,7 +42,7 @@ def page(
         comparison = replace(comparison, runs=runs)
         # A short name, safe in ids and addresses, none twice.
         plain = re.sub("[^a-z0-9]", "-", comparison.benchmark.lower()).strip("-") or "benchmark"
-        anchor = f"b-{plain}" if f"b-{plain}" not in scorers else f"b-{plain}-{len(scorers)}"
+        anchor = f"b-{plain}" if f"b-{plain}" not in models else f"b-{plain}-{len(models)}"
         for run in runs:
             manifest = {key: value for key, value in run.manifest.items() if key != "questions"}
             facts = {"signature": run.result.signature(), **run.result.provenance, **manifest}
@@ -53,7 +53,7 @@ def page(
         page_data = report.data(comparison, thumbnails, pictures=images, captions=captions)
         data.setdefault(report.key, []).append({**page_data, "anchor": anchor})
         chapters.append(report.chapter(comparison, anchor, _about_pictures(page_data, why)))
-        scorers[anchor] = scorer_sections(comparison, anchor, captions=captions)
+        models[anchor] = model_sections(comparison, anchor, captions=captions)
     # One browser for all forms whose questions stand in one place.
     forms = {comparison.runs[0].benchmark.questions.form for comparison in comparisons}
     shown = {report.place: report for report in (FORMS[name] for name in FORMS if name in forms)}
@@ -70,8 +70,8 @@ def page(
             *((place, place.capitalize()) for place in [*shown, "provenance"]),
         ],
         chapters=chapters,
-        models=scorers,
-        links={anchor: {model["name"]: model["anchor"] for model in of} for anchor, of in scorers.items()},
+        models=models,
+        links={anchor: {model["name"]: model["anchor"] for model in of} for anchor, of in models.items()},
         browsers={
             place: [chapter for chapter in chapters if chapter["report"].place == place] for place in shown
         },
@@ -81,8 +81,8 @@ def page(
     )
 
 
-def scorer_sections(comparison: Comparison, anchor: str, *, captions: bool) -> list[dict[str, Any]]:
-    """The scorers of `comparison`, in its order, each with its groups and worst questions as (id, how bad,
+def model_sections(comparison: Comparison, anchor: str, *, captions: bool) -> list[dict[str, Any]]:
+    """The models of `comparison`, in its order, each with its groups and worst questions as (id, how bad,
     captions, address); captions are written out where `captions` allows it.
     """
     benchmark = richest(comparison)

@@ -241,7 +241,7 @@ def bump(correlation: RankCorrelation) -> Any:
     from matplotlib.patches import Rectangle
 
     ranks = correlation.ranks
-    places = _places(ranks)
+    heights = _places(ranks)
     heads = [short(name, _COLUMN) for name in labels(correlation)]
     n, wide = ranks.shape
     step = min(1.5, max(_STEP, 4.2 / max(wide - 1, 1)))
@@ -266,7 +266,7 @@ def bump(correlation: RankCorrelation) -> Any:
             axes.axvline(column, color=RULE, lw=0.6, zorder=0)
             column_ranks = ranks[:, column]
             for rank in np.unique(column_ranks[~np.isnan(column_ranks)]):
-                tied = places[column_ranks == rank, column]
+                tied = heights[column_ranks == rank, column]
                 if len(tied) > 1:
                     # As wide as 0.13 inches.
                     corner = (column - 0.065 / step, tied.min() - 0.32)
@@ -274,17 +274,17 @@ def bump(correlation: RankCorrelation) -> Any:
                     frame: dict[str, Any] = {"fc": "none", "ec": INK, "lw": 0.9, "zorder": 6}
                     axes.add_patch(Rectangle(corner, across, up, clip_on=False, **frame))
         for model in range(n):
-            positions = np.flatnonzero(~np.isnan(places[model]))
+            positions = np.flatnonzero(~np.isnan(heights[model]))
             look = {"color": RIGHT, "alpha": 0.7, "clip_on": False}
             for a, b in pairwise(positions.tolist()):
                 dashes = (0, (1, 2)) if b - a > 1 else "-"
-                axes.plot([a, b], places[model, [a, b]], ls=dashes, lw=1.2, zorder=2, **look)
-            axes.plot(positions, places[model, positions], "o", ms=4.2, mec="none", zorder=3, **look)
+                axes.plot([a, b], heights[model, [a, b]], ls=dashes, lw=1.2, zorder=2, **look)
+            axes.plot(positions, heights[model, positions], "o", ms=4.2, mec="none", zorder=3, **look)
         for column, end, align in ((0, ends[0], "right"), (wide - 1, ends[1], "left")):
             for model, text in end.items():
                 offset = -9 if align == "right" else 9, 0
                 look = {"fontsize": 8.5, "annotation_clip": False, "ha": align}
-                aside(axes, text, (column, places[model, column]), offset, **look)
+                aside(axes, text, (column, heights[model, column]), offset, **look)
         tilt = {"rotation": _LEAN, "rotation_mode": "anchor", "ha": "left", "va": "bottom"}
         for column, head in enumerate(heads):
             aside(axes, head, (column, 0.5), (0, 7), fontsize=8.5, annotation_clip=False, **tilt)
@@ -294,7 +294,7 @@ def bump(correlation: RankCorrelation) -> Any:
 
 def _places(ranks: Reals) -> Reals:
     """(models, columns) different places from 1; equal ranks keep the order of the column before."""
-    places = np.full(ranks.shape, np.nan)
+    positions = np.full(ranks.shape, np.nan)
     last = np.arange(len(ranks), dtype=np.float64)
     for column in range(ranks.shape[1]):
         there = np.flatnonzero(~np.isnan(ranks[:, column]))
@@ -304,6 +304,6 @@ def _places(ranks: Reals) -> Reals:
             order = there[np.lexsort((there, np.nan_to_num(following, nan=np.inf), ranks[there, 0]))]
         else:
             order = there[np.lexsort((last[there], ranks[there, column]))]
-        places[order, column] = np.arange(1, len(order) + 1)
-        last[order] = places[order, column]
-    return places
+        positions[order, column] = np.arange(1, len(order) + 1)
+        last[order] = positions[order, column]
+    return positions

@@ -55,12 +55,12 @@ class Note:
 
 
 def lead(comparison: Comparison) -> str:
-    """Which scorer is best on the leading measure, by how much, and which are not told apart from it."""
+    """Which model is best on the leading measure, by how much, and which are not told apart from it."""
     measure = leading(comparison)
     label = measure_label(measure)
     runs = [run for run in comparison.runs if measure in run.result.measures]
     if not runs:
-        return f"No scorer has a value of {label}."
+        return f"No model has a value of {label}."
     best = max(runs, key=lambda run: run.result.measures[measure].value)
     e = best.result.measures[measure]
     value, low, high = (said(measure, bound) for bound in (e.value, e.low, e.high))
@@ -89,7 +89,7 @@ def lead(comparison: Comparison) -> str:
 
 
 def tied(comparison: Comparison) -> list[Note]:
-    """By how much ties move the leading measure, scorer by scorer, or that they hardly do."""
+    """By how much ties move the leading measure, model by model, or that they hardly do."""
     measure = leading(comparison)
     label = measure_label(measure)
     notes = []
@@ -112,12 +112,12 @@ def tied(comparison: Comparison) -> list[Note]:
         return notes
     few = [run.result.ties for run in scored if 0 < float(run.result.ties["rate"]) < NOTABLE]
     most = max((int(ties["questions"]) for ties in few), default=0)
-    text = f"Ties are rare (at most {most} for any scorer)" if few else "No scorer has a tie"
+    text = f"Ties are rare (at most {most} for any model)" if few else "No model has a tie"
     return [Note(f"{text}; ties count {COUNTED[scored[0].result.ties['policy']]}.")]
 
 
 def below_chance(comparison: Comparison) -> list[Note]:
-    """Which scorers are below chance on which measures, by the whole interval and Holm's correction."""
+    """Which models are below chance on which measures, by the whole interval and Holm's correction."""
     main = main_measures(comparison)
     estimates = {
         (run.name, name): run.result.measures[name]
@@ -136,10 +136,10 @@ def below_chance(comparison: Comparison) -> list[Note]:
     return [
         Note(
             f"Below chance on {listed([measure_label(m) for m in measures])}, with the whole interval: "
-            f"{listed(scorers)}.",
+            f"{listed(models)}.",
             "warning",
         )
-        for measures, scorers in together.items()
+        for measures, models in together.items()
     ]
 
 
@@ -148,12 +148,12 @@ def outcomes(comparison: Comparison) -> list[Note]:
     bare = [run.name for run in comparison.runs if not (run.answers.has_scores or run.answers.has_rankings)]
     if not bare:
         return []
-    who = "All scorers" if len(bare) == len(comparison.runs) else listed(bare)
+    who = "All models" if len(bare) == len(comparison.runs) else listed(bare)
     return [Note(f"{who}: only right and wrong were given, so there are no scores, margins or ties to show.")]
 
 
 def undefined(comparison: Comparison) -> list[Note]:
-    """Which measures of which scorers have no value, and why; those with one reason share a sentence."""
+    """Which measures of which models have no value, and why; those with one reason share a sentence."""
     together: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for run in comparison.runs:
         by_reason: dict[str, list[str]] = {}
@@ -308,7 +308,7 @@ def of_gallery(result: Result) -> list[Note]:
 
 
 def of_galleries(comparison: Comparison) -> list[Note]:
-    """The notes of all runs on a gallery; what is not said of all of them names its scorers."""
+    """The notes of all runs on a gallery; what is not said of all of them names its models."""
     together: dict[Note, list[str]] = {}
     for run in comparison.runs:
         for note in of_gallery(run.result):
@@ -325,7 +325,7 @@ def of_galleries(comparison: Comparison) -> list[Note]:
 def fitted_ties(results: Sequence[Result]) -> list[Note]:
     """The thresholds up to which scores count as alike, and that they were fitted where they are measured."""
     thresholds = [
-        f"{result.scorer} {result.provenance['tie_threshold']:.4g}"
+        f"{result.model} {result.provenance['tie_threshold']:.4g}"
         for result in results
         if "tie_threshold" in result.provenance
     ]
@@ -357,7 +357,7 @@ class ResultTable:
             chance = "" if e.chance is None else number(e.chance, style)
             rows.append((name, value, f"[{low}, {high}]", chance))
         rows += [(name, "–", "", "") for name in result.undefined]
-        title = f"{result.scorer} on {benchmark.title}, {self.amount(benchmark)}"
+        title = f"{result.model} on {benchmark.title}, {self.amount(benchmark)}"
         return Table.of(title, "measure", columns, rows)
 
     def lines(self, result: Result) -> list[str]:
@@ -397,7 +397,7 @@ class GalleryResult(ResultTable):
         for name, estimate in result.measures.items():
             side, base = split_direction(name)
             rows.setdefault(base, {})[side] = estimate
-        title = f"{result.scorer} on {benchmark.title}, per cent with 95 % intervals"
+        title = f"{result.model} on {benchmark.title}, per cent with 95 % intervals"
         sides = [side for side in DIRECTIONS if any(side in of for of in rows.values())]
         for digits, between in _LAYOUTS:
             heads = (DIRECTIONS[side].arrow if between == " " else DIRECTIONS[side].label for side in sides)

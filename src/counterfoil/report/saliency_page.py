@@ -22,7 +22,7 @@ _COVER = 0.8
 
 
 def page(
-    scorer: str,
+    model: str,
     benchmark: Benchmark,
     questions: Sequence[ExplainedQuestion],
     *,
@@ -58,7 +58,7 @@ def page(
             *((f"q-{number}", name) for number, (name, _) in enumerate(sections)),
             ("method", "Method"),
         ],
-        scorer=scorer if private else shareable(scorer),
+        model=model if private else shareable(model),
         benchmark=benchmark.title,
         sections=sections,
         photographs=thumbnails.uris,

@@ -57,11 +57,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One row: a scorer, or chance."""
+    """One row: a model, or chance."""
 
     name: str
     cells: tuple[Cell, ...]
-    kind: Literal["scorer", "chance"] = "scorer"
+    kind: Literal["model", "chance"] = "model"
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from counterfoil.report.thumbnails import Thumbnails
 
 #: What a tour leaves in its folder, and how to go on with it.
 FILES = {
-    "benchmark": "questions with pictures; of your own: evaluate SCORER pairs --data my.csv --images FOLDER",
-    "training, models": "rows to learn from, and the two networks; a folder in models is a scorer",
-    "runs": "answers and results of each scorer; evaluate another one into runs/NAME and compare again",
+    "benchmark": "questions with pictures; of your own: evaluate MODEL pairs --data my.csv --images FOLDER",
+    "training, models": "rows to learn from, and the two networks; `evaluate` takes a folder of models",
+    "runs": "answers and results of each model; evaluate another one into runs/NAME and compare again",
     "captions.csv, built": "captions, and what was built of them; built/report.html shows every step",
     "campaign, answers.parquet": "the questions as pages for people, and the simulated answers",
     "explain.html, compare.html": "the whole pages of which parts are shown here",
@@ -91,8 +91,8 @@ def page(
                     "picture": thumbnails.uris[numbers[position]],
                     "right": true,
                     "wrong": false,
-                    "right_by": listed([scorer for scorer in right if right[scorer][chosen_image]]),
-                    "wrong_by": listed([scorer for scorer in right if not right[scorer][chosen_image]]),
+                    "right_by": listed([model for model in right if right[model][chosen_image]]),
+                    "wrong_by": listed([model for model in right if not right[model][chosen_image]]),
                 }
             )
     return html.render(
@@ -124,10 +124,10 @@ def _measure(comparison: Comparison) -> Part:
     others = [name for name in ranked if name not in above]
     conclusion = f"{_names(above)} {_are(above)} above chance with the whole interval. " if above else ""
     if "blind" in above:
-        conclusion += "The blind scorer is among them, so captions alone give some of the answers away."
+        conclusion += "The blind model is among them, so captions alone give some of the answers away."
     else:
         conclusion += (
-            f"{_names(others)} {_are(others)} not, so nothing that a blind scorer learned from captions "
+            f"{_names(others)} {_are(others)} not, so nothing that a blind model learned from captions "
             "gives the answers away."
         )
     figure = drawn(
@@ -137,7 +137,7 @@ def _measure(comparison: Comparison) -> Part:
         figures.dots([(f"{measure_label(measure)} (%)", estimates)], ranked, 1, width=_WIDTH),
     )
     return (
-        f"Two small networks, a scorer that sees no picture, and simulated people answered the same {n:,} "
+        f"Two small networks, a model that sees no picture, and simulated people answered the same {n:,} "
         "questions: which of two captions is true of a picture? Every number stands with its interval and "
         "beside what chance gives.",
         [figure],
@@ -212,7 +212,7 @@ def _explain(explained: ExplainedQuestion) -> Part:
 
 def _compare(comparison: Comparison) -> Part:
     measure, n = _measure_of(comparison), len(comparison.runs[0].benchmark)
-    # As those of the better scorer to the worse.
+    # As those of the better model to the worse.
     differences = [
         d if d.value >= 0 else replace(d, a=d.b, b=d.a, value=-d.value, low=-d.high, high=-d.low)
         for d in comparison.differences
@@ -238,7 +238,7 @@ def _compare(comparison: Comparison) -> Part:
     conclusion = f"Decided: {'; '.join(sure)}. " if sure else "Nothing is decided. "
     conclusion += f"Not decided: {'; '.join(open_)}." if open_ else "Nothing is left open."
     return (
-        "All scorers answered the same questions, so they are compared question by question. A difference "
+        "All models answered the same questions, so they are compared question by question. A difference "
         "counts as decided where its interval leaves out 0 and the paired test says so too.",
         [figure],
         conclusion,

@@ -229,6 +229,6 @@ def mean_intervals(
     for end in (bias - z, bias + z):
         # Where the correction has no solution the end is that of all draws.
         slope = np.maximum(1 - skew * end, 1e-6)
-        places = np.where(spread > 0, ndtr(bias + end / slope), 0.5)
-        ends.append(np.array([np.quantile(drawn[:, k], place) for k, place in enumerate(places)]))
+        positions = np.where(spread > 0, ndtr(bias + end / slope), 0.5)
+        ends.append(np.array([np.quantile(drawn[:, k], place) for k, place in enumerate(positions)]))
     return ends[0], ends[1]

@@ -194,9 +194,9 @@ def run_tail(answers: Int[ndarray, "n"], n_classes: int) -> float:
 
 
 def _golden(given: Labels, known: Wholes) -> tuple[Reals, ...]:
-    golden = known[given.items] >= 0
-    hit = golden & (known[given.items] == given.labels)
-    n_golden = np.bincount(given.people[golden], minlength=given.n_people).astype(np.float64)
+    gold = known[given.items] >= 0
+    hit = gold & (known[given.items] == given.labels)
+    n_golden = np.bincount(given.people[gold], minlength=given.n_people).astype(np.float64)
     right = np.bincount(given.people[hit], minlength=given.n_people).astype(np.float64)
     share = np.divide(right, n_golden, out=np.full(len(n_golden), np.nan), where=n_golden > 0)
     if not (n_golden > 0).any():

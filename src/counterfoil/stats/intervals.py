@@ -298,9 +298,9 @@ def differences(
     shares: Float[ndarray, "groups"] | None = None,
     averages: Float[ndarray, "m k"] | None = None,
 ) -> Float[ndarray, "4 p k"]:
-    """(value, low, high, p) of scorer a minus scorer b, for each pair (a, b), in each result of `spread`.
+    """(value, low, high, p) of model a minus model b, for each pair (a, b), in each result of `spread`.
 
-    `values` has a table per scorer. Tango's score interval in [-1, 1] for the effective number of questions,
+    `values` has a table per model. Tango's score interval in [-1, 1] for the effective number of questions,
     or of clusters where the difference does not vary between them, and its two-sided p-value: at most 0.05
     where the 95 % interval leaves 0 out. Raises what `spread` raises.
 

@@ -111,8 +111,8 @@ class Labels:
     @cached_property
     def possible(self) -> Bool[ndarray, "items classes"]:
         """Which classes an item can be of: all but exchangeable ones that other items alone have."""
-        places = np.arange(self.n_classes)
-        return (places < self.alike[:, None]) | (places >= self.alike.max(initial=0))
+        positions = np.arange(self.n_classes)
+        return (positions < self.alike[:, None]) | (positions >= self.alike.max(initial=0))
 
     @cached_property
     def options(self) -> Int[ndarray, "items"]:
@@ -143,9 +143,9 @@ class Labels:
         rows = np.flatnonzero(self.known >= 0)
         rank[rows, self.known[rows]] = -1
         # What an item does not have comes after what it has, and what is not exchangeable stays.
-        places, most = np.arange(self.n_classes), int(self.alike.max(initial=0))
+        positions, most = np.arange(self.n_classes), int(self.alike.max(initial=0))
         rank = np.where(self.possible, rank, self.n_people + 1)
-        rank = np.where(places < most, rank, self.n_people + 2 + places)
+        rank = np.where(positions < most, rank, self.n_people + 2 + positions)
         place = np.argsort(np.argsort(rank, axis=1, kind="stable"), axis=1)
         truth = np.where(self.known >= 0, place[np.arange(self.n_items), self.known], -1)
         return replace(self, labels=place[self.items, self.labels], known=truth), place
@@ -313,10 +313,10 @@ class SampledLabels(LabelModel):
         """Where two classes are the likeliest, within what draws can tell."""
         rows = np.arange(len(self.posterior))
         second, first = np.argsort(self.posterior, axis=1)[:, -2:].T
-        apart = self.posterior[rows, first] - self.posterior[rows, second]
+        lead = self.posterior[rows, first] - self.posterior[rows, second]
         # What one class has more the others have less, so that errors add up.
         doubt = self.error[rows, first] + self.error[rows, second]
-        return np.asarray(apart <= np.maximum(2 * doubt, TIE))
+        return np.asarray(lead <= np.maximum(2 * doubt, TIE))
 
 
 @whatever_order

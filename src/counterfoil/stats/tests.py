@@ -1,4 +1,4 @@
-"""Tests of the difference between two scorers."""
+"""Tests of the difference between two models."""
 
 import numpy as np
 from jaxtyping import Float
@@ -17,7 +17,7 @@ def discordant(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> tuple
 
 
 def mcnemar(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> float:
-    """McNemar's exact two-sided p-value: a fair coin for each question that only one scorer gets right.
+    """McNemar's exact two-sided p-value: a fair coin for each question that only one model gets right.
 
     In (0, 1]; 1 where no question is decided. Questions count as independent: where they share images prefer
     `intervals.differences`. Source: Q. McNemar, Note on the sampling error of the difference between

@@ -59,7 +59,7 @@ def mean_variance(
     # Relative weights: of one group, or of equal ones, no rounding of 1 / n enters the value.
     relative = share / share.max()
     value = column_sums(relative[:, None] * centre) / relative.sum()
-    factors, apart = [], np.full(len(sizes), np.inf)
+    factors, gaps = [], np.full(len(sizes), np.inf)
     for part in sharing.factors:
         # With how many questions of its group each shares something, itself included.
         near = np.zeros(len(group))
@@ -67,8 +67,8 @@ def mean_variance(
             rows = np.flatnonzero((group >= first) & (group < first + columns.shape[1]))
             near[rows] = part.around(columns)[rows, group[rows] - first]
         factors.append((part, near))
-        np.minimum.at(apart, group, sizes[group] - near)
-    alone = (apart < 0.5)[group] if len(sizes) > 1 else np.zeros(len(group), dtype=bool)
+        np.minimum.at(gaps, group, sizes[group] - near)
+    alone = (gaps < 0.5)[group] if len(sizes) > 1 else np.zeros(len(group), dtype=bool)
     moved = weights[:, None] * (values - np.where(alone[:, None], value, centre[group]))
     # For degrees of freedom groups of one cluster are one group.
     merged = np.where(alone, len(sizes), group)

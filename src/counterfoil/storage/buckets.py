@@ -15,8 +15,8 @@ from typing import Any
 
 from counterfoil.errors import CounterfoilError, MissingExtraError, StorageError
 from counterfoil.inputs.files import Location
+from counterfoil.storage.object_store import HEAD, SCHEMES, StoreEntry, Tagged
 from counterfoil.storage.parallel import map_ahead
-from counterfoil.storage.place import HEAD, SCHEMES, PlaceEntry, Tagged
 
 #: Reads in flight. One takes 20 to 100 ms, nearly all of it waiting.
 READS = 16
@@ -104,7 +104,7 @@ _CLASHES = 8
 
 
 @dataclass(frozen=True)
-class S3Place:
+class S3Store:
     """A prefix in a bucket; conditions are `If-None-Match` and `If-Match`, and the tag is the ETag."""
 
     where: Location
@@ -120,11 +120,11 @@ class S3Place:
         return f"{below}/{name}" if below else name
 
     def opened(
-        self, entries: Iterable[PlaceEntry], wanted: Callable[[bytes], bool]
-    ) -> Iterator[tuple[PlaceEntry, BufferedIOBase | None]]:
+        self, entries: Iterable[StoreEntry], wanted: Callable[[bytes], bool]
+    ) -> Iterator[tuple[StoreEntry, BufferedIOBase | None]]:
         """By `READS` threads, a few more in flight than are open."""
 
-        def fetch(entry: PlaceEntry) -> Tagged | None:
+        def fetch(entry: StoreEntry) -> Tagged | None:
             if entry.size > _SMALL:
                 head = self.read(entry.name, HEAD)
                 if head is None or not wanted(head.data):
@@ -155,14 +155,14 @@ class S3Place:
         now = parsedate_to_datetime(about["ResponseMetadata"]["HTTPHeaders"]["date"])
         return max(0.0, (now - about["LastModified"]).total_seconds())
 
-    def entries(self, prefix: str = "") -> list[PlaceEntry]:
+    def entries(self, prefix: str = "") -> list[StoreEntry]:
         root, now, entries = self.key(""), time.time(), []
         options: dict[str, Any] = {"Prefix": self.key(prefix)}
         while True:
             page = self._call("list_objects_v2", None, **options)
             for entry in page.get("Contents", ()):
                 age = now - entry["LastModified"].timestamp()
-                entries.append(PlaceEntry(entry["Key"].removeprefix(root), entry["Size"], age))
+                entries.append(StoreEntry(entry["Key"].removeprefix(root), entry["Size"], age))
             if not page.get("IsTruncated"):
                 return sorted(entries)
             options["ContinuationToken"] = page["NextContinuationToken"]

@@ -12,7 +12,7 @@ from io import BufferedIOBase
 from pathlib import Path
 
 from counterfoil.inputs.files import digest
-from counterfoil.storage.place import PlaceEntry, Tagged
+from counterfoil.storage.object_store import StoreEntry, Tagged
 from counterfoil.store import storage_error, writing
 
 #: The file that those who replace or remove a contested name lock; it is gone again afterwards.
@@ -20,7 +20,7 @@ _LOCK = ".lock"
 
 
 @dataclass(frozen=True)
-class FolderPlace:
+class FolderStore:
     """Names are files below `folder`; those that begin with a dot are not seen.
 
     `replace` and `remove` hold a lock of the kernel, on a network file system that of the server.
@@ -39,8 +39,8 @@ class FolderPlace:
         return Tagged(data, digest(data))
 
     def opened(
-        self, entries: Iterable[PlaceEntry], wanted: Callable[[bytes], bool]
-    ) -> Iterator[tuple[PlaceEntry, BufferedIOBase | None]]:
+        self, entries: Iterable[StoreEntry], wanted: Callable[[bytes], bool]
+    ) -> Iterator[tuple[StoreEntry, BufferedIOBase | None]]:
         for entry in entries:
             try:
                 yield entry, open(self.folder / entry.name, "rb")  # noqa: SIM115, the caller closes it
@@ -100,11 +100,11 @@ class FolderPlace:
                 raise storage_error(self.folder / name, error, "removed") from error
             return True
 
-    def entries(self, prefix: str = "") -> list[PlaceEntry]:
+    def entries(self, prefix: str = "") -> list[StoreEntry]:
         """Links are not followed, and what is no regular file is passed over."""
         return sorted(self._files(prefix.rstrip("/")))
 
-    def _files(self, below: str) -> Iterator[PlaceEntry]:
+    def _files(self, below: str) -> Iterator[StoreEntry]:
         try:
             listed = os.scandir(self.folder / below)
         except (FileNotFoundError, NotADirectoryError):
@@ -122,7 +122,7 @@ class FolderPlace:
                 elif entry.is_file(follow_symlinks=False):
                     with suppress(OSError):  # another process removed it
                         about = entry.stat(follow_symlinks=False)
-                        yield PlaceEntry(name, about.st_size, now - about.st_mtime)
+                        yield StoreEntry(name, about.st_size, now - about.st_mtime)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -54,10 +54,10 @@ class Oracle:
 
 
 def load(argument: str, options: Options = DEFAULT) -> Oracle:
-    """The scorer `world:oracle`; raises `UnknownNameError` for other names."""
+    """The model `world:oracle`; raises `UnknownNameError` for other names."""
     where = f"world:{argument}"
     if argument != "oracle":
-        raise UnknownNameError("scorer of the world", argument, ["oracle"])
+        raise UnknownNameError("model of the world", argument, ["oracle"])
     reject_unused_options(where, options)
     identity = Identity(name=where, revision="1", options={"seed": options.seed})
     return Oracle(identity, Random(identity, options.seed))

@@ -1,4 +1,4 @@
-"""Training: losses and mining, recipes, one loop, checkpoints that are scorers. Torch lives here.
+"""Training: losses and mining, recipes, one loop, checkpoints that are models. Torch lives here.
 
 What users need is here by name and loaded when it is asked for: recipes are read without torch.
 

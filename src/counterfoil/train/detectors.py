@@ -80,8 +80,8 @@ def encoded(
     number = {text: i for i, text in enumerate(distinct)}
     captions = features[[number[text] for text in texts]]
     by_side: dict[str, FrozenFeatures] = {}
-    for side, places, of in (("image", used, images), ("caption", spoken, captions)):
-        columns = [np.searchsorted(places, data.need(role)) for role in (side, f"negative_{side}")]
+    for side, positions, of in (("image", used, images), ("caption", spoken, captions)):
+        columns = [np.searchsorted(positions, data.need(role)) for role in (side, f"negative_{side}")]
         # Plain memory: what inference gave takes part in no gradients.
         by_side[side] = FrozenFeatures(of.clone(), np.stack(columns, axis=1))
     return by_side
@@ -133,9 +133,9 @@ class FittedDetectors:
 
     def detector(self, options: Options = Options(device="cpu")) -> Detector:  # noqa: B008
         """The detector as a `Classifier`. Its network is taken for answering from then on."""
-        scorer = networks.network_scorer(self.backbone, options, where=self.backbone.name)
-        assert isinstance(scorer, Detector)
-        return scorer
+        model = networks.network_model(self.backbone, options, where=self.backbone.name)
+        assert isinstance(model, Detector)
+        return model
 
     def save(self, folder: Path) -> None:
         """Write a checkpoint that `counterfoil evaluate FOLDER` takes."""

@@ -217,8 +217,8 @@ def diversity(rows: Float[Tensor, "batch heads width"]) -> Float[Tensor, ""]:
     with torch.autocast(rows.device.type, enabled=False):
         features = unit(rows)
         cosines = features @ features.mT
-        apart = cosines[:, ~torch.eye(heads, dtype=torch.bool, device=rows.device)]
-        return torch.linalg.vector_norm(apart, dim=1).mean() / heads**2
+        off_diagonal = cosines[:, ~torch.eye(heads, dtype=torch.bool, device=rows.device)]
+        return torch.linalg.vector_norm(off_diagonal, dim=1).mean() / heads**2
 
 
 def mmd(

@@ -176,10 +176,10 @@ def polysemous(recipe: Polysemous) -> Objective:
         hinge, _ = hinge_of(sides)
         own_rows = sides.own()
         residuals = images.residuals, texts.residuals
-        apart = sum(losses.diversity(rows if own_rows is None else rows[own_rows]) for rows in residuals)
+        diversity = sum(losses.diversity(rows if own_rows is None else rows[own_rows]) for rows in residuals)
         together = losses.mmd(images.points, texts.points, kernel=recipe.kernel, own=own_rows)
-        whole = hinge + recipe.diversity * apart + recipe.mmd * together
-        return whole, {"hinge": hinge, "diversity": apart, "mmd": together}
+        whole = hinge + recipe.diversity * diversity + recipe.mmd * together
+        return whole, {"hinge": hinge, "diversity": diversity, "mmd": together}
 
     return Objective(("image",), ("caption",), loss)
 

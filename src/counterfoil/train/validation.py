@@ -60,7 +60,7 @@ def estimate(
     name = leading(benchmark)
     with evaluation_mode(backbone):
         answers = run(benchmark, embedder(backbone), session=Session(batch_size=batch_size))
-    return evaluate(benchmark, answers, scorer=backbone.name, draws=draws, measures=(name,)).measures[name]
+    return evaluate(benchmark, answers, model=backbone.name, draws=draws, measures=(name,)).measures[name]
 
 
 def leading(benchmark: Benchmark) -> str:

@@ -46,10 +46,10 @@ _LINES = {
 }
 
 
-def carried(scene: Scene, places: Mapping[Cell, tuple[float, float]]) -> Scene:
+def carried(scene: Scene, positions: Mapping[Cell, tuple[float, float]]) -> Scene:
     """The scene with everything in these cells laid to these places."""
-    moved = [thing for thing in scene.things if thing.cell in places]
-    return with_things(scene, *((one, _at(one, *places[one.cell])) for one in moved))
+    moved = [thing for thing in scene.things if thing.cell in positions]
+    return with_things(scene, *((one, _at(one, *positions[one.cell])) for one in moved))
 
 
 def _at(thing: Thing, x: float, y: float) -> Thing:
@@ -104,8 +104,10 @@ def moved_round(
     swapped = {first.cell, second.cell}
     cost = [0 if {one, two} == swapped else (one != first.cell) + (two != second.cell) for one, two in moves]
     one, two = one_of([move for move, c in zip(moves, cost, strict=True) if c == min(cost)], rng)
-    places = {old: place(rng, cell) for old, cell in ((first.cell, one), (second.cell, two)) if old != cell}
-    return new, carried(scene, places)
+    positions = {
+        old: place(rng, cell) for old, cell in ((first.cell, one), (second.cell, two)) if old != cell
+    }
+    return new, carried(scene, positions)
 
 
 #: How often a caption of one changed thing speaks of a second one as well, and says how they lie.

@@ -1,4 +1,4 @@
-"""What a campaign exports, and that the commands which it is for read it; people as a scorer."""
+"""What a campaign exports, and that the commands which it is for read it; people as a model."""
 
 import csv
 import json
@@ -238,7 +238,7 @@ def test_people_can_be_left_out_altogether(here):
 
 def test_export_says_what_is_wrong(here):
     campaign = made(here, "yes-no", PAIRS)
-    for read in (lambda: annotate_export(campaign.folder), lambda: catalog.scorer("people:campaign")):
+    for read in (lambda: annotate_export(campaign.folder), lambda: catalog.model("people:campaign")):
         refuses("no answers yet", read, error=InputError)
     answered(campaign, 3, lambda item, n: {"match": "yes"})
     with pytest.raises(UnknownNameError, match="did you mean 'majority'"):
@@ -279,7 +279,7 @@ def test_a_decision_takes_the_place_of_the_model_and_a_tie_has_no_label():
     table = judged_rows({"a": "yn", "b": "yy"})
     plain = item_labels(table, QUESTION, model="majority")
     assert plain.labels == ("", "yes")
-    decided = item_labels(table, QUESTION, model="majority", decided={("a", "q"): "no"})
+    decided = item_labels(table, QUESTION, model="majority", adjudicated={("a", "q"): "no"})
     assert (decided.labels, decided.decided.tolist()) == (("no", "yes"), [True, False])
     assert decided.posterior[0].tolist() == [0.0, 1.0]
     assert plain.table.column("label").to_pylist() == [None, "yes"]
@@ -314,9 +314,9 @@ def test_people_answer_quads_by_single_directions(here, capsys):
     assert "world-quads: 10 of 500 questions are answered in full" in capsys.readouterr().err
     annotate_export(campaign.folder, people=False)
     assert sorted(read_table(campaign.folder / "export" / "outcomes.csv")["id"]) == names
-    assert catalog.scorer("people:campaign").described == "40 answers of 4 people (choose)"
+    assert catalog.model("people:campaign").described == "40 answers of 4 people (choose)"
     with pytest.raises(InputError, match=r"people:campaign/export/judgements\.csv with --set campaign=DIR"):
-        catalog.scorer("people:campaign/export")
+        catalog.model("people:campaign/export")
 
 
 def asked_twice(here, **more):
@@ -331,14 +331,14 @@ def test_several_answers_to_a_query_count_as_their_mean(here):
     share = [1.0, 0.5] * 6
     ties = "a query counts the mean of its answers, and 6 of 12 (50.0 %) are ties"
     annotate_export(campaign.folder)
-    result = catalog.scorer("people:campaign")
+    result = catalog.model("people:campaign")
     values = dict(zip(result.ids, result.right["accuracy"].tolist(), strict=True))
     assert values == {f"q{i}": value for i, value in enumerate(share)}
     assert result.described == f"24 answers of 2 people (choose); {ties}"
     # The exported table is one that `given:` takes, and labels by a model count a tie by its chances.
-    given = catalog.scorer("given:campaign/export/outcomes.csv")
+    given = catalog.model("given:campaign/export/outcomes.csv")
     assert sorted(given.right["accuracy"].tolist()) == sorted(share)
-    labelled = catalog.scorer("people:campaign", Options(settings={"model": "majority"}))
+    labelled = catalog.model("people:campaign", Options(settings={"model": "majority"}))
     assert labelled.right["accuracy"].mean() == pytest.approx(0.75)
 
 
@@ -356,7 +356,7 @@ def test_a_quad_is_right_as_often_as_one_answer_to_each_query_is(here):
     # Of one question each query is a tie: two of them both right in a quarter of cases, four in a sixteenth.
     values = [result.result[name].value for name in ("ipos2t", "i2t", "group")]
     assert values == pytest.approx([0.95, 0.9 + 0.1 / 4, 0.9 + 0.1 / 16])
-    assert catalog.scorer("people:campaign").described.endswith("4 of 40 (10.0 %) are ties")
+    assert catalog.model("people:campaign").described.endswith("4 of 40 (10.0 %) are ties")
     stored = load_run(here / "run" / "world-quads")
     assert stored.result["group"] == result.result["group"]
     assert set(stored.answers.outcomes.right["ipos2t"].tolist()) == {0.5, 1.0}
@@ -371,7 +371,7 @@ def test_judgements_without_a_known_truth_are_exported(here):
     assert of[0]["alpha"].equals(of[1]["alpha"])
     assert not of[0]["alpha"].equals(of[2]["alpha"])
     assert any("12 items have no known right answer" in line for line in result.notes)
-    refuses("'truth'", catalog.scorer, "people:campaign", error=InputError)
+    refuses("'truth'", catalog.model, "people:campaign", error=InputError)
     created = create_campaign("choose", "items.json", here / "again", images=here / "photos")
     assert any("12 of 12 items have no known right answer" in line for line in created.notes)
 
@@ -385,27 +385,27 @@ def test_the_share_of_yes_is_a_score_of_every_pair(here):
     votes = iter(("yes", "no"))
     odd = f"{name}_c0_i1"
     answered(campaign, 8, lambda item, n: {"match": next(votes) if item.id == odd else item.truth})
-    scorer = catalog.scorer("people:campaign")
-    assert scorer.values[list(scorer.ids).index(name)].tolist() == [[1.0, 0.5], [0.0, 1.0]]
+    model = catalog.model("people:campaign")
+    assert model.values[list(model.ids).index(name)].tolist() == [[1.0, 0.5], [0.0, 1.0]]
     result = counterfoil.evaluate("people:campaign", "world-quads", draws=100)
     assert (result.result["group"].value, result.result["group"].n) == (1.0, 4)
     annotate_export(campaign.folder, here / "kept", kind="parquet")
-    other = catalog.scorer("people:kept/judgements.parquet", Options(settings={"campaign": "campaign"}))
-    values = [dict(zip(of.ids, of.values.tolist(), strict=True)) for of in (other, scorer)]
+    other = catalog.model("people:kept/judgements.parquet", Options(settings={"campaign": "campaign"}))
+    values = [dict(zip(of.ids, of.values.tolist(), strict=True)) for of in (other, model)]
     assert values[0] == values[1]
-    assert other.described == scorer.described
+    assert other.described == model.described
     with pytest.raises(InputError, match="name the campaign with --set campaign=DIR"):
-        catalog.scorer("people:kept/judgements.parquet")
+        catalog.model("people:kept/judgements.parquet")
     with pytest.raises(InputError, match="unknown key; given: database"):
-        catalog.scorer("people:kept/judgements.parquet", Options(settings={"database": "sqlite:///x"}))
+        catalog.model("people:kept/judgements.parquet", Options(settings={"database": "sqlite:///x"}))
 
 
 def test_people_are_read_from_the_database_that_is_named(here, new_database):
     campaign = made(here, "yes-no", "world-quads", sample=2, overlap=1)
     url = new_database() or f"sqlite:///{here / 'elsewhere.sqlite'}"
     answered(campaign, 4, lambda item, n: {"match": item.truth}, url)
-    refuses("no answers yet", catalog.scorer, "people:campaign", error=InputError)
-    result = catalog.scorer("people:campaign", Options(settings={"database": url}))
+    refuses("no answers yet", catalog.model, "people:campaign", error=InputError)
+    result = catalog.model("people:campaign", Options(settings={"database": url}))
     assert result.described == "8 answers of 4 people (yes-no)"
 
 
@@ -415,7 +415,7 @@ def test_one_person_completes_no_question_of_several_pairs(here):
     answered(created.campaign, 1, lambda item, n: {"match": item.truth})
     whole = r"people:campaign: no question is complete yet; .* to 1 of the pairs .*; let more people answer"
     for unanswered in ("refuse", "leave-out"):
-        refuses(whole, catalog.scorer, "people:campaign", Options(unanswered=unanswered), error=InputError)
+        refuses(whole, catalog.model, "people:campaign", Options(unanswered=unanswered), error=InputError)
 
 
 def test_ratings_and_matches_score_benchmarks_too(here):
@@ -428,4 +428,4 @@ def test_ratings_and_matches_score_benchmarks_too(here):
     assert result.result["kendall_tau_b"].value > 0.5
     (here / "one.json").write_text('[{"caption": "c", "image": "0.png", "negative_image": "1.png"}]')
     create_campaign("which-image", here / "one.json", here / "other", images=here / "photos")
-    refuses("score no questions", catalog.scorer, "people:other", error=InputError)
+    refuses("score no questions", catalog.model, "people:other", error=InputError)

@@ -53,8 +53,8 @@ def test_a_benchmark_prints_what_it_holds(bench):
     assert repr(bench) == "<Benchmark pairs: 8 questions, 8 images, 16 captions>"
 
 
-def test_a_function_is_a_scorer(bench, tmp_path):
-    run = cf.evaluate(cf.scorer(brightness), bench, draws=100, quiet=True)
+def test_a_function_is_a_model(bench, tmp_path):
+    run = cf.evaluate(cf.as_model(brightness), bench, draws=100, quiet=True)
     assert run.name == "brightness"
     values = {image.id: np.asarray(image.decode()).mean() for image in bench.images}
     images = [values[image.id] for image in bench.images]
@@ -73,28 +73,32 @@ def test_a_function_with_a_version_is_asked_once(bench, tmp_path):
         asked.append(len(images))
         return brightness(images, captions)
 
-    first = cf.evaluate(cf.scorer(counting, version="1"), bench, draws=100, quiet=True)
+    first = cf.evaluate(cf.as_model(counting, version="1"), bench, draws=100, quiet=True)
     count = len(asked)
-    again = cf.evaluate(cf.scorer(counting, version="1"), bench, draws=100, quiet=True)
+    again = cf.evaluate(cf.as_model(counting, version="1"), bench, draws=100, quiet=True)
     assert count
     assert len(asked) == count
     assert first.to_json()["measures"] == again.to_json()["measures"]
-    cf.evaluate(cf.scorer(counting, version="2"), bench, draws=100, quiet=True)
+    cf.evaluate(cf.as_model(counting, version="2"), bench, draws=100, quiet=True)
     assert len(asked) == 2 * count
     with pytest.raises(InputError, match="cannot be kept"):
-        cf.evaluate(cf.scorer(counting), bench, draws=100, cache=tmp_path / "named", quiet=True)
+        cf.evaluate(cf.as_model(counting), bench, draws=100, cache=tmp_path / "named", quiet=True)
 
 
 def test_what_a_function_gives_is_checked(bench):
     with pytest.raises(ScoreError, match=r"another shape.*one score per image and caption"):
-        cf.evaluate(cf.scorer(lambda images, captions: [0.5], name="one"), bench, quiet=True)
+        cf.evaluate(cf.as_model(lambda images, captions: [0.5], name="one"), bench, quiet=True)
     with pytest.raises(ScoreError):
-        cf.evaluate(cf.scorer(lambda images, captions: [np.nan] * len(images), name="nan"), bench, quiet=True)
+        cf.evaluate(
+            cf.as_model(lambda images, captions: [np.nan] * len(images), name="nan"), bench, quiet=True
+        )
 
 
-def test_what_is_no_scorer_is_refused():
-    refuses("no function of images and captions", cf.scorer, 3, error=InputError)
-    refuses("no function of images and captions", cf.scorer, cf.load_scorer("blind:length"), error=InputError)
+def test_what_is_no_model_is_refused():
+    refuses("no function of images and captions", cf.as_model, 3, error=InputError)
+    refuses(
+        "no function of images and captions", cf.as_model, cf.load_model("blind:length"), error=InputError
+    )
 
 
 def cached(folder):
@@ -102,7 +106,7 @@ def cached(folder):
     return sorted(path for path in folder.rglob("*") if path.name != MEMO)
 
 
-def test_a_torch_module_is_a_scorer(bench, table, tmp_path):
+def test_a_torch_module_is_a_model(bench, table, tmp_path):
     torch = pytest.importorskip("torch")
     open_clip = pytest.importorskip("open_clip")
     from open_clip.transform import image_transform
@@ -115,8 +119,8 @@ def test_a_torch_module_is_a_scorer(bench, table, tmp_path):
     )
     model.train()
     parts = {"preprocess": image_transform(32, is_train=False), "tokenizer": open_clip.SimpleTokenizer()}
-    refuses("needs its tokenizer", cf.scorer, model, preprocess=parts["preprocess"], error=InputError)
-    mine = cf.scorer(model, name="tiny", **parts)
+    refuses("needs its tokenizer", cf.as_model, model, preprocess=parts["preprocess"], error=InputError)
+    mine = cf.as_model(model, name="tiny", **parts)
     # Another process prepares the images once; each imports the libraries of the model for itself.
     run = cf.evaluate(mine, bench, out="runs/tiny", draws=100, batch_size=4, workers=1, quiet=True)
     assert model.training
@@ -130,7 +134,7 @@ def test_a_torch_module_is_a_scorer(bench, table, tmp_path):
     pairs = bench.paired
     expected = cosines[pairs.captions[:, :, None], pairs.images[:, None, :]]
     np.testing.assert_allclose(run.answers.values, expected, atol=1e-6)
-    # Its weights are its identity: finished work is kept, and other weights are another scorer.
+    # Its weights are its identity: finished work is kept, and other weights are another model.
     kept = cached(tmp_path / "cache")
     assert kept
     again = cf.evaluate(mine, bench, draws=100, workers=0, quiet=True).to_json()
@@ -144,7 +148,7 @@ def test_a_torch_module_is_a_scorer(bench, table, tmp_path):
 
 def test_two_runs_are_compared_and_reported(bench, table):
     one = cf.evaluate("blind:length", "pairs", data=table, images="photos", out="runs/length", draws=100)
-    other = cf.evaluate(cf.scorer(brightness), bench, out="runs/bright", draws=100, quiet=True)
+    other = cf.evaluate(cf.as_model(brightness), bench, out="runs/bright", draws=100, quiet=True)
     result = cf.compare([one, other], baseline=one, quiet=True)
     assert [(d.a, d.b) for d in result.differences] == [("brightness", "blind:length")] * 3
     assert [d.value for d in result.differences] == [
@@ -173,14 +177,14 @@ def test_two_runs_are_compared_and_reported(bench, table):
 
 
 def test_a_run_is_a_table_in_every_form(bench, monkeypatch):
-    run = cf.evaluate(cf.scorer(brightness), bench, draws=100, quiet=True)
+    run = cf.evaluate(cf.as_model(brightness), bench, draws=100, quiet=True)
     group = run.result["group"]
     assert "group" in run.result
     assert str(group) == f"{group.value:.4f} [{group.low:.4f}, {group.high:.4f}]"
     with pytest.raises(InputError, match="did you mean 'group'"):
         run.result["groop"]
     table = run.to_arrow()
-    row = {"benchmark": "pairs", "scorer": "brightness", "group": "", "measure": "group", "n": 8}
+    row = {"benchmark": "pairs", "model": "brightness", "group": "", "measure": "group", "n": 8}
     (result,) = (item for item in table.to_pylist() if {**item, **row} == item)
     assert (result["value"], result["chance"]) == (group.value, group.chance)
     assert {item["group"] for item in table.to_pylist()} == {"", "add", "swap"}
@@ -208,7 +212,7 @@ def test_several_benchmarks_and_their_paths(bench, table):
 def test_errors_are_one_line(bench, table):
     for call in [
         *(lambda: cf.load_benchmark("winogrund"), lambda: cf.load_benchmark("pairs", "nowhere.csv")),
-        *(lambda: cf.load_scorer("opn-clip:x"), lambda: cf.load_run("."), lambda: cf.compare([])),
+        *(lambda: cf.load_model("opn-clip:x"), lambda: cf.load_run("."), lambda: cf.compare([])),
         lambda: cf.evaluate("blind:length", "pairs", data="nowhere.csv"),
         lambda: cf.evaluate("blind:length", bench, ties="strikt"),
         lambda: cf.evaluate("blind:length", bench, interval="wilsn"),
@@ -222,7 +226,7 @@ def test_notes_and_progress_go_where_they_are_wanted(bench, capsys):
     lines = []
     stages = []
     heard = {"note": lines.append, "progress": lambda *stage: stages.append(stage)}
-    cf.evaluate(cf.scorer(brightness), bench, out="runs/b", draws=100, **heard)
+    cf.evaluate(cf.as_model(brightness), bench, out="runs/b", draws=100, **heard)
     assert lines == ["run written to runs/b/pairs"]
     assert stages[-1][1] == stages[-1][2]
     assert capsys.readouterr() == ("", "")
@@ -243,8 +247,8 @@ def test_a_table_in_memory_is_the_benchmark_of_its_file(bench, table, kind):
         held = pandas.DataFrame(rows) if kind == "frame" else pandas.Series(rows)
     result = cf.load_benchmark("pairs", held, "photos")
     assert (result.digest, result.images) == (bench.digest, bench.images)
-    run = cf.evaluate(cf.scorer(brightness), "pairs", data=held, images="photos", draws=100, quiet=True)
-    assert run["i2t"] == cf.evaluate(cf.scorer(brightness), bench, draws=100, quiet=True)["i2t"]
+    run = cf.evaluate(cf.as_model(brightness), "pairs", data=held, images="photos", draws=100, quiet=True)
+    assert run["i2t"] == cf.evaluate(cf.as_model(brightness), bench, draws=100, quiet=True)["i2t"]
     refuses("one benchmark that is named", cf.evaluate, "blind:length", bench, data=held, error=InputError)
     with pytest.raises(InputError, match="winoground: data in memory are a table of one's own"):
         cf.load_benchmark("winoground", held)

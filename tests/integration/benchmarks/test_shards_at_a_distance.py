@@ -13,7 +13,7 @@ from counterfoil.benchmarks.training_files import read
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import Location, location
 from counterfoil.models.images import Untouched, prepared
-from counterfoil.storage import open_place
+from counterfoil.storage import open_store
 from counterfoil.storage.files import open_file
 from refusals import refuses
 from role_values import pictures
@@ -69,7 +69,7 @@ def test_images_of_a_batch_are_read_together(root, near):
 
 def test_what_is_wrong_names_the_shard(root, near):
     far = copied(near, f"{root}/shards")
-    place = open_place(far)
+    place = open_store(far)
     whole = (near / "train-000.tar").read_bytes()
     end = max(i for i, byte in enumerate(whole) if byte) // 512 * 512 + 512
     for length in (100, 512, 1000, end - 300, end):
@@ -89,7 +89,7 @@ def test_what_is_wrong_names_the_shard(root, near):
 
 def test_a_file_is_read_anywhere(root, monkeypatch):
     data = np.random.default_rng(0).bytes(20_003)
-    open_place(root).write("a/large", data)
+    open_store(root).write("a/large", data)
     where = location(f"{root}/a/large")
     assert isinstance(where, Location)
     monkeypatch.setattr("counterfoil.storage.files._BLOCK", 4000)

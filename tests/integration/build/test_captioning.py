@@ -150,7 +150,7 @@ def test_words_are_drawn_with_the_seed_that_is_written_down(captioner, pictures)
 def test_an_endpoint_sees_each_image_once(pictures):
     pytest.importorskip("httpx2")
     rows, work = pictures
-    work = replace(work, scorer=step_work(work.folder, wait="0.002").scorer)
+    work = replace(work, model=step_work(work.folder, wait="0.002").model)
     with chat_server.running() as server:
         url = "data:image/png;base64,"
         shown = chat_server._digest(url + base64.b64encode((work.photos / "1.png").read_bytes()).decode())

@@ -74,14 +74,14 @@ def test_the_first_where_nothing_chooses(drawn):
     assert Choose().run(made.kept, work(folder)).kept.equals(made.kept)
 
 
-def test_a_scorer_chooses_through_the_engine(drawn):
+def test_a_model_chooses_through_the_engine(drawn):
     folder, rows = drawn
     rows = rows.slice(0, 40)
     here = work(folder)
     cells, own, other = (rows[c].to_pylist() for c in ("negative_image", "negative_caption", "caption"))
-    scorer = catalog.scorer("pixels:colours", Options(device="cpu"))
-    margin = pair_scores(scorer, cells, own, here) - pair_scores(scorer, cells, other, here)
-    made = Choose(scorer="pixels:colours", against="caption").run(rows, here)
+    model = catalog.model("pixels:colours", Options(device="cpu"))
+    margin = pair_scores(model, cells, own, here) - pair_scores(model, cells, other, here)
+    made = Choose(model="pixels:colours", against="caption").run(rows, here)
     assert made.kept["negative_image"].to_pylist() == slow_choice(rows, margin)
 
 
@@ -186,16 +186,16 @@ def test_people_who_answered_in_a_table(questions, tmp_path):
     assert notes[0].startswith("fewer than three people")
 
 
-def test_an_ensemble_of_scorers(drawn, questions):
+def test_an_ensemble_of_models(drawn, questions):
     folder, _ = drawn
     few = questions.slice(0, 12)
-    one = FilterAmbiguous(scorers=("pixels:colours",), threshold=0.0, verify=12).run(few, work(folder))
-    scorer = catalog.scorer("pixels:colours", Options(device="cpu"))
+    one = FilterAmbiguous(models=("pixels:colours",), threshold=0.0, verify=12).run(few, work(folder))
+    model = catalog.model("pixels:colours", Options(device="cpu"))
 
     def margin(image, own, other):
         pictures = few[image].to_pylist()
         texts = (few[column].to_pylist() for column in (own, other))
-        right, wrong = (pair_scores(scorer, pictures, captions, work(folder)) for captions in texts)
+        right, wrong = (pair_scores(model, pictures, captions, work(folder)) for captions in texts)
         return right - wrong
 
     captions = "caption", "negative_caption"
@@ -203,35 +203,35 @@ def test_an_ensemble_of_scorers(drawn, questions):
     assert one.kept["id"].to_pylist() == few.filter(pa.array(lower >= 0))["id"].to_pylist()
     assert set(one.reasons) <= {LOW}
     assert one.facts["calibration"]["rows_reported_on"] == 12
-    both = FilterAmbiguous(scorers=("pixels:colours", "blind:random"), threshold=0.6).run(few, work(folder))
+    both = FilterAmbiguous(models=("pixels:colours", "blind:random"), threshold=0.6).run(few, work(folder))
     assert 0 < len(both.kept) < 12
 
 
-def test_scorers_of_an_ensemble_have_settings_of_their_own(drawn, questions):
+def test_models_of_an_ensemble_have_settings_of_their_own(drawn, questions):
     folder, _ = drawn
     asked = {}
 
     def loaded(name, settings):
         asked[name] = dict(settings)
-        return catalog.scorer(name, Options(device="cpu"))
+        return catalog.model(name, Options(device="cpu"))
 
     FilterAmbiguous(
-        scorers=("pixels:colours", "blind:random"), set=("depth=2", "blind.seed=7=8"), threshold=0.5
-    ).run(questions.slice(0, 12), replace(work(folder), scorer=loaded))
+        models=("pixels:colours", "blind:random"), set=("depth=2", "blind.seed=7=8"), threshold=0.5
+    ).run(questions.slice(0, 12), replace(work(folder), model=loaded))
     assert asked == {"pixels:colours": {"depth": "2"}, "blind:random": {"depth": "2", "seed": "7=8"}}
 
 
 @pytest.mark.parametrize(
     ("step", "settings", "message"),
     [
-        (Choose, {"scorer": "a", "column": "b"}, "one of people, simulate, scorer, column"),
+        (Choose, {"model": "a", "column": "b"}, "one of people, simulate, model, column"),
         (Choose, {"threshold": 0.5}, "one of scores"),
         (Choose, {"column": "a", "threshold": 0.5, "target_precision": 0.9}, "one of them"),
         (Choose, {"column": "a", "target_precision": 0.9}, "needs verified rows"),
         (Choose, {"column": "a", "verify": 5, "verified": "x"}, "one of them"),
-        (FilterAmbiguous, {"scorers": ("blind:random",), "set": ("lm.end=in",)}, "scorer that is not named"),
-        (FilterAmbiguous, {"scorers": ("blind:random",), "set": ("end",)}, "setting of the scorer"),
-        (FilterAmbiguous, {"set": ("end=in",)}, "a scorer that is not named; given: end=in; allowed: none"),
+        (FilterAmbiguous, {"models": ("blind:random",), "set": ("lm.end=in",)}, "model that is not named"),
+        (FilterAmbiguous, {"models": ("blind:random",), "set": ("end",)}, "setting of the model"),
+        (FilterAmbiguous, {"set": ("end=in",)}, "a model that is not named; given: end=in; allowed: none"),
         (FilterAmbiguous, {"simulate": 3, "people": "a.csv"}, "several ways"),
         (FilterAmbiguous, {"simulate": 3, "threshold": 0.5}, "one of scores"),
         (FilterAmbiguous, {"simulate": 3, "accuracy": 0.9, "bias": 0.3}, "chances are out of range"),

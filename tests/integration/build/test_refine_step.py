@@ -1,4 +1,4 @@
-"""Rating and refining: real captions to the end, scores from files, blind scorers held out and not."""
+"""Rating and refining: real captions to the end, scores from files, blind models held out and not."""
 
 import json
 from collections import Counter
@@ -60,8 +60,8 @@ def test_a_sixth_of_the_seven_files_of_sugarcrepe_is_rated_refined_and_audited(
     rows = of_benchmark(bench, work)
     assert (len(rows), len(rows["subset"].unique())) == (1_252, 7)
     classifier = f"text-classifier:{text_models / 'cola'}"
-    for scorer, name in (("blind:length", "length"), ("blind:unigram", "unigram"), (classifier, "cola")):
-        rows = run_step(Rate(scorer=scorer, score=name), rows, work).kept
+    for model, name in (("blind:length", "length"), ("blind:unigram", "unigram"), (classifier, "cola")):
+        rows = run_step(Rate(model=model, score=name), rows, work).kept
     step = Refine(within="subset", held_out=("blind:bag-of-words",))
     output = run_step(step, rows, work)
     kept = output.kept
@@ -80,9 +80,9 @@ def test_a_sixth_of_the_seven_files_of_sugarcrepe_is_rated_refined_and_audited(
     assert json.dumps(again.facts) == json.dumps(output.facts)
     ids = set(kept["id"].to_pylist())
     left = bench.select(np.array([name in ids for name in bench.questions.ids]))
-    scorer = catalog.scorer(classifier)
-    actual = audit(left, scorers=scorer, pictures=False, draws=200, cache=tmp_path / "cache")
-    blind = {result.scorer: result["accuracy"] for result in actual.audits[0].blind}
+    model = catalog.model(classifier)
+    actual = audit(left, models=model, pictures=False, draws=200, cache=tmp_path / "cache")
+    blind = {result.model: result["accuracy"] for result in actual.audits[0].blind}
     for name, estimate in blind.items():
         if name.startswith(("blind:length", "text-classifier")):
             assert estimate.value == 0.5
@@ -90,18 +90,18 @@ def test_a_sixth_of_the_seven_files_of_sugarcrepe_is_rated_refined_and_audited(
     assert sum(name.startswith(("blind:length", "text-classifier")) for name in blind) == 2
 
 
-def test_rating_gives_the_scores_of_the_scorer_once_per_caption(text_models, tmp_path):
+def test_rating_gives_the_scores_of_the_model_once_per_caption(text_models, tmp_path):
     rows = pairs(12)
-    rate = Rate(scorer=f"lm:{text_models / 'gpt2'}", set=("score=mean",))
+    rate = Rate(model=f"lm:{text_models / 'gpt2'}", set=("score=mean",))
     made = run_step(rate, rows, work_in(tmp_path))
     assert made.kept.column_names == [*rows.column_names, "lm", "negative_lm"]
-    scorer = catalog.scorer(f"lm:{text_models / 'gpt2'}", Options(device="cpu", settings={"score": "mean"}))
+    model = catalog.model(f"lm:{text_models / 'gpt2'}", Options(device="cpu", settings={"score": "mean"}))
     for column, score in (("caption", "lm"), ("negative_caption", "negative_lm")):
         batch = [(Image("x"), Caption("x", text)) for text in rows[column].to_pylist()]
-        assert np.allclose(made.kept[score], next(iter(scorer.score_pairs([batch]))), atol=1e-5)
+        assert np.allclose(made.kept[score], next(iter(model.score_pairs([batch]))), atol=1e-5)
 
     def refuse(name, settings):
-        result = catalog.scorer(name, Options(device="cpu", settings=dict(settings)))
+        result = catalog.model(name, Options(device="cpu", settings=dict(settings)))
 
         class Stopped:
             does, needs, identity = ("scores_pairs",), ("captions",), result.identity
@@ -112,23 +112,23 @@ def test_rating_gives_the_scores_of_the_scorer_once_per_caption(text_models, tmp
 
         return Stopped()
 
-    cached = StepContext(tmp_path, step="1-refine", scorer=refuse, session=Session(tmp_path / "cache"))
+    cached = StepContext(tmp_path, step="1-refine", model=refuse, session=Session(tmp_path / "cache"))
     assert run_step(rate, rows, cached).kept.equals(made.kept)
 
 
-def test_scorers_of_images_look_at_the_images_of_the_rows(tmp_path):
+def test_models_of_images_look_at_the_images_of_the_rows(tmp_path):
     bench = quads(7, size=48)
     work = work_in(tmp_path)
     rows = of_benchmark(bench, work)
-    rated = run_step(Rate(scorer="pixels:colours"), rows, work).kept
-    rated = run_step(Rate(scorer="pixels:colours", image="negative_image", score="other"), rated, work).kept
-    scorer = catalog.scorer("pixels:colours")
+    rated = run_step(Rate(model="pixels:colours"), rows, work).kept
+    rated = run_step(Rate(model="pixels:colours", image="negative_image", score="other"), rated, work).kept
+    model = catalog.model("pixels:colours")
     images = [bench.images[image] for image in bench.questions.images[:, 0]]
     for column, side in (("pixels", 0), ("negative_pixels", 1)):
         captions = [bench.captions[i] for i in bench.questions.captions[:, side]]
-        assert rated[column].to_pylist() == scorer.score(images, captions).tolist()
+        assert rated[column].to_pylist() == model.score(images, captions).tolist()
     assert np.array(rated["other"]).tolist() != np.array(rated["pixels"]).tolist()
-    refuses("looks at images", run_step, Rate(scorer="pixels:colours"), rows.drop_columns(["image"]), work)
+    refuses("looks at images", run_step, Rate(model="pixels:colours"), rows.drop_columns(["image"]), work)
 
 
 def test_a_language_model_takes_part_and_another_is_held_out(text_models, tmp_path):
@@ -139,13 +139,13 @@ def test_a_language_model_takes_part_and_another_is_held_out(text_models, tmp_pa
     assert set(output.facts["scores"]) == {"noise", one}
     assert output.facts["scores"][one]["after"]["value"] == 0.5
     # The same once more of what was kept, caption by caption.
-    kept = run_step(Rate(scorer=one), output.kept, work).kept
+    kept = run_step(Rate(model=one), output.kept, work).kept
     gaps = np.array(kept["lm"]) - np.array(kept["negative_lm"])
     assert (gaps > 0).mean() + (gaps == 0).mean() / 2 == 0.5
     after = output.facts["held_out"][other]["after"]
     numbers = f"{100 * after['value']:.1f} % [{100 * after['low']:.1f}, {100 * after['high']:.1f}]"
-    assert f"refined against noise, {one}; tested on scorers held out: {other} {numbers}" in said[-1]
-    assert said[-1].endswith("; other scorers may still tell right captions from wrong ones")
+    assert f"refined against noise, {one}; tested on models held out: {other} {numbers}" in said[-1]
+    assert said[-1].endswith("; other models may still tell right captions from wrong ones")
     assert output.facts["not_ruled_out"] == said[-1]
 
 
@@ -191,7 +191,7 @@ def test_what_does_not_fit_is_refused_in_one_line(tmp_path):
         (rows, {"scores": ("noise", "noise")}, "two scores of one name"),
         (plain, {"scores": ("noise",)}, "no column 'noise'"),
         (rows, {"scores": ("subset",)}, "negative_subset"),
-        (rows, {"balance": ("pixels:colours",)}, "no blind scorer"),
+        (rows, {"balance": ("pixels:colours",)}, "no blind model"),
         (rows, {"balance": ("blind:length",), "held_out": ("blind:length",)}, "not held out"),
     ]:
         refuses(match, outcome, given, tmp_path, error=InputError, **settings)
@@ -201,7 +201,7 @@ def test_what_does_not_fit_is_refused_in_one_line(tmp_path):
     ]:
         refuses(match, kind, error=InputError, **settings)
     with pytest.raises(InputError, match="learns"):
-        run_step(Rate(scorer="blind:learned", columns=("caption",)), rows, work_in(tmp_path))
+        run_step(Rate(model="blind:learned", columns=("caption",)), rows, work_in(tmp_path))
 
 
 def test_the_interval_is_that_of_clusters():

@@ -33,7 +33,7 @@ class World:
     def run(self, name: str, *, top: int = 50, benchmark: Benchmark | None = None) -> Path:
         benchmark = benchmark or self.benchmark
         answers = rank([benchmark], Matrix(self.scores[name]), top=top)[0]
-        result = evaluate(benchmark, answers, scorer=name, draws=100)
+        result = evaluate(benchmark, answers, model=name, draws=100)
         folder = self.folder / "runs" / name / benchmark.name
         save_run(folder, benchmark, answers, result, {})
         return folder

@@ -30,7 +30,7 @@ def test_tables_page_and_json_of_ones_own_table(counterfoil, table, tmp_path):
     train.write_text(f"{seventh.upper()}.\na hat\n")
     page, result = tmp_path / "audit.html", tmp_path / "audit.json"
     more = f"--against {train} --html {page} --json {result} --draws 200"
-    said = counterfoil.succeeds(f"audit pairs --data {table} --scorer given:{scores} {more}")
+    said = counterfoil.succeeds(f"audit pairs --data {table} --model given:{scores} {more}")
     for text in ("blind:learned", "indeed", "same words (15)", "train.txt", "near-duplicates"):
         assert text in said.out, text
     (actual,) = json.loads(result.read_text())["benchmarks"]
@@ -38,12 +38,12 @@ def test_tables_page_and_json_of_ones_own_table(counterfoil, table, tmp_path):
     assert (words["indeed"]["wrong"], words["indeed"]["right"]) == (30, 0)
     assert (actual["same_words"], actual["leakage"][0]["with"]) == (15, "train.txt")
     assert actual["leakage"][0]["questions"] == 1
-    bag = next(item for item in actual["blind"] if item["scorer"] == "blind:bag-of-words")
+    bag = next(item for item in actual["blind"] if item["model"] == "blind:bag-of-words")
     assert bag["groups"]["same words"]["accuracy"]["value"] == 0.5
     text = page.read_text()
     assert "indeed" in text
     assert str(tmp_path) not in text
-    assert actual["blind"][-1]["scorer"] == f"given:{scores}"
+    assert actual["blind"][-1]["model"] == f"given:{scores}"
     mine = cf.audit("pairs", data=table, draws=200, cache=None, quiet=True)
     assert mine.to_json()["benchmarks"][0]["blind"] == actual["blind"][:-1]
     kinds = mine.to_arrow(by="duplicate")["kind"].to_pylist()

@@ -28,7 +28,7 @@ def width(spec):
     from counterfoil import catalog
     from counterfoil.benchmarks import Caption
 
-    return catalog.scorer(spec).local.embed_tokens([[Caption("a", "a dog")]]).__next__()[0].vectors.shape[1]
+    return catalog.model(spec).local.embed_tokens([[Caption("a", "a dog")]]).__next__()[0].vectors.shape[1]
 
 
 @pytest.fixture
@@ -95,17 +95,17 @@ def test_the_corpus_beside_the_questions_is_counted(counterfoil, request, benchm
         (scores,) = out.rglob("answers.parquet")
         table = pq.read_table(scores).drop_columns(["question"])
         values = np.array([column.to_pylist() for column in table.columns], dtype=float).T.reshape(-1)
-        return values.tolist(), json.loads(said.out)["provenance"]["scorer"], said.err
+        return values.tolist(), json.loads(said.out)["provenance"]["model"], said.err
 
-    result, scorer, said = measured(benchmark, "--data", folder)
+    result, model, said = measured(benchmark, "--data", folder)
     assert "idf" not in said
     assert "is not in" not in said
     named, by_name, _ = measured(benchmark, "--data", folder, "--set", f"idf={corpus}")
     assert result == named
-    assert scorer["options"]["metric"]["idf"] == f"corpus {digest_file(corpus)}"
-    assert scorer["key"] == by_name["key"]
+    assert model["options"]["metric"]["idf"] == f"corpus {digest_file(corpus)}"
+    assert model["key"] == by_name["key"]
     captions = {"vatex-eval": 50, "activitynet-foil": 15}[benchmark]
-    assert scorer["made_with"]["idf"] == f"{captions} captions of {corpus.name}"
+    assert model["made_with"]["idf"] == f"{captions} captions of {corpus.name}"
 
     other = {"em-score": "candidates", "ref-em-score": "references", "pac-s": "candidates"}[metric]
     rows, of_rows, _ = measured(benchmark, "--data", folder, "--set", f"idf={other}")

@@ -20,7 +20,7 @@ def _key(text):
 
 @pytest.fixture
 def folder(tmp_path):
-    """Three shards of two scorers, an hour apart from each other, and files of others among them."""
+    """Three shards of two models, an hour apart from each other, and files of others among them."""
     place = tmp_path / "cache"
     for identity, kind, text in ((CLIP, "images", "a"), (CLIP, "captions", "b"), (VIT, "captions", "c")):
         Cache(place, identity).write(kind, [_key(text)], np.ones((1, 500), dtype=np.float32))
@@ -48,7 +48,7 @@ def test_what_is_kept_is_listed(counterfoil, folder):
     with unchanged(folder.parent, new=False):
         said = counterfoil("cache", "list", "--cache", folder, "--json", "-")
     result = json.loads(said.out)
-    rows = [(row["scorer"], row["kind"], row["files"]) for row in result["shelves"]]
+    rows = [(row["model"], row["kind"], row["files"]) for row in result["shelves"]]
     # The last one needed first.
     assert rows == [(VIT.name, "captions", 1), (CLIP.name, "captions", 1), (CLIP.name, "images", 1)]
     sizes = [path.stat().st_size for path in folder.rglob("*.npz") if len(path.stem) == 32]
@@ -80,15 +80,15 @@ def test_what_was_longest_not_needed_goes_first(counterfoil, folder):
     assert (folder.parent / "elsewhere" / f"{'0' * 32}.npz").read_text() == "mine"
 
 
-def test_one_scorers_work_is_removed(counterfoil, folder):
-    for scorer in (CLIP.name, VIT.key[:8]):
+def test_one_models_work_is_removed(counterfoil, folder):
+    for model in (CLIP.name, VIT.key[:8]):
         with unchanged(folder, new=False):
             words = "nothing was removed: no terminal to confirm in; given:"
-            counterfoil.refused(f"cache clear --scorer {scorer} --cache {folder}", says=words)
-    counterfoil.succeeds("cache", "clear", "--scorer", CLIP.name, "--yes", "--cache", folder)
+            counterfoil.refused(f"cache clear --model {model} --cache {folder}", says=words)
+    counterfoil.succeeds("cache", "clear", "--model", CLIP.name, "--yes", "--cache", folder)
     assert len(Cache(folder, VIT).read("captions", [_key("c")]).rows) == 1
     assert not list((folder / "v1" / CLIP.key).rglob("identity.json"))
-    clear = f"cache clear --scorer open-clip:vti --yes --cache {folder}"
+    clear = f"cache clear --model open-clip:vti --yes --cache {folder}"
     counterfoil.fails(clear, says="did you mean 'open-clip:vit'?")
 
 
@@ -101,7 +101,7 @@ def test_all_work_is_removed_and_nothing_else(counterfoil, folder):
     assert (folder / "v1" / CLIP.key / "pairs").is_symlink()
 
 
-def test_a_scorer_whose_note_is_gone_is_still_listed(counterfoil, folder):
+def test_a_model_whose_note_is_gone_is_still_listed(counterfoil, folder):
     (folder / "v1" / VIT.key / "identity.json").write_text("[")
     said = counterfoil("cache", "list", "--cache", folder)
     assert "(unknown)" in said.out

@@ -84,10 +84,10 @@ def rated(tmp_path):
     return tmp_path / "mine"
 
 
-def test_a_metric_is_a_scorer(counterfoil, rated, tmp_path):
+def test_a_metric_is_a_model(counterfoil, rated, tmp_path):
     said = counterfoil.succeeds(f"evaluate metric:rouge-l {rated} --out {tmp_path}/runs/rouge --json -")
     result = json.loads(said.out)
-    assert result["scorer"] == "metric:rouge-l"
+    assert result["model"] == "metric:rouge-l"
     # The run can be given again, and compared with another metric.
     given = f"given:{tmp_path}/runs/rouge/mine {rated} --out {tmp_path}/runs/again"
     again = counterfoil.succeeds(f"evaluate {given} --json -")
@@ -104,8 +104,8 @@ def test_the_model_behind_a_metric_is_in_its_name(counterfoil, rated, tmp_path):
     spec = f"embeddings:{tmp_path}/e.npz"
     said = counterfoil.succeeds("evaluate", "metric:clip-s", rated, "--backbone", spec, "--json", "-")
     result = json.loads(said.out)
-    assert result["scorer"] == f"metric:clip-s {spec}"
-    assert result["provenance"]["scorer"]["name"].startswith("metric:clip-s")
+    assert result["model"] == f"metric:clip-s {spec}"
+    assert result["provenance"]["model"]["name"].startswith("metric:clip-s")
 
 
 def test_what_one_benchmark_lacks_is_said_first(counterfoil, rated, tmp_path):

@@ -1,4 +1,4 @@
-"""A checkpoint folder on the command line: a scorer like any other, mixed, or refused where it is none."""
+"""A checkpoint folder on the command line: a model like any other, mixed, or refused where it is none."""
 
 import json
 
@@ -25,7 +25,7 @@ def questions(tmp_path):
     return tmp_path / "b"
 
 
-def test_a_detector_is_a_scorer(tmp_path, questions, counterfoil):
+def test_a_detector_is_a_model(tmp_path, questions, counterfoil):
     backbone = registry.backbone(write_random_checkpoint(tmp_path / "start"))
     checkpoint.save(tmp_path / "detector", networks.detector(backbone), {})
     run, out = tmp_path / "run", tmp_path / "result.json"

@@ -29,12 +29,12 @@ from counterfoil.world.sample import quads
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Three scorers on a drawn world: noise, noise, and one that knows the truth two times in three."""
+    """Three models on a drawn world: noise, noise, and one that knows the truth two times in three."""
     folder = tmp_path_factory.mktemp("runs")
     world = quads(60, seed=1, size=32)
     for seed, (name, strength) in enumerate({"noise": 0.0, "more-noise": 0.0, "good": 1.5}.items()):
         values = np.random.default_rng(seed).normal(size=(60, 2, 2)) + strength * np.eye(2)
-        result = evaluate(world, Scores(values), scorer=name, draws=100)
+        result = evaluate(world, Scores(values), model=name, draws=100)
         save_run(folder / name / "world", world, Scores(values), result, {})
     return folder
 
@@ -59,7 +59,7 @@ def test_runs_without_a_common_benchmark_are_refused(counterfoil, runs, tmp_path
     world = replace(world, card=world.card.model_copy(update={"name": "elsewhere"}))
     values = Scores(np.random.default_rng(0).normal(size=(6, 2, 2)))
     other = tmp_path / "other" / "elsewhere"
-    save_run(other, world, values, evaluate(world, values, scorer="other", draws=100), {})
+    save_run(other, world, values, evaluate(world, values, model="other", draws=100), {})
     said = counterfoil("compare", runs / "good", other)
     assert (said.code, said.out, said.err.count("\n")) == (2, "", 1)
     assert "given: 'good' has world-quads; 'other' has elsewhere; evaluate both on the same" in said.err
@@ -99,9 +99,9 @@ def test_files_are_written_whoever_reads_the_output(runs, tmp_path):
 def test_what_is_drawn_on_the_spot_has_pictures(counterfoil, tmp_path, monkeypatch):
     # As many as the catalog says take long to make up.
     monkeypatch.setitem(benchmarks._DRAWN, "world-quads", lambda _: quads(8, size=32, lazy=True))
-    for scorer in ("blind:length", "blind:constant"):
-        name = scorer.rpartition(":")[2]
-        said = counterfoil.succeeds(f"evaluate {scorer} world-quads --out {tmp_path}/runs/{name} --draws 100")
+    for model in ("blind:length", "blind:constant"):
+        name = model.rpartition(":")[2]
+        said = counterfoil.succeeds(f"evaluate {model} world-quads --out {tmp_path}/runs/{name} --draws 100")
     page = tmp_path / "c.html"
     said = counterfoil.succeeds("compare", tmp_path / "runs", "--html", page, "--draws", 100)
     assert "no pictures" not in said.err
@@ -141,7 +141,7 @@ def shown(part, width):
 @pytest.mark.parametrize("width", [60, 80, 84, 111, 140])
 def test_a_row_per_measure_in_which_no_name_and_no_number_is_cut(gallery, width):
     """A wide chance costs a digit of the intervals, and at sixty columns these stand below their values."""
-    result = evaluate(gallery, rankings(8), scorer="s", draws=100)
+    result = evaluate(gallery, rankings(8), model="s", draws=100)
     lines = shown(measures_table(result, gallery, width=width), width)
     assert max(map(len, lines)) <= width
     end = next(i for i, line in enumerate(lines) if "are queries" in line)
@@ -173,7 +173,7 @@ def compared(folder, gallery, *names):
     """A comparison of a model whose rankings are whole, and of another that ends after four items."""
     runs = []
     for name, depth in zip(names, (8, 4), strict=True):
-        result = evaluate(gallery, rankings(depth), scorer=name, draws=100)
+        result = evaluate(gallery, rankings(depth), model=name, draws=100)
         runs.append(save_run(folder / name, gallery, rankings(depth), result, {}))
     return compare(runs)[0]
 
@@ -195,7 +195,7 @@ def test_a_comparison_has_every_interval_at_any_width(gallery, tmp_path, width):
 
 
 def test_the_line_of_ties(gallery):
-    result = evaluate(gallery, rankings(8), scorer="s", draws=100)
+    result = evaluate(gallery, rankings(8), model="s", draws=100)
     # One of twelve queries. Of its tie of two right and two wrong, strict has the right ones at places 3
     # and 4, which are below R = 2: 0 in place of 1. The third query finds one of two: 1/2. So the images get
     # (0 + 1 + 1/2 + 1) / 4 and (1 + 1 + 1/2 + 1) / 4, the captions 1.
@@ -205,13 +205,13 @@ def test_the_line_of_ties(gallery):
 
 
 def test_what_was_cut_and_not_measured(gallery):
-    result = evaluate(gallery, rankings(4), scorer="s", draws=100)
+    result = evaluate(gallery, rankings(4), model="s", draws=100)
     lines = shown(measures_table(result, gallery, width=140), 140)
     assert "rankings are cut, the shortest after: image → text 4" in lines
 
 
 def test_groups_without_a_value_have_no_row(gallery):
-    lines = shown(groups_table(evaluate(gallery, rankings(8), scorer="s", draws=100), gallery), 80)
+    lines = shown(groups_table(evaluate(gallery, rankings(8), model="s", draws=100), gallery), 80)
     # The only query of "none" has no right answer; "far" has images alone, so no mean.
     rows = [line.split() for line in lines[2:] if not line.startswith(" ")]
     assert [row[0] for row in rows] == ["near", "far"]
@@ -219,7 +219,7 @@ def test_groups_without_a_value_have_no_row(gallery):
 
 
 def test_runs_without_a_main_measure_show_what_they_have(gallery, tmp_path):
-    result = evaluate(gallery, rankings(8), scorer="one", draws=100, measures=["recall_at_3"])
+    result = evaluate(gallery, rankings(8), model="one", draws=100, measures=["recall_at_3"])
     [comparison] = compare([save_run(tmp_path, gallery, rankings(8), result, {})])
     for width in (80, 160):
         head = shown(comparison_table(comparison, width=width), width)[1]
@@ -249,7 +249,7 @@ def rated():
 
 @pytest.mark.parametrize("width", [60, 160])
 def test_correlations_are_times_a_hundred_with_two_decimals(rated, width):
-    result = evaluate(rated, Scores(-rated.judged.ratings[:, 0]), scorer="against", draws=100)
+    result = evaluate(rated, Scores(-rated.judged.ratings[:, 0]), model="against", draws=100)
     lines = shown(measures_table(result, rated, width=width), width)
     assert lines[1].split()[:3] == ["measure", "x", "100"]
     value = result.measures["kendall_tau_c"]
@@ -267,7 +267,7 @@ def test_correlations_are_times_a_hundred_with_two_decimals(rated, width):
 
 
 def test_a_correlation_without_a_value_says_why(rated):
-    result = evaluate(rated, Scores(np.ones(12)), scorer="constant", draws=100)
+    result = evaluate(rated, Scores(np.ones(12)), model="constant", draws=100)
     lines = shown(measures_table(result, rated, width=60), 60)
     assert lines[1].split()[:3] == ["measure", "x", "100"]
     assert sum(line.split()[1:] == ["–"] for line in lines) == 4

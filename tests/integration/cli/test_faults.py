@@ -92,7 +92,7 @@ def test_numbers_that_overflow_are_an_error_and_other_warnings_are_silent(counte
 
 
 def test_an_argument_that_is_no_text(counterfoil):
-    counterfoil.fails("evaluate", "given:a\udcff.csv", "bivlc", says="scorer: text that is no valid Unicode")
+    counterfoil.fails("evaluate", "given:a\udcff.csv", "bivlc", says="model: text that is no valid Unicode")
 
 
 def test_errors_of_any_length_are_cut():

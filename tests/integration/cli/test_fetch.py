@@ -86,8 +86,8 @@ def test_another_selection_in_the_layout_of_a_benchmark(counterfoil, shared_data
 
 def test_a_quick_look_is_marked_wherever_its_numbers_go(counterfoil, shared_data, tmp_path):
     asked = ("sugarcrepe", "--data", shared_data / "sugarcrepe", "--limit", 40, "--draws", 100)
-    for scorer in ("constant", "length"):
-        said = counterfoil.succeeds(f"evaluate blind:{scorer}", *asked, f"--out {tmp_path}/{scorer} --json -")
+    for model in ("constant", "length"):
+        said = counterfoil.succeeds(f"evaluate blind:{model}", *asked, f"--out {tmp_path}/{model} --json -")
     assert json.loads(said.out)["provenance"]["benchmark"]["limit"] == 40
     manifest = json.loads((tmp_path / "length" / "sugarcrepe" / "manifest.json").read_text())
     assert (manifest["benchmark"]["limit"], manifest["benchmark"]["questions"]) == (40, 40)

@@ -9,7 +9,7 @@ from counterfoil.catalog import BENCHMARKS
 from counterfoil.cli.derive import as_meant
 from counterfoil.errors import InputError, ModelError, UnknownNameError
 from counterfoil.models import hub_reach
-from counterfoil.models.registry import kinds_of, scorers_called
+from counterfoil.models.registry import kinds_of, models_called
 from processes import python
 from refusals import refuses
 
@@ -28,7 +28,7 @@ LIGHT = {
     ),
     "completion": (
         "from counterfoil.cli import completion\n"
-        "for kind in ('benchmarks', 'scorers', 'metrics', 'measures', 'recipes', 'papers'):\n"
+        "for kind in ('benchmarks', 'models', 'metrics', 'measures', 'recipes', 'papers'):\n"
         "    assert completion.complete(kind, ''), kind\n",
         "torch scipy matplotlib transformers",
     ),
@@ -55,7 +55,7 @@ def test_lists(counterfoil, tmp_path, monkeypatch):
     assert names == list(BENCHMARKS)
     assert "winoground" in counterfoil("list", "benchmarks").out
     assert "group_match" in counterfoil("list", "measures").out
-    assert "open-clip:ARCH/PRETRAINED" in counterfoil("list", "scorers").out
+    assert "open-clip:ARCH/PRETRAINED" in counterfoil("list", "models").out
     assert "pitfalls" in counterfoil("list", "benchmarks", "winoground").out
     counterfoil("world", "build", "choices", "--n", "6", "--out", "drawn", "--quiet")
     assert "world-choices" in counterfoil("benchmarks", "show", "drawn").out
@@ -141,8 +141,8 @@ def test_separators_and_capitals_of_names_do_not_count(typed, name):
 
 
 def test_underscores_count_in_kinds_and_metrics_too():
-    assert catalog.scorer_name("open_clip:ViT-B-32/openai") == ("open-clip", "ViT-B-32/openai")
-    assert catalog.scorer_name("metric:clip_s")[0] == "metric"
+    assert catalog.model_name("open_clip:ViT-B-32/openai") == ("open-clip", "ViT-B-32/openai")
+    assert catalog.model_name("metric:clip_s")[0] == "metric"
 
 
 def test_options_are_taken_as_other_tools_call_them(counterfoil, pairs):
@@ -169,7 +169,7 @@ def test_an_unknown_name_gets_three_suggestions_and_the_command_that_lists_all()
 
 
 def test_a_model_without_its_kind_is_not_taken_for_scores():
-    said = refuses("counterfoil list scorers", catalog.scorer_name, "nonsense", error=InputError)
+    said = refuses("counterfoil list models", catalog.model_name, "nonsense", error=InputError)
     assert "given:nonsense" not in said
 
 
@@ -193,21 +193,21 @@ def test_the_kind_of_a_model_is_that_of_its_configuration(config, kinds):
 
 def test_a_folder_is_taken_and_two_meanings_are_an_error(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "clip"}))
-    assert catalog.scorer_name(str(tmp_path)) == ("hf", str(tmp_path))
-    scorers_called.cache_clear()
+    assert catalog.model_name(str(tmp_path)) == ("hf", str(tmp_path))
+    models_called.cache_clear()
     (tmp_path / "open_clip_config.json").write_text("{}")
     with pytest.raises(InputError, match=r"several kinds .*: open-clip:local-dir:.*, hf:"):
-        catalog.scorer_name(str(tmp_path))
+        catalog.model_name(str(tmp_path))
 
 
 def test_an_architecture_and_its_tag_are_of_open_clip(counterfoil, pairs, no_network):
-    assert catalog.scorer_name("ViT-B-32-quickgelu/openai")[0] == "open-clip"
+    assert catalog.model_name("ViT-B-32-quickgelu/openai")[0] == "open-clip"
     done = counterfoil("evaluate", "ViT-B-32-quickgelu/openai", "pairs", "--data", "my.csv")
     assert "ViT-B-32-quickgelu/openai is open-clip:ViT-B-32-quickgelu/openai" in done.err
 
 
 def test_a_hub_that_does_not_answer_is_said_at_once(no_network):
     with pytest.raises(ModelError, match=rf"hf:nobody/none: .*; given: {SAID}; .*given:, .* need no network"):
-        catalog.scorer("hf:nobody/none")
+        catalog.model("hf:nobody/none")
     with pytest.raises(ModelError, match=rf"nobody/none2: what kind .*; given: {SAID}; .* hf:nobody/none2"):
-        catalog.scorer("nobody/none2")
+        catalog.model("nobody/none2")

@@ -46,9 +46,9 @@ def test_similarities_and_embeddings_are_given_and_compared(counterfoil, folder)
     given.write_text("\n".join(["caption,caption2,negative_caption,s0,s1,s2", *rows]))
     vectors = np.random.default_rng(0).normal(size=(12, 6))
     np.savez(folder / "vectors.npz", captions=vectors)
-    for scorer, name in ((f"given:{given}", "given"), (f"embeddings:{folder / 'vectors.npz'}", "vectors")):
+    for model, name in ((f"given:{given}", "given"), (f"embeddings:{folder / 'vectors.npz'}", "vectors")):
         files = ("--out", folder / name, "--json", folder / "x", "--overwrite")
-        said = counterfoil.succeeds("evaluate", scorer, *asked(folder, *files))
+        said = counterfoil.succeeds("evaluate", model, *asked(folder, *files))
         if name == "given":
             assert accuracy(folder / "x") == 0.5
             assert "ties in 1 question" in said.out
@@ -61,9 +61,9 @@ def test_similarities_and_embeddings_are_given_and_compared(counterfoil, folder)
     assert "no image is looked at" in page
 
 
-@pytest.mark.parametrize("scorer", ["blind:length", "pixels:colours", "metric:length", "blind:bag-of-words"])
-def test_scorers_that_compare_no_captions_are_refused_in_a_line(counterfoil, folder, scorer):
-    (line,) = counterfoil.fails("evaluate", scorer, *asked(folder)).err.strip().splitlines()
+@pytest.mark.parametrize("model", ["blind:length", "pixels:colours", "metric:length", "blind:bag-of-words"])
+def test_models_that_compare_no_captions_are_refused_in_a_line(counterfoil, folder, model):
+    (line,) = counterfoil.fails("evaluate", model, *asked(folder)).err.strip().splitlines()
     assert "cannot answer questions of form 'paraphrase'; given: sugarcrepe-pp-tot" in line
     assert "answered by a dual encoder, a text encoder, a table of answers" in line
 

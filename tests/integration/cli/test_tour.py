@@ -11,7 +11,7 @@ import pytest
 from counterfoil import __version__
 from counterfoil.jobs import tour as job
 from counterfoil.jobs.job import Feedback
-from counterfoil.jobs.tour import SCORERS, TourSizes, tour
+from counterfoil.jobs.tour import MODELS, TourSizes, tour
 
 TINY = TourSizes(questions=28, rows=100, steps=3, people=6, captions=8, pixels=48)
 
@@ -44,10 +44,10 @@ def test_the_page_goes_through_five_parts_and_says_what_follows(made):
         assert "<code>counterfoil " in part
     words = re.sub(r"\s+", " ", html.unescape(re.sub(r"<svg.*?</svg>|<[^>]+>", " ", page, flags=re.S)))
     for run in made[0].comparison.comparisons[0].runs:
-        assert run.name in SCORERS
+        assert run.name in MODELS
         assert f"“{run.name}”" in words
     for item in made[0].comparison.differences:
-        assert {item.a, item.b} <= set(SCORERS)
+        assert {item.a, item.b} <= set(MODELS)
     assert "Decided:" in words or "Nothing is decided." in words
     assert 'src="http' not in page
 
@@ -55,7 +55,7 @@ def test_the_page_goes_through_five_parts_and_says_what_follows(made):
 def test_every_stage_is_named(made):
     assert [note.partition(" (")[0] for note in made[1]] == [
         "drew a benchmark and rows to learn from", "asked 6 simulated people", "trained the network 'pairs'",
-        "trained the network 'negatives'", "measured 4 scorers", "built negatives for captions",
+        "trained the network 'negatives'", "measured 4 models", "built negatives for captions",
         "compared them", "explained one wrong answer",
     ]  # fmt: skip
 
@@ -63,7 +63,7 @@ def test_every_stage_is_named(made):
 def test_every_printed_command_runs_in_the_folder_and_gives_the_same(made, counterfoil, monkeypatch):
     monkeypatch.chdir(made[0].path.parent)
     results = {path: json.loads(path.read_text())["measures"] for path in Path("runs").rglob("result.json")}
-    assert len(results) == len(SCORERS)
+    assert len(results) == len(MODELS)
     files = [Path("benchmark/manifest.json"), Path("built/steps/3-negate/rows.parquet")]
     digests = [path.read_bytes() for path in files]
     printed = _printed(Path("report.html").read_text())

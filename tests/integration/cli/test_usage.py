@@ -36,7 +36,7 @@ def test_of_several_processes_the_first_one_speaks_first(counterfoil, monkeypatc
 def test_arguments_stand_in_a_file_too(counterfoil, tmp_path):
     study = tmp_path / "study.toml"
     study.write_text(
-        '[evaluate]\nscorer = "blind:random"\nbenchmarks = ["world-quads"]\nlimit = 20\ndraws = 100\n'
+        '[evaluate]\nmodel = "blind:random"\nbenchmarks = ["world-quads"]\nlimit = 20\ndraws = 100\n'
         'measure = ["group"]\nseed = 3\nno_cache = true\n'
         '[compare]\ndrawz = 1\n[audit]\nbenchmarks = "world-quads"\ndraws = 5\n'
     )
@@ -59,7 +59,7 @@ def test_outputs_and_switches_in_a_file_count_as_those_that_are_typed(counterfoi
     (tmp_path / "add_obj.json").write_text(json.dumps(rows))
 
     def table(text):
-        (tmp_path / "study.toml").write_text(f'[evaluate]\nscorer = "blind:length"\ndraws = 100\n{text}\n')
+        (tmp_path / "study.toml").write_text(f'[evaluate]\nmodel = "blind:length"\ndraws = 100\n{text}\n')
         return "evaluate --no-cache --config study.toml"
 
     pairs = 'benchmarks = ["pairs"]\ndata = "p.csv"\n'
@@ -183,7 +183,7 @@ def test_the_same_command_replaces_its_own_with_overwrite(counterfoil, place, ar
     assert Path(target).read_bytes() == first
 
 
-def test_a_run_is_replaced_by_its_own_scorer_alone(counterfoil, place):
+def test_a_run_is_replaced_by_its_own_model_alone(counterfoil, place):
     run = (*_EVALUATE, "--out", "runs")
     for _ in range(2):
         counterfoil.succeeds(*run)
@@ -191,9 +191,9 @@ def test_a_run_is_replaced_by_its_own_scorer_alone(counterfoil, place):
         counterfoil.refused(*run, "--name clip", says="runs/pairs: the folder holds other files (")
     counterfoil.succeeds(*run, "--name clip --overwrite")
     Path("o.csv").write_text("".join(Path("pairs.csv").read_text().splitlines(True)[:-1]))
-    # Of the same name, but another scorer, or other data.
+    # Of the same name, but another model, or other data.
     with unchanged(place, new=False):
-        counterfoil.refused("evaluate blind:random", *run[2:], "--name clip", says="a run of another scorer")
+        counterfoil.refused("evaluate blind:random", *run[2:], "--name clip", says="a run of another model")
         counterfoil.refused(*_EVALUATE[:4], "o.csv", "--out runs --name clip", says="or on other data")
     Path("runs/pairs/result.json").write_text("{}")
     with unchanged(place, new=False):

@@ -33,8 +33,8 @@ def test_what_is_built_is_what_is_drawn(counterfoil, tmp_path, built, draw, firs
     result, drawn = load(tmp_path / "built"), draw()
     assert result.digest == drawn.digest
     assert said.out.startswith(first)
-    scorer = "metric:cider" if first else "pixels:colours"
-    assert f"counterfoil evaluate {scorer} {tmp_path}/built" in said.out
+    model = "metric:cider" if first else "pixels:colours"
+    assert f"counterfoil evaluate {model} {tmp_path}/built" in said.out
     if not first:
         assert [image.read() for image in result.images] == [image.read() for image in drawn.images]
 

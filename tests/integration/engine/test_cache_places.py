@@ -8,7 +8,7 @@ import pytest
 from counterfoil.engine.cache import Cache, beyond, contents, remove
 from counterfoil.inputs.files import digest
 from counterfoil.models.base import Identity
-from counterfoil.storage import open_place
+from counterfoil.storage import open_store
 
 MODEL, OTHER = Identity("open-clip:clip", revision="1"), Identity("open-clip:vit", revision="1")
 
@@ -31,7 +31,7 @@ def _fill(folder):
 def test_a_cache_at_a_distance_holds_the_files_of_a_folder(url, tmp_path):
     _fill(tmp_path)
     _fill(url)
-    near, far = open_place(tmp_path), open_place(url)
+    near, far = open_store(tmp_path), open_store(url)
     names = [entry.name for entry in near.entries()]
     assert [entry.name for entry in far.entries()] == names
     assert len(names) == 6
@@ -53,7 +53,7 @@ def test_a_cache_at_a_distance_holds_the_files_of_a_folder(url, tmp_path):
 
 def test_a_damaged_shard_at_a_distance_is_named_and_passed_over(url):
     _fill(url)
-    place = open_place(url)
+    place = open_store(url)
     (name,) = [entry.name for entry in place.entries() if f"{MODEL.key}/captions" in entry.name]
     place.write(name, place.read(name).data[:-40])
     result = Cache(url, MODEL).read("captions", [digest(b"captions 1")])
@@ -63,11 +63,11 @@ def test_a_damaged_shard_at_a_distance_is_named_and_passed_over(url):
 
 def test_room_is_made_in_a_cache_at_a_distance(url):
     _fill(url)
-    place = open_place(url)
+    place = open_store(url)
     place.write("thesis.tex", b"mine")
     result = contents(url)
     assert [
-        (shelf.scorer, shelf.kind) for shelf in sorted(result.shelves, key=lambda s: (s.scorer, s.kind))
+        (shelf.model, shelf.kind) for shelf in sorted(result.shelves, key=lambda s: (s.model, s.kind))
     ] == [(MODEL.name, "captions"), (MODEL.name, "frames"), (MODEL.name, "images"), (OTHER.name, "captions")]
     assert result.others == 1
     assert result.size == sum(entry.size for entry in place.entries()) - 4

@@ -17,7 +17,7 @@ from counterfoil.engine.session import Session, run
 from counterfoil.errors import DataError
 from counterfoil.models.base import Identity
 from counterfoil.models.images import prepared
-from counterfoil.storage import open_place
+from counterfoil.storage import open_store
 from counterfoil.storage.files import read_file
 from counterfoil.world import quads
 from refusals import refuses
@@ -67,7 +67,7 @@ def test_images_and_cache_at_a_distance_give_the_bytes_of_folders(root, tmp_path
 
     expected = answers(tmp_path / "images", tmp_path / "cache")
     assert answers(far, Path(f"{root}/cache")) == expected
-    here, there = open_place(tmp_path / "cache"), open_place(f"{root}/cache")
+    here, there = open_store(tmp_path / "cache"), open_store(f"{root}/cache")
     shards = [entry.name for entry in here.entries() if entry.name != "files-v1.parquet"]
     assert [entry.name for entry in there.entries()] == shards
     assert all(there.read(name).data == here.read(name).data for name in shards)
@@ -75,7 +75,7 @@ def test_images_and_cache_at_a_distance_give_the_bytes_of_folders(root, tmp_path
     with patch("counterfoil.storage.files.read_file", side_effect=read_file) as read:
         assert answers(far, Path(f"{root}/cache")) == expected
         assert read.call_count == 0
-    open_place(far).write("0.png", world.images[1].read())
+    open_store(far).write("0.png", world.images[1].read())
     with patch("counterfoil.storage.files.read_file", side_effect=read_file) as read:
         assert answers(far, Path(f"{root}/cache")) != expected
         # For its digest alone: what is in it was embedded before, as another image.
@@ -84,12 +84,12 @@ def test_images_and_cache_at_a_distance_give_the_bytes_of_folders(root, tmp_path
 
 def test_what_is_not_there_is_one_line(root):
     refuses("no such image folder", Photos, Path(f"{root}/none"))
-    open_place(f"{root}/images").write("cat.txt", b"no image")
+    open_store(f"{root}/images").write("cat.txt", b"no image")
     with pytest.raises(DataError, match=r"none of the 2 images is in this folder; it should hold files like"):
         Photos(Path(f"{root}/images")).sources(["a.jpg", "b.jpg"])
     cut = Photos(Path(f"{root}/images")).source("cat.txt")
     refuses(rf"{root}/images/cat.txt: not an image file", Image("cat", cut).decode)
-    open_place(f"{root}/images").remove("cat.txt")
+    open_store(f"{root}/images").remove("cat.txt")
     refuses(rf"{root}/images/cat.txt: no such file", cut.read)
 
 
@@ -123,7 +123,7 @@ def test_photographs_of_coco_lie_in_a_bucket(root, tmp_path, picture):
     for name in ("val2014/COCO_val2014_1.jpg", "images/2.jpg"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(picture)
-        open_place(f"{root}/coco").write(name, picture)
+        open_store(f"{root}/coco").write(name, picture)
     names = [("COCO_val2014_1.jpg", "1.jpg"), ("2.jpg",), ("3.jpg",)]
     near = photographs(names, ["val2014"], None, tmp_path)
     far = photographs(names, ["val2014"], None, Path(f"{root}/coco"))
@@ -136,14 +136,14 @@ def test_photographs_of_coco_lie_in_a_bucket(root, tmp_path, picture):
 
 
 def test_images_of_a_benchmark_and_a_table_lie_in_a_bucket_and_are_listed_once(root, tmp_path, picture):
-    open_place(f"{root}/val2017").write("1.jpg", picture)
+    open_store(f"{root}/val2017").write("1.jpg", picture)
     row = {"filename": "1.jpg", "caption": "a cat", "negative_caption": "a dog"}
     (tmp_path / "swap_obj.json").write_text(json.dumps({"0": row}))
     places = {"data": tmp_path / "swap_obj.json", "images": f"{root}/val2017"}
     result = catalog.benchmark("sugarcrepe", **places, counts=False)
     assert result.images[0].read() == picture
     for name in ("1.png", "2.png"):
-        open_place(f"{root}/photos").write(name, picture)
+        open_store(f"{root}/photos").write(name, picture)
     (tmp_path / "mine.csv").write_text("image,caption,foil\n1.png,a cat,a dog\n2.png,a cat,a dog\n")
     with patch("counterfoil.benchmarks.records.image_names", side_effect=image_names) as listings:
         pairs = catalog.benchmark("pairs", data=tmp_path / "mine.csv", images=f"{root}/photos")

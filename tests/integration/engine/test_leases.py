@@ -11,12 +11,12 @@ import pytest
 
 from counterfoil.engine.cache import LEASES
 from counterfoil.engine.executor import _RENEWALS, Leases
-from counterfoil.storage import open_place
+from counterfoil.storage import open_store
 
 
 @pytest.fixture
 def place(tmp_path):
-    return open_place(tmp_path)
+    return open_store(tmp_path)
 
 
 def test_of_many_that_want_a_lease_at_once_one_gets_it(place):
@@ -55,12 +55,12 @@ def test_a_lease_is_renewed_while_its_holder_lives_and_passes_on_when_it_is_not(
 def test_the_lease_of_a_process_of_this_machine_that_is_gone_passes_on_at_once(tmp_path):
     code = (
         "import os, sys\nfrom counterfoil.engine.executor import Leases\n"
-        "from counterfoil.storage import open_place\n"
-        "assert all(map(Leases(open_place(sys.argv[1]), 'shards').take, 'ab'))\nos._exit(9)"
+        "from counterfoil.storage import open_store\n"
+        "assert all(map(Leases(open_store(sys.argv[1]), 'shards').take, 'ab'))\nos._exit(9)"
     )
     ended = subprocess.run([sys.executable, "-c", code, str(tmp_path)], env=os.environ, check=False)
     assert ended.returncode == 9
-    place = open_place(tmp_path)
+    place = open_store(tmp_path)
     assert len(place.entries(f"{LEASES}/")) == 2
     ours = Leases(place, "shards", patience=1e6)
     assert ours.take("a")

@@ -87,7 +87,7 @@ def test_a_driver_on_its_own_measures_builds_and_says_what_is_wrong(tmp_path):
     errors = result["errors"]
     assert errors["ours"] == "DataError: row 7: not as it should be; given: odd"
     assert errors["not ours"] == "ZeroDivisionError: integer division or modulo by zero"
-    words = "loads another scorer than the driver; given: revision 'worker' for 'driver'"
+    words = "loads another model than the driver; given: revision 'worker' for 'driver'"
     assert words in errors["elsewhere"]
     assert "does not see the cache; given: /proc/self/fd/" in errors["unseen"]
     assert all("\n" not in line for line in errors.values())
@@ -194,7 +194,7 @@ def test_errors_travel_as_themselves():
 
 @dataclass
 class Wrong:
-    """A scorer that fails in the way that its name says."""
+    """A model that fails in the way that its name says."""
 
     name: str
     process: int = 0
@@ -225,17 +225,17 @@ def main(folder):
     shared = Session(Path(folder) / "cache", batch_size=8, executor=executor)
     for name, questions in (("pixels:colours", 24), (f"vqa:{folder}/vqa", 1)):
         world = whole.select(np.arange(questions))
-        scorer = catalog.scorer(name, Options(device="cpu"))
-        result["named"] += source_of(scorer) is not None
-        alone = run(world, scorer, session=Session(batch_size=8))
-        result["measured"][name] = bool((run(world, scorer, session=shared).values == alone.values).all())
+        model = catalog.model(name, Options(device="cpu"))
+        result["named"] += source_of(model) is not None
+        alone = run(world, model, session=Session(batch_size=8))
+        result["measured"][name] = bool((run(world, model, session=shared).values == alone.values).all())
 
     def rated(session, folder):
         work = StepContext(
-            folder, step="1-rate", scorer=lambda name, settings: catalog.scorer(name), session=session
+            folder, step="1-rate", model=lambda name, settings: catalog.model(name), session=session
         )
         rows = ReadRows(n=9, size=32).run(pa.table({"id": pa.array([], pa.string())}), work).kept
-        return run_step(Rate(scorer="pixels:colours"), rows, work).kept
+        return run_step(Rate(model="pixels:colours"), rows, work).kept
 
     parts = [rated(item, Path(folder) / name) for item, name in ((Session(), "alone"), (shared, "shared"))]
     result["rated"] = parts[0]["pixels"].equals(parts[1]["pixels"])

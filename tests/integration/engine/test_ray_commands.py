@@ -28,7 +28,7 @@ size = 32
 batch = 4
 [[steps]]
 do = "rate"
-scorer = "hf:{clip}"
+model = "hf:{clip}"
 [[steps]]
 do = "assemble"
 """

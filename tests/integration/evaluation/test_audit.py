@@ -65,7 +65,7 @@ def test_where_no_word_is_planted_none_is_named():
 
 @pytest.mark.slow
 def test_false_alarms_are_at_most_at_the_stated_rate():
-    """In how many drawn benchmarks a word is named, and a learned scorer is above chance."""
+    """In how many drawn benchmarks a word is named, and a learned model is above chance."""
     words, learned = 0, 0
     for seed in range(200):
         benchmark = asked(quads(80, seed=seed, size=32, lazy=True), np.random.default_rng(seed))
@@ -79,7 +79,7 @@ def test_false_alarms_are_at_most_at_the_stated_rate():
 
 
 def found_at(**accuracies):
-    """Results of scorers with so large an accuracy over 400 questions of two captions."""
+    """Results of models with so large an accuracy over 400 questions of two captions."""
     result = []
     for name, value in accuracies.items():
         low, high = wilson(400 * value, 400)
@@ -88,7 +88,7 @@ def found_at(**accuracies):
     return result
 
 
-def test_scorers_are_called_above_chance_after_holm_over_all_that_were_tried():
+def test_models_are_called_above_chance_after_holm_over_all_that_were_tried():
     # 0.5525 is 2.1 standard errors above chance: its interval excludes chance, and one of four lies so.
     alone = found_at(lm=0.5525)
     assert alone[0]["accuracy"].low > 0.5
@@ -123,13 +123,13 @@ def test_a_language_model_is_shown_by_sum_and_by_mean(tmp_path):
     captions = tuple(Caption(item.id, t) for item, t in zip(benchmark.captions, texts, strict=True))
     benchmark = replace(benchmark, captions=captions)
     name = f"lm:{tmp_path / 'gpt2'}"
-    options = {"scorers": (name,), "pictures": False, "draws": 100, "cache": None, "quiet": True}
+    options = {"models": (name,), "pictures": False, "draws": 100, "cache": None, "quiet": True}
     (actual,) = audit(benchmark, **options).audits
-    values = {result.scorer: result["accuracy"].value for result in actual.blind}
+    values = {result.model: result["accuracy"].value for result in actual.blind}
     assert values[name] == 1
     assert values[f"{name} (mean per token)"] < 1
     (actual,) = audit(benchmark, **options | {"settings": {"score": "perplexity"}}).audits
-    assert [result.scorer for result in actual.blind if result.scorer.startswith("lm:")] == [name]
+    assert [result.model for result in actual.blind if result.model.startswith("lm:")] == [name]
 
 
 def sign_test(benchmark):

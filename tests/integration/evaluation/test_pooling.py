@@ -88,7 +88,7 @@ def made(drawn, tmp_path_factory):
     runs = []
     for name, values in zip(NAMES, scores, strict=True):
         answers = rank([drawn], Matrix(values.astype(np.float32)), top=60)[0]
-        save_run(folder / name, drawn, answers, evaluate(drawn, answers, scorer=name, draws=20), {})
+        save_run(folder / name, drawn, answers, evaluate(drawn, answers, model=name, draws=20), {})
         runs.append(folder / name)
     return runs, scores
 

@@ -227,7 +227,7 @@ def test_metrics_are_ordered_by_their_correlations_with_ratings():
     assert [c.name for c in result.columns] == ["toy-rated:kendall_tau_b", "toy-preference:accuracy"]
     taus = [kendalltau(scores[m], ratings[:, 0]).statistic for m in "abc"]
     assert result.values[:3, 0] == pytest.approx(taus)
-    # A scorer that says the same of everything has no correlation, and is not ordered by it.
+    # A model that says the same of everything has no correlation, and is not ordered by it.
     assert np.isnan(result.values[3, 0])
     assert result.pairs[0].models == 3
     assert {c.measure for c in rank_correlation(runs, draws=5).columns} == {*MEASURES, "accuracy"}

@@ -156,7 +156,7 @@ def test_what_a_cut_list_cannot_support_is_named():
 
 
 @pytest.mark.parametrize(("p", "n", "k"), [(1, 2, 1), (3, 50, 10), (5, 25000, 5), (13000, 25000, 10)])
-def test_a_constant_scorer_gets_the_worst_or_what_chance_gives(p, n, k):
+def test_a_constant_model_gets_the_worst_or_what_chance_gives(p, n, k):
     ranks = positive_ranks(np.full((1, n), 0.25), Qrels.of([list(range(p))]))
     values = {
         "recall": ranking.recall_at_k(ranks, k, ties=Ties.HALF),

@@ -1,4 +1,4 @@
-"""Chat endpoints as scorers, against a server of our own that speaks the protocol and has faults."""
+"""Chat endpoints as models, against a server of our own that speaks the protocol and has faults."""
 
 import hashlib
 import json
@@ -65,7 +65,7 @@ def shows(benchmark):
 def load(server, memory=None, **settings):
     options = {name: settings.pop(name) for name in ("unanswered", "seed", "api_key") if name in settings}
     model = settings.pop("model", "looker")
-    return catalog.scorer(
+    return catalog.model(
         f"chat:{server.url}#{model}", Options(settings={**QUICK, **settings}, **options), memory=memory
     )
 
@@ -85,29 +85,29 @@ def expected(benchmark):
 
 def test_log_probabilities_are_read_over_all_spellings(server, quads):
     server.set()
-    scorer = load(server, api_key=KEY)
-    answers = run(quads, scorer, session=Session(batch_size=5))
+    model = load(server, api_key=KEY)
+    answers = run(quads, model, session=Session(batch_size=5))
     p = expected(quads)
     np.testing.assert_allclose(answers.values, p, rtol=1e-12)
     # One small request finds out that there are log-probabilities; each distinct pair is sent once.
     assert sent(server) == 1 + 24
     assert {entry["key"] for entry in server.log()} == {f"Bearer {KEY}"}
-    assert scorer.identity.options["read"] == "logprobs"
-    assert answers.made["scorer"]["made_with"]["models"] == ["looker-2026"]
-    assert KEY not in json.dumps(answers.made) + repr(scorer.identity)
+    assert model.identity.options["read"] == "logprobs"
+    assert answers.made["model"]["made_with"]["models"] == ["looker-2026"]
+    assert KEY not in json.dumps(answers.made) + repr(model.identity)
     requests = "answers read as log-probabilities; 25 requests (0 of them again), 0 answers from before"
-    assert scorer.spent() == f"{requests}; 2,500 + 50 tokens; 0 refused, 0 not readable"
+    assert model.spent() == f"{requests}; 2,500 + 50 tokens; 0 refused, 0 not readable"
     odds = run(quads, load(server, score="log-odds")).values
     np.testing.assert_allclose(odds, np.log(p) - np.log(0.95 * (1 - p)), rtol=1e-9)
 
 
 def test_texts_are_read_where_no_log_probabilities_are_given(server, quads):
     server.set(shows=shows(quads), logprobs=False)
-    scorer = load(server, input_price="2", output_price="10")
-    np.testing.assert_array_equal(run(quads, scorer).values, np.broadcast_to(np.eye(2), (6, 2, 2)))
-    assert scorer.identity.options["read"] == "text"
-    assert "answers read as text" in scorer.spent()
-    assert f"cost {(25 * 100 * 2 + 25 * 2 * 10) / 1e6:.4f}" in scorer.spent()
+    model = load(server, input_price="2", output_price="10")
+    np.testing.assert_array_equal(run(quads, model).values, np.broadcast_to(np.eye(2), (6, 2, 2)))
+    assert model.identity.options["read"] == "text"
+    assert "answers read as text" in model.spent()
+    assert f"cost {(25 * 100 * 2 + 25 * 2 * 10) / 1e6:.4f}" in model.spent()
     # Answers that lose their log-probabilities are never mixed with texts.
     with pytest.raises(ModelError, match=r"without log-probabilities; given: .*--set read=text"):
         run(quads, load(server, read="logprobs"))
@@ -116,9 +116,9 @@ def test_texts_are_read_where_no_log_probabilities_are_given(server, quads):
 @pytest.mark.parametrize("fault", ["429", "500", "503", "cut", "half", "no json", "no choices", "slow"])
 def test_faults_are_tried_again(server, quads, fault):
     server.set(faults=["", *[fault] * 4])
-    scorer = load(server)
-    np.testing.assert_allclose(run(quads, scorer).values, expected(quads), rtol=1e-12)
-    assert scorer.endpoint.spent.retried == 4
+    model = load(server)
+    np.testing.assert_allclose(run(quads, model).values, expected(quads), rtol=1e-12)
+    assert model.endpoint.spent.retried == 4
     assert sent(server) == 1 + 24 + 4
 
 
@@ -152,9 +152,9 @@ def test_an_endpoint_that_stays_broken_ends_the_run_and_what_was_answered_is_kep
     with pytest.raises(ModelError, match=r"no answer after 3 tries; given: status 500: fault 500"):
         run(quads, load(server, tmp_path, retries="2", concurrency="1"))
     server.set()
-    scorer = load(server, tmp_path)
-    np.testing.assert_allclose(run(quads, scorer).values, expected(quads), rtol=1e-12)
-    assert (sent(server), scorer.endpoint.spent.cached) == (14, 11)
+    model = load(server, tmp_path)
+    np.testing.assert_allclose(run(quads, model).values, expected(quads), rtol=1e-12)
+    assert (sent(server), model.endpoint.spent.cached) == (14, 11)
 
 
 @pytest.mark.parametrize(
@@ -199,17 +199,17 @@ def test_refusals_and_unreadable_answers_are_counted_apart(server, quads):
         read = {"read": "logprobs" if logprobs else "text"}
         with pytest.raises(ScoreError, match=r"without an answer.*given: 2 of 6; .*--unanswered wrong"):
             run(quads, load(server, **read))
-        scorer = load(server, unanswered="leave-out", **read)
-        answers = run(quads, scorer)
+        model = load(server, unanswered="leave-out", **read)
+        answers = run(quads, model)
         # Both pairs of a caption lack one.
-        assert (scorer.refused, scorer.unread) == (2, 2)
+        assert (model.refused, model.unread) == (2, 2)
         assert answers.unanswered.tolist() == [False, True, True, False, False, False]
         assert np.isnan(answers.values).sum() == 4
     # A filter before the model refuses as well.
     server.set(faults=["", "filter"])
-    scorer = load(server, unanswered="wrong", concurrency="1")
-    answers = run(quads, scorer)
-    assert (scorer.refused, scorer.unread, int(answers.unanswered.sum())) == (1, 0, 1)
+    model = load(server, unanswered="wrong", concurrency="1")
+    answers = run(quads, model)
+    assert (model.refused, model.unread, int(answers.unanswered.sum())) == (1, 0, 1)
 
 
 @pytest.mark.parametrize("order", ["seeded", "balanced", "given"])
@@ -260,11 +260,11 @@ def test_orders_depend_on_options_and_seed_alone():
 
 def test_unread_picks_are_unanswered(server, quads):
     server.set(shows=shows(quads), babble=["caption 1 0"], refuse=["caption 4 1"])
-    scorer = load(server, protocol="choose", unanswered="wrong")
-    answers = run(quads, scorer)
+    model = load(server, protocol="choose", unanswered="wrong")
+    answers = run(quads, model)
     assert answers.unanswered.tolist() == [False, True, False, False, True, False]
     # Two lists of captions and one caption of each quad hold the words.
-    assert (scorer.refused, scorer.unread) == (3, 3)
+    assert (model.refused, model.unread) == (3, 3)
     assert [right[1] for right in answers.right.values()] == [False, False, False, True]
 
 
@@ -280,10 +280,10 @@ def test_an_answer_that_was_cut_off_in_its_thinking_is_no_answer(server, quads):
     server.set(always="<think>Yes, there is", finish="length", logprobs=False)
     with pytest.raises(ModelError, match=r"cut off at 16 tokens.*given: <think>Yes, there is; .*--set"):
         run(quads, load(server))
-    scorer = load(server, unanswered="wrong")
-    assert run(quads, scorer).unanswered.all()
-    assert (scorer.truncated, scorer.unread) == (24, 0)
-    assert "24 cut off at 16 tokens" in scorer.spent()
+    model = load(server, unanswered="wrong")
+    assert run(quads, model).unanswered.all()
+    assert (model.truncated, model.unread) == (24, 0)
+    assert "24 cut off at 16 tokens" in model.spent()
     # What was said before the end counts.
     server.set(always="Yes, it shows", finish="length", logprobs=False)
     np.testing.assert_array_equal(run(quads, load(server)).values, 1)
@@ -292,13 +292,13 @@ def test_an_answer_that_was_cut_off_in_its_thinking_is_no_answer(server, quads):
 def test_a_system_prompt_and_fields_of_the_endpoint_are_sent(server, quads):
     server.set()
     given = {"system": "Look twice.", "extra": '{"reasoning_effort": "low", "top_k": 1}'}
-    scorer = load(server, read="logprobs", **given)
-    run(quads, scorer)
+    model = load(server, read="logprobs", **given)
+    run(quads, model)
     asked = server.log()[0]["asked"]
     assert asked["messages"][0] == {"role": "system", "content": "Look twice."}
     assert (asked["reasoning_effort"], asked["top_k"]) == ("low", 1)
-    assert scorer.identity.options["system"] == "Look twice."
-    assert scorer.identity != load(server, read="logprobs").identity
+    assert model.identity.options["system"] == "Look twice."
+    assert model.identity != load(server, read="logprobs").identity
     for extra in ("{", "[1]", '{"model": "other"}', '{"max_tokens": 3}'):
         refuses("no fields of a request", load, server, extra=extra, error=InputError)
 
@@ -363,7 +363,7 @@ def test_crops_and_other_formats_are_sent_as_png(server, quads):
     ],
 )
 def test_bad_input_is_refused_before_anything_is_sent(spec, settings, message):
-    words = refuses("", catalog.scorer, f"chat:{spec}", Options(settings=settings), error=InputError)
+    words = refuses("", catalog.model, f"chat:{spec}", Options(settings=settings), error=InputError)
     assert message in words
     assert "secret" not in words
 

@@ -77,38 +77,38 @@ def test_answers_are_the_same_bits_after_saving(kind, backbones, tmp_path, drawn
 def test_a_checkpoint_is_an_embedder(kind, backbones, tmp_path, drawn_images, captions):
     before = backbones(kind)
     checkpoint.save(tmp_path, before, {})
-    scorer = catalog.scorer(str(tmp_path), CPU)
-    assert isinstance(scorer, Embedder)
-    assert scorer.identity.weights == json.loads((tmp_path / "card.json").read_text())["weights"]
+    model = catalog.model(str(tmp_path), CPU)
+    assert isinstance(model, Embedder)
+    assert model.identity.weights == json.loads((tmp_path / "card.json").read_text())["weights"]
     network = before.network.eval()
     with torch.inference_mode():
         images, texts = (pcme.rows(e).numpy() for e in forward(before, drawn_images, captions)[:2])
-    result = embedded(scorer, drawn_images, 4, "images"), embedded(scorer, captions, 3, "captions")
+    result = embedded(model, drawn_images, 4, "images"), embedded(model, captions, 3, "captions")
     assert abs(result[0] - images).max() <= 1e-5 * max(1.0, abs(images).max())
     assert abs(result[1] - texts).max() <= 1e-5 * max(1.0, abs(texts).max())
     how = network.comparison()
     some, shown = texts[:10], images[: len(texts[:10])]
     exact = (some * shown).sum(axis=1) if how is None else how.pairs(some, shown)
-    np.testing.assert_allclose(scorer.compare(some, shown), exact, atol=1e-6)
-    assert all(length > 0 for length in scorer.lengths(captions))
+    np.testing.assert_allclose(model.compare(some, shown), exact, atol=1e-6)
+    assert all(length > 0 for length in model.lengths(captions))
 
 
 def test_weights_go_by_the_librarys_names(backbones, tmp_path, captions, drawn_images):
     """open_clip and transformers read what we write."""
     checkpoint.save(tmp_path / "clip", backbones("open-clip"), {})
-    scorer = catalog.scorer(f"open-clip:tiny/{tmp_path / 'clip' / 'model.safetensors'}", CPU)
+    model = catalog.model(f"open-clip:tiny/{tmp_path / 'clip' / 'model.safetensors'}", CPU)
     ours = checkpoint.load(str(tmp_path / "clip"), CPU)
-    assert abs(embedded(scorer, captions) - embedded(ours, captions)).max() <= 1e-6
+    assert abs(embedded(model, captions) - embedded(ours, captions)).max() <= 1e-6
     # The file says which activation it was trained with.
     with pytest.raises(ModelError, match=r"trained with GELU .*, tiny-quickgelu builds QuickGELU"):
-        catalog.scorer(f"open-clip:tiny-quickgelu/{tmp_path / 'clip' / 'model.safetensors'}", CPU)
+        catalog.model(f"open-clip:tiny-quickgelu/{tmp_path / 'clip' / 'model.safetensors'}", CPU)
 
     checkpoint.save(tmp_path / "hf", backbones("hf"), {})
     folder = tmp_path / "plain"
     shutil.copytree(tmp_path / "hf" / "processor", folder)
     shutil.copy(tmp_path / "hf" / "model.safetensors", folder)
-    scorer, ours = catalog.scorer(f"hf:{folder}", CPU), checkpoint.load(str(tmp_path / "hf"), CPU)
-    assert abs(embedded(scorer, captions) - embedded(ours, captions)).max() <= 1e-5
+    model, ours = catalog.model(f"hf:{folder}", CPU), checkpoint.load(str(tmp_path / "hf"), CPU)
+    assert abs(embedded(model, captions) - embedded(ours, captions)).max() <= 1e-5
 
 
 def test_a_checkpoint_needs_nothing_but_itself(clip_folder, tmp_path, captions):
@@ -267,7 +267,7 @@ def test_a_card_that_is_cut_off(saved):
     (saved / "card.json").write_text(text[: len(text) // 2])
     refused(saved, r"card\.json, line \d+, column \d+: not valid JSON", InputError)
     # It is still taken for a checkpoint, so that the line is about what is wrong.
-    refuses("not valid JSON", catalog.scorer, str(saved), CPU, error=InputError)
+    refuses("not valid JSON", catalog.model, str(saved), CPU, error=InputError)
 
 
 def test_cards_that_describe_nothing():

@@ -14,12 +14,12 @@ from counterfoil.benchmarks import Caption, Image, PixelSource
 from counterfoil.engine.explain import PairToExplain, check_methods, explain, methods_of, words_of
 from counterfoil.errors import InputError
 from counterfoil.metrics.heatmaps import rollout
-from counterfoil.models import hf, itm, open_clip as scorers
+from counterfoil.models import hf, itm, open_clip as models
 from counterfoil.models.base import Options
 from counterfoil.models.dual import box_of
 from counterfoil.models.images import Resized
-from counterfoil.models.lazy import LazyPairScorer, lazy
-from counterfoil.models.networks import network_scorer
+from counterfoil.models.lazy import LazyPairModel, lazy
+from counterfoil.models.networks import network_model
 from counterfoil.models.small import Sizes, backbone
 from embedded import noise
 from refusals import refuses
@@ -170,7 +170,7 @@ class TestRegions:
     #: Two boxes that overlap, and one that lies apart.
     BOXES = np.array([[0, 0, 0.5, 0.5], [0.25, 0.25, 0.75, 0.75], [0.75, 0, 1, 1]], np.float32)
 
-    def scorer(self, matchers, tmp_path, name, *, boxes=True):
+    def model(self, matchers, tmp_path, name, *, boxes=True):
         features = np.random.default_rng(3).normal(size=(3, 12)).astype(np.float32)
         (tmp_path / "regions").mkdir()
         boxes = {"boxes": self.BOXES} if boxes else {}
@@ -189,7 +189,7 @@ class TestRegions:
         return grid
 
     def test_lxmert(self, matchers, tmp_path):
-        scorer, features = self.scorer(matchers, tmp_path, "lxmert")
+        scorer, features = self.model(matchers, tmp_path, "lxmert")
         (result,) = explain(scorer, [asked()])
         (heat,) = result.heats
         assert heat.method == "grad-cam"
@@ -205,7 +205,7 @@ class TestRegions:
         assert heat.whole.any()
 
     def test_visual_bert(self, matchers, tmp_path):
-        scorer, features = self.scorer(matchers, tmp_path, "visual_bert")
+        scorer, features = self.model(matchers, tmp_path, "visual_bert")
         (result,) = explain(scorer, [asked()])
         (rolled,) = result.heats
         model = transformers.VisualBertForPreTraining.from_pretrained(matchers / "visual_bert").eval()
@@ -219,8 +219,8 @@ class TestRegions:
             np.testing.assert_allclose(part, self.painted(every[own, length:].mean(axis=0)), atol=1e-6)
 
     def test_regions_without_boxes(self, matchers, tmp_path):
-        scorer, _ = self.scorer(matchers, tmp_path, "visual_bert", boxes=False)
-        refuses("have no boxes, so nothing says where", explain, scorer, [asked()])
+        model, _ = self.model(matchers, tmp_path, "visual_bert", boxes=False)
+        refuses("have no boxes, so nothing says where", explain, model, [asked()])
 
 
 def test_a_model_that_is_remembered_has_its_heatmaps(matchers, tmp_path):
@@ -229,7 +229,7 @@ def test_a_model_that_is_remembered_has_its_heatmaps(matchers, tmp_path):
         return lazy("itm", str(matchers / name), options, itm.load, tmp_path / "memory")
 
     first, second = found("vilt"), found("vilt")
-    assert isinstance(second, LazyPairScorer)
+    assert isinstance(second, LazyPairModel)
     assert methods_of(second) == methods_of(first)
     ours, theirs = (explain(item, [asked()])[0].heats[0] for item in (second, first))
     np.testing.assert_array_equal(ours.whole, theirs.whole)
@@ -242,8 +242,8 @@ def test_a_model_that_is_remembered_has_its_heatmaps(matchers, tmp_path):
 
 
 def test_prompts_move_words_and_cut_captions_have_none(matchers):
-    scorer = loaded(matchers / "vilt", prompt="a photo of {}")
-    whole, parts = scorer.heats.maps("rollout", picture(), Caption("c", "red cat"), [(0, 3), (4, 7)])
+    model = loaded(matchers / "vilt", prompt="a photo of {}")
+    whole, parts = model.heats.maps("rollout", picture(), Caption("c", "red cat"), [(0, 3), (4, 7)])
     plain = loaded(matchers / "vilt")
     text = "a photo of red cat"
     again, inner = plain.heats.maps("rollout", picture(), Caption("c", text), [(11, 14), (15, 18)])
@@ -265,9 +265,9 @@ def unit_rows(rows):
     return torch.nn.functional.normalize(rows.detach().float(), dim=-1).numpy()
 
 
-def patches_of(scorer):
+def patches_of(model):
     images = pictures()
-    result = list(scorer.patches.embed_patches([images[:1], images[1:]]))
+    result = list(model.patches.embed_patches([images[:1], images[1:]]))
     return [item for batch in result for item in batch]
 
 
@@ -303,10 +303,10 @@ def test_siglip(siglip_folder):
 
 
 def test_open_clip(tiny_model, checkpoint):
-    scorer, visual = scorers.load(f"tiny/{checkpoint('tiny')}", CPU), tiny_model("tiny").visual
+    model, visual = models.load(f"tiny/{checkpoint('tiny')}", CPU), tiny_model("tiny").visual
     transform = open_clip.transform.image_transform(visual.image_size, is_train=False)
     rows, columns = visual.grid_size
-    for image, one in zip(pictures(), patches_of(scorer), strict=True):
+    for image, one in zip(pictures(), patches_of(model), strict=True):
         assert one.vectors.shape[:2] == (rows, columns)
         with torch.inference_mode():
             states = visual._embeds(transform(image.decode())[None])
@@ -319,18 +319,18 @@ def test_open_clip(tiny_model, checkpoint):
                 expected = unit_rows(visual.ln_post(alone) @ visual.proj)
                 np.testing.assert_allclose(one.vectors[divmod(place, columns)], expected, atol=1e-5)
     # A tower that pools otherwise has no such patches.
-    assert scorers.load(f"tiny-average/{checkpoint('tiny-average')}", CPU).patches is None
+    assert models.load(f"tiny-average/{checkpoint('tiny-average')}", CPU).patches is None
 
     # Heatmaps are cosines of patches with each word by itself and with the caption, remembered models too.
-    lazily = catalog.scorer(f"open-clip:tiny/{checkpoint('tiny')}", CPU, memory=checkpoint("tiny").parent)
-    lazily = catalog.scorer(f"open-clip:tiny/{checkpoint('tiny')}", CPU, memory=checkpoint("tiny").parent)
+    lazily = catalog.model(f"open-clip:tiny/{checkpoint('tiny')}", CPU, memory=checkpoint("tiny").parent)
+    lazily = catalog.model(f"open-clip:tiny/{checkpoint('tiny')}", CPU, memory=checkpoint("tiny").parent)
     image, caption = pictures()[1], Caption("c", "a red cat")
     pair = PairToExplain(image, caption, words_of("a red cat"))
-    for item in (scorer, lazily):
+    for item in (model, lazily):
         assert methods_of(item) == ("patches", "occlusion")
         (result,) = explain(item, [pair], methods=["patches"])
         texts = [Caption(str(k), text) for k, text in enumerate(("a red cat", "a", "red", "cat"))]
-        expected = patches_of(scorer)[1].vectors @ np.concatenate(list(scorer.embed_captions([texts]))).T
+        expected = patches_of(model)[1].vectors @ np.concatenate(list(model.embed_captions([texts]))).T
         (heat,) = result.heats
         np.testing.assert_allclose(heat.whole, expected[..., 0], atol=1e-5)
         np.testing.assert_allclose(heat.parts, expected[..., 1:].transpose(2, 0, 1), atol=1e-5)
@@ -339,7 +339,7 @@ def test_open_clip(tiny_model, checkpoint):
 
 def test_a_small_network():
     small = backbone(["a red star"], sizes=Sizes(picture=32, channels=(8, 16)))
-    trained = network_scorer(small, CPU, where="small")
+    trained = network_model(small, CPU, where="small")
     even = [Image("even", PixelSource(np.full((32, 32, 3), 90, np.uint8)))]
     (one,) = next(trained.patches.embed_patches([even]))
     assert one.vectors.shape == (4, 4, 128)

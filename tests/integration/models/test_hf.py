@@ -41,21 +41,21 @@ def test_equals_the_library_at_full_length(name, request, drawn_images, captions
     folder, length = folder_of(name, request), 77 if name == "clip" else 64
     if name not in ("clip", "siglip"):
         captions = [Caption(text, text) for text in ("a red cat on the mat", "the dog")]
-    scorer = hf.load(str(folder), CPU)
-    assert isinstance(scorer, Embedder)
+    model = hf.load(str(folder), CPU)
+    assert isinstance(model, Embedder)
     padded = f"padded to {length} tokens"
-    assert scorer.provenance["text tower"] == ("cut to the longest caption" if name == "clip" else padded)
-    assert name == "clip" or set(scorer.lengths(captions)) == {length}
+    assert model.provenance["text tower"] == ("cut to the longest caption" if name == "clip" else padded)
+    assert name == "clip" or set(model.lengths(captions)) == {length}
     texts = [caption.text for caption in captions]
     images, full = by_the_library(folder, drawn_images, texts, padding="max_length", max_length=length)
-    assert abs(embedded(scorer, captions) - full).max() <= 1e-5
-    assert abs(embedded(scorer, drawn_images, 3, kind="images") - images).max() <= 1e-5
+    assert abs(embedded(model, captions) - full).max() <= 1e-5
+    assert abs(embedded(model, drawn_images, 3, kind="images") - images).max() <= 1e-5
     if name == "siglip":
         # Padding to the longest would have given other numbers, so this test can tell.
         _, cut = by_the_library(folder, drawn_images[:1], texts[:3], padding="longest")
         assert abs(cut - full[:3]).max() > 1e-3
         # It reads lower case.
-        low, high = embedded(scorer, [Caption("a", "a red cat"), Caption("b", "A Red CAT")])
+        low, high = embedded(model, [Caption("a", "a red cat"), Caption("b", "A Red CAT")])
         assert low.tolist() == high.tolist()
 
 

@@ -14,7 +14,7 @@ import tiny_matchers
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError
 from counterfoil.models import itm
-from counterfoil.models.base import Options, PairScorer
+from counterfoil.models.base import Options, PairModel
 from counterfoil.models.region_files import read_regions
 from embedded import scored
 from refusals import refuses
@@ -85,25 +85,25 @@ def listed(images, texts=TEXTS):
 
 @pytest.mark.parametrize(("name", "protocol"), CASES)
 def test_scores_equal_the_librarys_one_pair_at_a_time(name, protocol, matchers, drawn_images):
-    scorer = loaded(matchers / name, protocol)
-    assert isinstance(scorer, PairScorer)
+    model = loaded(matchers / name, protocol)
+    assert isinstance(model, PairModel)
     pairs = listed(drawn_images[:3])
     expected = by_the_library(matchers / name, name, protocol, [(i, c.text or "") for i, c in pairs])
-    result = scored(scorer, pairs)
+    result = scored(model, pairs)
     np.testing.assert_allclose(result, expected, rtol=0, atol=1e-5)
     # Neither the image nor the caption is left out.
     square = result.reshape(3, -1)
     assert np.ptp(square, axis=0).max() > 1e-3
     assert np.ptp(square, axis=1).max() > 1e-3
     for size in (1, 5):
-        np.testing.assert_allclose(scored(scorer, pairs, size), expected, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(scored(model, pairs, size), expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["blip", "blip-2"])
 def test_the_image_tower_runs_once_per_image(name, matchers, drawn_images, monkeypatch):
-    scorer = loaded(matchers / name)
+    model = loaded(matchers / name)
     seen = []
-    tower = scorer.matcher.model.vision_model
+    tower = model.matcher.model.vision_model
     forward = tower.forward
 
     def counted(pixel_values, **options):
@@ -112,7 +112,7 @@ def test_the_image_tower_runs_once_per_image(name, matchers, drawn_images, monke
 
     monkeypatch.setattr(tower, "forward", counted)
     # Twelve pairs in batches of five, which cut the captions of two images in two.
-    scored(scorer, listed(drawn_images[:3]), 5)
+    scored(model, listed(drawn_images[:3]), 5)
     assert sum(seen) == 3
 
 
@@ -244,13 +244,13 @@ def by_the_docs(folder, name):
 
 @pytest.mark.parametrize("name", tiny_matchers.OF_REGIONS)
 def test_scores_on_regions_equal_the_librarys(name, files):
-    scorer = reading(files, name)
-    assert scorer.needs == ("captions",)
-    result = scored(scorer, named())
+    model = reading(files, name)
+    assert model.needs == ("captions",)
+    result = scored(model, named())
     np.testing.assert_allclose(result, by_the_docs(files / name, name), rtol=0, atol=1e-5)
     assert np.ptp(result.reshape(3, -1), axis=0).max() > 1e-3
     for size in (1, 5):
-        np.testing.assert_allclose(scored(scorer, named(), size), result, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(scored(model, named(), size), result, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("layout", ["all.npz", "six.tsv", "ten.tsv"])

@@ -49,11 +49,11 @@ def by_the_library(model, images, texts):
     ],
 )  # fmt: skip
 def test_equals_the_librarys_towers(name, images, texts, checkpoint, tiny_model, drawn_images, captions):
-    scorer = load(name, checkpoint(name))
-    assert isinstance(scorer, Embedder)
-    assert (scorer.provenance["image tower"], scorer.provenance["text tower"]) == (images, texts)
+    model = load(name, checkpoint(name))
+    assert isinstance(model, Embedder)
+    assert (model.provenance["image tower"], model.provenance["text tower"]) == (images, texts)
     expected = by_the_library(tiny_model(name), drawn_images, [str(caption.text) for caption in captions])
-    result = next(scorer.embed_images([drawn_images])), next(scorer.embed_captions([captions]))
+    result = next(model.embed_images([drawn_images])), next(model.embed_captions([captions]))
     for embeddings, exact in zip(result, expected, strict=True):
         assert embeddings.dtype == np.float32
         assert abs(embeddings - exact).max() <= 1e-5
@@ -63,7 +63,7 @@ def test_gelu_and_quickgelu_are_distinguished(checkpoint, captions):
     # The same weights under both activations; were the fast towers to mix them up, nothing else would notice.
     path = checkpoint("tiny-quickgelu")
     plain, quick = load("tiny-gelu", path), load("tiny-quickgelu", path)
-    embedded = [next(scorer.embed_captions([captions])) for scorer in (plain, quick)]
+    embedded = [next(model.embed_captions([captions])) for model in (plain, quick)]
     assert abs(embedded[0] - embedded[1]).max() > 1e-3
     assert plain.identity.options["activation"] == "gelu"
     assert plain.identity.options["trained_with"] == "quickgelu"
@@ -80,12 +80,12 @@ def test_a_changed_library_is_noticed(checkpoint, monkeypatch):
 
 
 def test_pixels_are_bitwise_those_of_torchvision(checkpoint, tiny_model, photographs):
-    scorer = load("tiny", checkpoint("tiny"))
+    model = load("tiny", checkpoint("tiny"))
     transform = open_clip.transform.image_transform((32, 32), is_train=False)
     of_openai = (open_clip.OPENAI_DATASET_MEAN, open_clip.OPENAI_DATASET_STD)
     mean, std = (torch.tensor(item).view(3, 1, 1) for item in of_openai)
     for image in photographs[:8]:
-        pixels = torch.from_numpy(scorer.preparation(image.decode()).copy()).permute(2, 0, 1)
+        pixels = torch.from_numpy(model.preparation(image.decode()).copy()).permute(2, 0, 1)
         assert torch.equal(pixels.float().div(255).sub(mean).div(std), transform(image.decode()))
 
 
@@ -110,14 +110,14 @@ def test_other_resize_modes_go_through_the_librarys_transform(
 def test_bf16_is_near_fp32(native, checkpoint, drawn_images, monkeypatch):
     monkeypatch.setattr(runtime, "_has_bf16", lambda torch: native)
     exact = next(load("tiny", checkpoint("tiny")).embed_images([drawn_images]))
-    scorer = load("tiny", checkpoint("tiny"), precision="bf16")
-    rough = next(scorer.embed_images([drawn_images]))
+    model = load("tiny", checkpoint("tiny"), precision="bf16")
+    rough = next(model.embed_images([drawn_images]))
     assert rough.dtype == np.float32
     assert 0 < abs(exact - rough).max() < 0.1
-    assert scorer.identity.precision == "bf16"
-    assert scorer.identity.options.get("activations") == (None if native else "fp32")
+    assert model.identity.precision == "bf16"
+    assert model.identity.options.get("activations") == (None if native else "fp32")
     # Either way the fast towers were found to agree with the library's.
-    assert scorer.provenance["image tower"] == "fast"
+    assert model.provenance["image tower"] == "fast"
 
 
 def refused(argument, pattern, options=CPU):

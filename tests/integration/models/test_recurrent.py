@@ -132,16 +132,16 @@ def test_a_training_on_regions_is_measured_above_chance_on_images_that_are_not_a
         trained(regions=path, augment="crop-flip")
     trained(regions=path)
     settings = {"regions": str(path)}
-    scorer = cf.load_scorer(f"ckpt:{tmp_path / 'ckpt'}", device="cpu", settings=settings, cache=None)
-    assert cf.evaluate(scorer, benchmark, cache=None, quiet=True).result["accuracy"].value > 0.9
+    model = cf.load_model(f"ckpt:{tmp_path / 'ckpt'}", device="cpu", settings=settings, cache=None)
+    assert cf.evaluate(model, benchmark, cache=None, quiet=True).result["accuracy"].value > 0.9
     # Other regions are other data to go on with.
     other = write_regions(tmp_path / "other.npz", {name: 2 * rows for name, rows in features.items()})
     refuses("other training data", trained, regions=other, error=InputError)
 
 
-def scores(scorer, names):
-    images = next(iter(scorer.embed_images([[Image(name) for name in names]])))
-    return images @ next(iter(scorer.embed_captions([[Caption(text, text) for text in CAPTIONS]]))).T
+def scores(model, names):
+    images = next(iter(model.embed_images([[Image(name) for name in names]])))
+    return images @ next(iter(model.embed_captions([[Caption(text, text) for text in CAPTIONS]]))).T
 
 
 def test_regions_are_found_by_id_and_named_where_they_are_missing(regions, tmp_path):

@@ -35,8 +35,8 @@ def folder(text_models):
 
 
 def scores(spec, texts, batch=32, **settings):
-    scorer = catalog.scorer(spec, Options(device="cpu", settings=settings))
-    return scored(scorer, [(Image("x"), Caption(str(i), text)) for i, text in enumerate(texts)], batch)
+    model = catalog.model(spec, Options(device="cpu", settings=settings))
+    return scored(model, [(Image("x"), Caption(str(i), text)) for i, text in enumerate(texts)], batch)
 
 
 @cache
@@ -82,9 +82,9 @@ def test_a_causal_model_reads_its_context_and_does_not_count_it(folder):
         expected.append(sum(float(logits[i - 1, ids[i]]) for i in range(len(context), len(ids))))
     spec = f"lm:{folder / 'gpt2'}"
     np.testing.assert_allclose(scores(spec, TEXTS, context="a photo of"), expected, atol=2e-5)
-    told = catalog.scorer(spec, Options(device="cpu", settings={"context": "a photo of"}))
+    told = catalog.model(spec, Options(device="cpu", settings={"context": "a photo of"}))
     assert told.provenance["context"] == tokenizer.decode(context)
-    plain = catalog.scorer(spec, Options(device="cpu"))
+    plain = catalog.model(spec, Options(device="cpu"))
     assert plain.provenance["context"] == tokenizer.bos_token
     assert plain.identity != told.identity
     refuses("the context fills the model", scores, spec, TEXTS, context="a cat " * 2000, error=InputError)
@@ -93,7 +93,7 @@ def test_a_causal_model_reads_its_context_and_does_not_count_it(folder):
 def test_a_model_that_sees_no_image_has_no_heatmaps(folder):
     result = explain(f"lm:{folder / 'gpt2'}", "world-quads", questions=["add_att-00000"], cache=None)
     assert result.methods == ()
-    assert "the scorer sees no image: there is no heatmap" in result.notes
+    assert "the model sees no image: there is no heatmap" in result.notes
     assert result.to_arrow(by="word").num_rows > 0
     assert result.to_arrow(by="cell").num_rows == 0
 
@@ -140,7 +140,7 @@ def test_plausibility_reads_head_and_temperature_from_the_embeddings(folder):
 
 
 def test_each_distinct_caption_is_computed_once(folder):
-    scorer, texts = catalog.scorer(f"lm:{folder / 'gpt2'}", Options(device="cpu")), []
+    scorer, texts = catalog.model(f"lm:{folder / 'gpt2'}", Options(device="cpu")), []
     watched = replace(scorer, rule=lambda model, rows: texts.extend(rows) or scorer.rule(model, rows))
     pairs = [(Image("x"), Caption(str(i), text)) for i, text in enumerate(TEXTS)]
     assert scored(watched, pairs)[1] == scored(watched, pairs)[4]
@@ -162,7 +162,7 @@ def test_each_distinct_caption_is_computed_once(folder):
     ],
 )
 def test_what_does_not_fit_is_one_line(folder, spec, settings, kind, words):
-    refuses(words, catalog.scorer, spec.format(folder), Options(device="cpu", settings=settings), error=kind)
+    refuses(words, catalog.model, spec.format(folder), Options(device="cpu", settings=settings), error=kind)
 
 
 def test_a_short_table_of_embeddings_is_not_veras(folder, tmp_path):
@@ -170,18 +170,18 @@ def test_a_short_table_of_embeddings_is_not_veras(folder, tmp_path):
     transformers.T5EncoderModel(config).save_pretrained(tmp_path)
     save_words(tmp_path)
     with pytest.raises(ModelError, match="not Vera's layout"):
-        catalog.scorer(f"plausibility:{tmp_path}", Options(device="cpu"))
+        catalog.model(f"plausibility:{tmp_path}", Options(device="cpu"))
 
 
 ON_MODULES = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")]
 
 
 def encoder(spec, **settings):
-    return catalog.scorer(spec, Options(device="cpu", settings=settings))
+    return catalog.model(spec, Options(device="cpu", settings=settings))
 
 
-def rows(scorer, texts, batch=4):
-    return embedded(scorer, [Caption(str(i), text) for i, text in enumerate(texts)], batch)
+def rows(model, texts, batch=4):
+    return embedded(model, [Caption(str(i), text) for i, text in enumerate(texts)], batch)
 
 
 def pooled_twin(folder, kind, pool, *, length=512, lower=False):
@@ -237,11 +237,11 @@ def sentences(folder, tmp_path):
 @pytest.mark.parametrize(("mode", "pooling"), [("cls_token", "cls"), ("lasttoken", "last")])
 def test_a_checkpoint_says_how_its_sentences_are_made(sentences, mode, pooling):
     sentence_files(sentences, ON_MODULES, pooled_by(mode), max_seq_length=9, do_lower_case=True)
-    scorer = encoder(f"text-encoder:{sentences}")
-    assert (scorer.identity.options["pooling"], scorer.identity.options["length"]) == (pooling, 9)
+    model = encoder(f"text-encoder:{sentences}")
+    assert (model.identity.options["pooling"], model.identity.options["length"]) == (pooling, 9)
     expected = pooled_twin(sentences, transformers.AutoModel, POOLS[pooling], length=9, lower=True)
-    np.testing.assert_allclose(rows(scorer, TEXTS), expected, atol=1e-5)
-    assert scorer.over_limit([Caption(str(i), text) for i, text in enumerate(TEXTS)]) == 1
+    np.testing.assert_allclose(rows(model, TEXTS), expected, atol=1e-5)
+    assert model.over_limit([Caption(str(i), text) for i, text in enumerate(TEXTS)]) == 1
     # What is set wins; and a mode may be named alone.
     chosen = encoder(f"text-encoder:{sentences}", pooling="mean", length="20")
     expected = pooled_twin(sentences, transformers.AutoModel, POOLS["mean"], length=20, lower=True)
@@ -306,7 +306,7 @@ def test_tokens_are_those_of_the_layer_whatever_the_batch(bert, layer):
     name = f"{bert}@{layer}" if layer is not None else str(bert)
     encoder = text_models.load_tokens(name, Options(device="cpu"))
     assert isinstance(encoder, LocalEmbedder)
-    metric = catalog.scorer("metric:token-match", Options(device="cpu", backbone=f"hf-text:{name}"))
+    metric = catalog.model("metric:token-match", Options(device="cpu", backbone=f"hf-text:{name}"))
     assert metric.local.identity == encoder.identity
     (together,) = encoder.embed_tokens([captions(CANDIDATES)])
     for text, result in zip(CANDIDATES, together, strict=True):
@@ -317,7 +317,7 @@ def test_tokens_are_those_of_the_layer_whatever_the_batch(bert, layer):
     assert [row.tolist() for row in ids] == [result.ids.tolist() for result in together]
 
 
-def test_layers_are_other_scorers_and_what_it_cannot_do(bert):
+def test_layers_are_other_models_and_what_it_cannot_do(bert):
     names = [str(bert), f"{bert}@2", f"{bert}@1"]
     first, same, other = (text_models.load_tokens(name, Options(device="cpu")).identity for name in names)
     assert first.options == same.options
@@ -328,12 +328,12 @@ def test_layers_are_other_scorers_and_what_it_cannot_do(bert):
     with pytest.raises(InputError, match="no such layer; given: last"):
         text_models.load_tokens(f"{bert}@last", Options(device="cpu"))
     with pytest.raises(InputError, match=r"looks at no images; allowed: metric:token-match --backbone hf"):
-        catalog.scorer(f"hf-text:{bert}")
+        catalog.model(f"hf-text:{bert}")
     for name in ("clip-s", "em-score"):
         with pytest.raises(InputError, match="the model reads captions and looks at no images"):
-            catalog.scorer(f"metric:{name}", Options(device="cpu", backbone=f"hf-text:{bert}"))
+            catalog.model(f"metric:{name}", Options(device="cpu", backbone=f"hf-text:{bert}"))
     with pytest.raises(ModelError, match=r"no image and text features.*an encoder of texts is hf-text"):
-        catalog.scorer(f"hf:{bert}", Options(device="cpu"))
+        catalog.model(f"hf:{bert}", Options(device="cpu"))
     with pytest.raises(InputError, match="reads captions and looks at nothing"):
         text_models.load_tokens(str(bert), Options(device="cpu")).embed_frames([[Image("x")]])
 

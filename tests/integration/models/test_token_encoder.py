@@ -42,14 +42,14 @@ def official_tokens(model, texts):
 def test_tokens_equal_the_library(name, quick, checkpoint, tiny_model, captions, monkeypatch):
     if not quick:
         monkeypatch.setattr(clip_fast, "_known_blocks", lambda _: False)
-    scorer = load(name, checkpoint(name))
-    assert isinstance(scorer.local, LocalEmbedder)
-    assert scorer.provenance["text tower"].startswith("fast") is quick
+    model = load(name, checkpoint(name))
+    assert isinstance(model.local, LocalEmbedder)
+    assert model.provenance["text tower"].startswith("fast") is quick
     expected = official_tokens(tiny_model(name), [str(caption.text) for caption in captions])
-    whole = next(scorer.embed_captions([captions]))
+    whole = next(model.embed_captions([captions]))
     for size in (len(captions), 3):
         batches = [captions[start : start + size] for start in range(0, len(captions), size)]
-        result = [tokens for batch in scorer.local.embed_tokens(batches) for tokens in batch]
+        result = [tokens for batch in model.local.embed_tokens(batches) for tokens in batch]
         assert len(result) == len(captions)
         for tokens, (ids, vectors), row in zip(result, expected, whole, strict=True):
             assert tokens.ids.tolist() == ids.tolist()
@@ -88,28 +88,28 @@ def test_towers_without_an_end_mark_have_no_parts(checkpoint, siglip_folder):
 def test_captions_over_the_limit_are_counted(checkpoint, clip_folder):
     # Two marks leave 75 words of one token each.
     exact, over, empty = (Caption(str(n), " ".join(["cat"] * n)) for n in (75, 76, 0))
-    for scorer in (load("tiny", checkpoint("tiny")), hf.load(str(clip_folder), Options(device="cpu"))):
-        assert (scorer.over_limit([exact, empty]), scorer.over_limit([exact, over, over])) == (0, 2)
-        assert scorer.over_limit([]) == 0
-        assert scorer.local is not None
-        assert scorer.local.over_limit([over]) == 1
+    for model in (load("tiny", checkpoint("tiny")), hf.load(str(clip_folder), Options(device="cpu"))):
+        assert (model.over_limit([exact, empty]), model.over_limit([exact, over, over])) == (0, 2)
+        assert model.over_limit([]) == 0
+        assert model.local is not None
+        assert model.local.over_limit([over]) == 1
         # What is cut off ends with the mark of the end.
-        result = next(iter(scorer.local.embed_tokens([[over, exact]])))
+        result = next(iter(model.local.embed_tokens([[over, exact]])))
         np.testing.assert_array_equal(result[0].used, result[1].used)
         assert len(result[0].used) == 77
     prompt, almost = "a photo of {}", Caption("72", " ".join(["cat"] * 72))
     of_hf = hf.load(str(clip_folder), Options(device="cpu", prompt=prompt))
-    for scorer in (load("tiny", checkpoint("tiny"), prompt=prompt), of_hf):
-        assert scorer.over_limit([exact, almost]) == 1
+    for model in (load("tiny", checkpoint("tiny"), prompt=prompt), of_hf):
+        assert model.over_limit([exact, almost]) == 1
         # Both marks and the prompt are tokens.
-        assert scorer.lengths([Caption("1", "cats"), almost, over]) == [6, 77, 77]
-        assert scorer.lengths([]) == []
+        assert model.lengths([Caption("1", "cats"), almost, over]) == [6, 77, 77]
+        assert model.lengths([]) == []
 
 
 def test_a_picture_is_a_video_of_one_frame(checkpoint, drawn_images, tmp_path):
-    scorer = load("tiny", checkpoint("tiny"))
-    expected = next(scorer.embed_images([drawn_images]))
-    result = list(scorer.local.embed_frames([drawn_images[:4], drawn_images[4:5], [], drawn_images[5:]]))
+    model = load("tiny", checkpoint("tiny"))
+    expected = next(model.embed_images([drawn_images]))
+    result = list(model.local.embed_frames([drawn_images[:4], drawn_images[4:5], [], drawn_images[5:]]))
     assert [len(batch) for batch in result] == [4, 1, 0, 5]
     rows = [frames for batch in result for frames in batch]
     assert all(frames.shape == (1, 32) for frames in rows)
@@ -118,7 +118,7 @@ def test_a_picture_is_a_video_of_one_frame(checkpoint, drawn_images, tmp_path):
         image.decode().save(tmp_path / f"{number:03}.png")
     video = Video("film", FrameFolder(tmp_path))
     # Pictures and videos may share a batch.
-    ((film, still),) = scorer.local.embed_frames([[video, drawn_images[3]]])
+    ((film, still),) = model.local.embed_frames([[video, drawn_images[3]]])
     assert film.dtype == np.float32
     assert abs(film - expected).max() <= 1e-5
     assert abs(still - expected[3:4]).max() <= 1e-5
@@ -162,9 +162,9 @@ class Counting:
 
 
 def test_frames_are_streamed(checkpoint):
-    scorer = load("tiny", checkpoint("tiny"))
-    counting = Counting(scorer.preparation)
-    parts = replace(scorer, preparation=counting).local
+    model = load("tiny", checkpoint("tiny"))
+    counting = Counting(model.preparation)
+    parts = replace(model, preparation=counting).local
     film = Grey(3 * dual.FRAMES + 5)
     ((rows,),) = parts.embed_frames([[Video("film", film)]])
     assert rows.shape == (len(film), 32)
@@ -176,13 +176,13 @@ def test_frames_are_streamed(checkpoint):
 
 
 def test_a_frame_that_comes_again_is_embedded_once(checkpoint):
-    scorer, seen = load("tiny", checkpoint("tiny")), []
+    model, seen = load("tiny", checkpoint("tiny")), []
 
     def prepare(picture):
         seen.append(picture)
-        return scorer.preparation(picture)
+        return model.preparation(picture)
 
-    parts = replace(scorer, preparation=prepare).local
+    parts = replace(model, preparation=prepare).local
     ((rows,),) = parts.embed_frames([[Video("film", Grey(5), sampling=Sampling(count=17))]])
     assert len(seen) == 5
     ((item,),) = parts.embed_frames([[Video("film", Grey(5))]])

@@ -59,22 +59,22 @@ def gradients(backbone, images, captions):
         ("hf:altclip", 64),
     ],
 )
-def test_answers_are_those_of_the_scorer(name, length, request, drawn_images, tmp_path):
+def test_answers_are_those_of_the_model(name, length, request, drawn_images, tmp_path):
     library, _, kind = name.partition(":")
     captions = [Caption(text, text) for text in ("a red cat on the mat", "the dog", "cat " * 15)]
     if library == "open-clip":
         argument = f"{kind}/{request.getfixturevalue('checkpoint')(kind)}"
-        scorer = open_clip.load(argument, CPU)
+        model = open_clip.load(argument, CPU)
     else:
         own = request.getfixturevalue(f"{kind}_folder") if kind in ("clip", "siglip") else None
         argument = str(own or save_family(kind, tmp_path / kind))
-        scorer = hf.load(argument, CPU)
+        model = hf.load(argument, CPU)
     backbone = registry.backbone(f"{library}:{argument}")
     assert backbone.tokens([str(caption.text) for caption in captions]).shape == (3, length)
     images, texts = answered(backbone, drawn_images, captions)
-    assert abs(next(scorer.embed_captions([captions])) - texts).max() <= 1e-5
-    pictures = next(scorer.embed_images([drawn_images]))
-    # The scorer of transformers makes pictures small by torchvision, not by Pillow: a level of 255 here and
+    assert abs(next(model.embed_captions([captions])) - texts).max() <= 1e-5
+    pictures = next(model.embed_images([drawn_images]))
+    # The model of transformers makes pictures small by torchvision, not by Pillow: a level of 255 here and
     # there.
     assert (images * pictures).sum(axis=1).min() > 0.99
     assert library == "hf" or abs(images - pictures).max() <= 1e-5
@@ -101,10 +101,10 @@ def test_other_processors_are_left_to_the_library_if_they_give_one_tensor_of_pix
     shutil.copytree(clip_folder, folder)
     size = {"height": 32, "width": 32}
     transformers.CLIPImageProcessor(size=size, crop_size=size).save_pretrained(folder)
-    scorer, backbone = hf.load(str(folder), CPU), registry.backbone(f"hf:{folder}")
+    model, backbone = hf.load(str(folder), CPU), registry.backbone(f"hf:{folder}")
     assert isinstance(backbone.preparation, Untouched)
     images, _ = answered(backbone, drawn_images, [Caption("a", "a cat")])
-    assert abs(next(scorer.embed_images([drawn_images])) - images).max() <= 1e-5
+    assert abs(next(model.embed_images([drawn_images])) - images).max() <= 1e-5
     other = f"hf:{save_family('siglip2', tmp_path / 'siglip2')}"
     refuses("cannot embed a picture and a caption", registry.backbone, other, error=ModelError)
 

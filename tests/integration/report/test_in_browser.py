@@ -376,7 +376,7 @@ def test_nothing_saved_is_a_formula_and_axe_would_find_a_header_without_words(op
     assert "empty-table-header" in [line.split(":")[0] for line in violations(view)]
 
 
-def test_links_lead_to_scorers_questions_and_provenance(quads, view):
+def test_links_lead_to_models_questions_and_provenance(quads, view):
     for link in view.locator("a.headline").all():
         assert view.locator(f"[id='{link.get_attribute('href')[1:]}']").count() == 1
     e = quads.runs[0].result.measures["group"]
@@ -388,7 +388,7 @@ def test_links_lead_to_scorers_questions_and_provenance(quads, view):
     record.locator("summary").click()
     assert "digest-of-good" in record.inner_text()
     assert "counterfoil evaluate good" in record.inner_text()
-    # A name in the table unfolds its scorer, and a question there leads to its card.
+    # A name in the table unfolds its model, and a question there leads to its card.
     assert not view.locator("#b-drawn-model-0 ol.worst").is_visible()
     view.locator("#b-drawn table.numbers").first.locator("tbody th a").first.click()
     view.locator("#b-drawn-model-0 ol.worst").wait_for(state="visible")

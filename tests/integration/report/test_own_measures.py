@@ -62,7 +62,7 @@ def test_a_measure_of_quads():
     assert "Last pair" in text
     assert QUAD.meaning in text
     with pytest.raises(UnknownNameError, match="did you mean 'last_pair'"):
-        evaluate(benchmark, answers, scorer="good", measures="last_pear")
+        evaluate(benchmark, answers, model="good", measures="last_pear")
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -74,10 +74,10 @@ def test_a_measure_of_galleries(capsys):
     both = [measures[f"{side}_found_at_3"].value for side in ("i2t", "t2i")]
     assert measures["mean_found_at_3"].value == pytest.approx(np.mean(both))
     assert 0 < measures["mean_found_at_3"].chance < 1
-    asked = evaluate(benchmark, rankings, scorer="good", draws=100, measures="t2i_found_at_8")
+    asked = evaluate(benchmark, rankings, model="good", draws=100, measures="t2i_found_at_8")
     assert asked.measures["t2i_found_at_8"].value >= both[1]
     assert "<dt>Found@3</dt><dd>found among the first 3</dd>" in page(compared)
     app(["list", "measures"], standalone_mode=False)
     assert {"last_pair", "found_at_3", "found_at_K"} <= set(capsys.readouterr().out.split())
     with pytest.raises(UnknownNameError, match="did you mean 'found_at_3'"):
-        evaluate(benchmark, rankings, scorer="good", measures="fuond_at_3")
+        evaluate(benchmark, rankings, model="good", measures="fuond_at_3")

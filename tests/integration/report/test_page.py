@@ -24,7 +24,7 @@ def island(text):
 
 
 def small(**card):
-    """One scorer of choices: a page of few figures."""
+    """One model of choices: a page of few figures."""
     benchmark = choice_benchmark(8, **card)
     return compare([run_of(benchmark, "alone", Scores(np.random.default_rng(3).normal(size=(8, 3))))])[0]
 
@@ -81,7 +81,7 @@ def test_data_of_the_forms_are_apart(report, plain):
     assert "The browser of a gallery's queries" not in plain
 
 
-def test_the_same_comparisons_give_the_same_page_of_one_scorer_too(plain):
+def test_the_same_comparisons_give_the_same_page_of_one_model_too(plain):
     assert page([small()]) == plain
     assert "More than luck?" not in plain
     assert "alone has Accuracy" in plain

@@ -9,9 +9,9 @@ import pytest
 
 from bucket_servers import cutter, new_bucket, s3_at, surroundings
 from counterfoil.errors import InputError, StorageError
-from counterfoil.storage import open_place
-from counterfoil.storage.buckets import S3Place
-from counterfoil.storage.place import HEAD
+from counterfoil.storage import open_store
+from counterfoil.storage.buckets import S3Store
+from counterfoil.storage.object_store import HEAD
 from refusals import refuses
 
 
@@ -24,10 +24,10 @@ def bucket(s3):
 @pytest.fixture(params=["folder", "s3"])
 def place(request, tmp_path):
     if request.param == "folder":
-        yield open_place(tmp_path / "cache")
+        yield open_store(tmp_path / "cache")
     else:
         with s3_at(request.getfixturevalue("s3")):
-            yield open_place(f"s3://{request.getfixturevalue('bucket')}/{secrets.token_hex(8)}/a cache")
+            yield open_store(f"s3://{request.getfixturevalue('bucket')}/{secrets.token_hex(8)}/a cache")
 
 
 def test_names_hold_what_was_written_last(place):
@@ -96,7 +96,7 @@ def test_entries_are_opened_in_order_and_large_ones_by_their_beginning(place, mo
     for entry, file in place.opened(entries, wanted):
         with file:
             result[entry.name] = file.read()
-    distant = isinstance(place, S3Place)
+    distant = isinstance(place, S3Store)
     passed = {"n/07"} | ({"n/50"} if distant else set())
     assert list(result) == [name for name in sizes if name not in passed]
     assert all(result[name].startswith(name.encode()) and len(result[name]) == sizes[name] for name in result)
@@ -104,7 +104,7 @@ def test_entries_are_opened_in_order_and_large_ones_by_their_beginning(place, mo
 
 
 def _count(folder, times):
-    place = open_place(folder)
+    place = open_store(folder)
     for _ in range(times):
         while True:
             data, tag = place.read("count")
@@ -113,24 +113,24 @@ def _count(folder, times):
 
 
 def test_processes_share_a_folder_and_leave_nothing_beside_its_names(tmp_path):
-    open_place(tmp_path).write("count", b"0")
+    open_store(tmp_path).write("count", b"0")
     spawn = multiprocessing.get_context("fork")
     workers = [spawn.Process(target=_count, args=(tmp_path, 20)) for _ in range(3)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    assert open_place(tmp_path).read("count").data == b"60"
+    assert open_store(tmp_path).read("count").data == b"60"
     assert os.listdir(tmp_path) == ["count"]
 
 
 def test_what_may_not_be_written_is_one_line(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StorageError, match=r"file/a: cannot be written: File exists"):
-        open_place(tmp_path / "file").write("a", b"")
+        open_store(tmp_path / "file").write("a", b"")
     with pytest.raises(InputError, match=r"http://host/a: .*given: http; allowed: a folder, s3://"):
-        open_place("http://host/a")
-    refuses(r"no bucket in the URL", open_place, "s3://", error=InputError)
+        open_store("http://host/a")
+    refuses(r"no bucket in the URL", open_store, "s3://", error=InputError)
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ def test_a_put_that_is_cut_leaves_nothing_and_an_old_object_stays(s3, cut):
     data = os.urandom(1 << 20)
     with s3_at(s3):
         bucket = new_bucket()
-        place = open_place(f"s3://{bucket}/cache")
+        place = open_store(f"s3://{bucket}/cache")
         place.write("old", b"whole")
     with s3_at(cut.url):
         cut.after = 1 << 19
@@ -169,7 +169,7 @@ def test_a_put_that_is_cut_leaves_nothing_and_an_old_object_stays(s3, cut):
 
 def test_a_writer_knows_its_own_object_where_the_answer_was_lost(s3, cut):
     with s3_at(cut.url):
-        place = open_place(f"s3://{new_bucket()}/cache")
+        place = open_store(f"s3://{new_bucket()}/cache")
         cut.lose = True
         assert place.replace("lease", b"mine", "")
         tag = place.read("lease").tag
@@ -183,7 +183,7 @@ def test_a_writer_knows_its_own_object_where_the_answer_was_lost(s3, cut):
 @pytest.mark.usefixtures("impatient")
 def test_what_is_wrong_at_a_distance_is_one_line(s3, tmp_path):
     with s3_at(s3):
-        place = open_place("s3://there-is-none/cache")
+        place = open_store("s3://there-is-none/cache")
         for ask in (place.entries, lambda: place.read("a"), lambda: place.write("a", b"")):
             refuses(r"s3://there-is-none/cache.*: no such bucket; check its", ask, error=StorageError)
     alone = surroundings(AWS_ENDPOINT_URL=s3, AWS_EC2_METADATA_DISABLED="true", HOME=str(tmp_path))

@@ -172,7 +172,7 @@ def test_a_detector_is_a_checkpoint(thumbs, tmp_path):
     assert (facts["recipe"]["lr"], facts["data"]["rows"]) == (0.05, 40)
     losses = [item["loss"] for item in facts["epochs"]["caption"]]
     assert losses == [item.loss for item in fitted.history["caption"]]
-    result = catalog.scorer(str(tmp_path / "ckpt"), Options(device="cpu"))
+    result = catalog.model(str(tmp_path / "ckpt"), Options(device="cpu"))
     own = fitted.detector()
     for ask in ("image_probabilities", "caption_probabilities"):
         items = list(data.images if "image" in ask else data.captions)

@@ -21,10 +21,10 @@ NAMING = {
     "negate": {"by": "lm:MODEL"},
     "caption": {"by": "captioner:MODEL"},
     "imagine": {"by": "diffusers:MODEL"},
-    "rate": {"scorer": "plausibility:MODEL"},
-    "choose": {"scorer": "open-clip:ViT-B-32/MODEL/unet/weights.safetensors"},
-    "filter": {"scorers": ["hf:somebody/clip", "MODEL"]},
-    "positives": {"scorers": ["likelihood:MODEL"]},
+    "rate": {"model": "plausibility:MODEL"},
+    "choose": {"model": "open-clip:ViT-B-32/MODEL/unet/weights.safetensors"},
+    "filter": {"models": ["hf:somebody/clip", "MODEL"]},
+    "positives": {"models": ["likelihood:MODEL"]},
     "refine": {"balance": ["hf-text:MODEL@17"]},
 }
 
@@ -75,7 +75,7 @@ def test_a_step_is_run_again_where_one_byte_of_a_model_changed(step, place, mode
 
 
 def test_a_file_more_and_another_name_are_changes(model):
-    step = Rate(scorer=f"lm:{model}")
+    step = Rate(model=f"lm:{model}")
     before = digests_of_files(step)
     (model / "config.json").rename(model / "config2.json")
     renamed = digests_of_files(step)
@@ -87,7 +87,7 @@ def test_words_and_names_of_the_hub_are_no_folders(model, tmp_path):
     for word in ("world", "rules", "hanta"):
         (tmp_path / word).mkdir()
         (tmp_path / word / "file").write_text("something else")
-    steps = (Imagine(), Negate(by="rules"), Negate(by="world"), Rate(scorer="lm:gpt2"))
+    steps = (Imagine(), Negate(by="rules"), Negate(by="world"), Rate(model="lm:gpt2"))
     assert [digests_of_files(step) for step in steps] == [{}] * 4
 
 

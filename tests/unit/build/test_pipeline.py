@@ -72,7 +72,7 @@ def test_images_that_a_later_step_opens_are_looked_for_before_the_first(work, tm
     (tmp_path / "rows.csv").write_text("image,caption\na.jpg,a cat\nb.jpg,a dog\n")
     (tmp_path / "photos" / "a.jpg").write_bytes(b"never opened")
     read = ReadRows(source=str(tmp_path / "rows.csv"), images=str(tmp_path / "photos"))
-    opening = Choose(image="image", caption="caption", scorer="blind:length")
+    opening = Choose(image="image", caption="caption", model="blind:length")
     recipe = BuildRecipe("mine", "Mine", "", 0, (read, KeepShort(), opening))
     refuses(r"images that step choose opens .*given: 1 of 2, such as b\.jpg", run_recipe, recipe, work)
     assert KeepShort.ran == []

@@ -1,4 +1,4 @@
-"""Scorers and benchmarks of the engine's own tests: cheap, countable, and sensitive to how they are batched.
+"""Models and benchmarks of the engine's own tests: cheap, countable, and sensitive to how they are batched.
 
 Run as a script it is the process that the kill test kills.
 """
@@ -90,10 +90,10 @@ class FakeEmbedder:
 
 
 @dataclass
-class FakeScorer:
+class FakeModel:
     """Scores a pair by its content, and counts pairs."""
 
-    identity: Identity = field(default_factory=lambda: Identity("fake:scorer", revision="1"))
+    identity: Identity = field(default_factory=lambda: Identity("fake:model", revision="1"))
     pairs_seen: list[tuple[str, str]] = field(default_factory=list)
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> np.ndarray:

@@ -84,10 +84,10 @@ def test_a_function_is_explained_as_by_hand(mask, tmp_path):
         calls.append(len(texts))
         return [score(*pair) for pair in zip(images, texts, strict=True)]
 
-    scorer = cf.scorer(function, name="tanh", version="1")
+    model = cf.as_model(function, name="tanh", version="1")
     pairs = asked(pictures(), ["a red cat", "two dogs"])
     session = Session(cache=tmp_path, batch_size=16)
-    result = explain(scorer, pairs, occlusion=Occlusion(3), mask=mask, session=session)
+    result = explain(model, pairs, occlusion=Occlusion(3), mask=mask, session=session)
     for pair, one in zip(pairs, result, strict=True):
         whole, drops, heat, parts = slow(pair, 3, mask)
         assert one.score == whole
@@ -99,18 +99,18 @@ def test_a_function_is_explained_as_by_hand(mask, tmp_path):
     assert sum(calls) == 2 * 10 * (4 + 3)
     assert max(calls) == 16
     calls.clear()
-    again = explain(scorer, pairs, occlusion=Occlusion(3), mask=mask, session=session)
+    again = explain(model, pairs, occlusion=Occlusion(3), mask=mask, session=session)
     assert calls == []
     assert [one.score for one in again] == [one.score for one in result]
 
 
-def test_a_dual_encoder_embeds_each_state_once_and_agrees_with_a_scorer_of_pairs():
+def test_a_dual_encoder_embeds_each_state_once_and_agrees_with_a_model_of_pairs():
     images = [Image(f"i{k}", PixelSource(np.full((4, 4, 3), 60 * k, np.uint8))) for k in range(2)]
     pairs = asked(images, ["a red cat", "a dog"])
-    embedder, scorer = fakes.FakeEmbedder(), fakes.FakeScorer()
+    embedder, model = fakes.FakeEmbedder(), fakes.FakeModel()
     session = Session(batch_size=7)
     result, plain = (
-        explain(item, pairs, occlusion=Occlusion(2), session=session) for item in (embedder, scorer)
+        explain(item, pairs, occlusion=Occlusion(2), session=session) for item in (embedder, model)
     )
     # The last bits of the fake's numbers change with their batch.
     for one, other in zip(result, plain, strict=True):
@@ -124,7 +124,7 @@ def test_a_dual_encoder_embeds_each_state_once_and_agrees_with_a_scorer_of_pairs
     )
 
 
-def test_a_scorer_without_images_says_nothing_of_them():
+def test_a_model_without_images_says_nothing_of_them():
     pairs = asked([Image("gone")], ["a red cat"])
     assert explain(load_blind("length"), pairs)[0].heats == ()
     (result,) = explain(load_blind("length"), pairs, methods=("occlusion",))

@@ -1,4 +1,4 @@
-"""Scorers of pairs over a first stage, against a twin that writes the new order into all scores."""
+"""Models of pairs over a first stage, against a twin that writes the new order into all scores."""
 
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
@@ -61,8 +61,8 @@ def test_the_first_items_come_first_in_the_new_order_with_its_ties(seed, n, m, d
     # Few levels: the last item that is scored again ties with some that are not.
     first, cross = rng.integers(0, 4, (n, m)).astype(np.float32), rng.integers(0, 3, (n, m)).astype(float)
     galleries = several(rng, n, m)
-    scorer = Looked(cross)
-    result = rank_galleries(galleries, scorer, first_stage=similarity(first), depth=depth, top=top)
+    model = Looked(cross)
+    result = rank_galleries(galleries, model, first_stage=similarity(first), depth=depth, top=top)
     for item, rankings in zip(galleries, result, strict=True):
         asked = item.gallery
         i2t = lines(first, cross, depth, asked.image_parts, asked.caption_parts)
@@ -71,26 +71,26 @@ def test_the_first_items_come_first_in_the_new_order_with_its_ties(seed, n, m, d
         for placed in expected:
             placed.top_scores[:] = np.where(placed.top_scores >= FAR, placed.top_scores - FAR, np.nan)
         same(rankings, expected)
-    assert len(set(scorer.asked)) == len(scorer.asked)
+    assert len(set(model.asked)) == len(model.asked)
 
 
 def test_each_pair_is_scored_once_and_only_what_a_query_puts_first():
     rng = np.random.default_rng(0)
     first = rng.normal(size=(6, 9)).astype(np.float32)
-    scorer = Looked(np.zeros((6, 9)))
+    model = Looked(np.zeros((6, 9)))
     item = benchmark(rng, 6, 9)
-    rank_galleries([item, item], scorer, first_stage=similarity(first), depth=2)
+    rank_galleries([item, item], model, first_stage=similarity(first), depth=2)
     wanted = {(i, int(c)) for i in range(6) for c in np.argsort(-first[i])[:2]}
     wanted |= {(int(i), c) for c in range(9) for i in np.argsort(-first[:, c])[:2]}
-    assert sorted(scorer.asked) == sorted(wanted)
+    assert sorted(model.asked) == sorted(wanted)
 
 
 def test_small_galleries_are_scored_whole_and_those_of_other_items_are_ranked_apart():
     rng = np.random.default_rng(1)
     scores = rng.integers(0, 4, (6, 8)).astype(float)
-    item, scorer = benchmark(rng, 5, 7), Looked(scores)
-    same(run(item, scorer), twin(item, scores[:5, :7], 50))
-    assert sorted(scorer.asked) == [(i, c) for i in range(5) for c in range(7)]
+    item, model = benchmark(rng, 5, 7), Looked(scores)
+    same(run(item, model), twin(item, scores[:5, :7], 50))
+    assert sorted(model.asked) == [(i, c) for i in range(5) for c in range(7)]
     small, large, other = benchmark(rng, 5, 7), benchmark(rng, 6, 8), benchmark(rng, 5, 7, parts=2)
     result = rank_galleries([small, large, other], Looked(scores))
     for item, rankings in zip((small, large, other), result, strict=True):
@@ -147,7 +147,7 @@ def test_impossible_combinations_are_refused_in_one_line():
     four = PrecomputedSimilarity(Identity("x"), np.zeros((4, 7)), tuple("0123"), tuple("0123456"))
     for error, words, gallery, model, how in (
         (InputError, "1,001,000.*--first-stage", large, scorer, {}),
-        (InputError, "is for scorers of pairs", item, given_scores, {"first_stage": given_scores}),
+        (InputError, "is for models of pairs", item, given_scores, {"first_stage": given_scores}),
         (InputError, "first stage must score the whole gallery", item, scorer, {"first_stage": table}),
         (InputError, "given: 0; allowed: 1 or", item, scorer, {"first_stage": given_scores, "depth": 0}),
         (InputError, "a table of answers .* form 'gallery'.*a similarity", item, table, {}),

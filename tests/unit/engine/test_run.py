@@ -14,7 +14,7 @@ from counterfoil.errors import InputError, ScoreError, StorageError
 from counterfoil.metrics import contrast
 from counterfoil.models import baselines
 from counterfoil.models.base import Ability, Classifier, Identity, Options
-from counterfoil.models.lazy import LazyPairScorer, lazy
+from counterfoil.models.lazy import LazyPairModel, lazy
 from engine import fakes
 from refusals import refuses
 from small_galleries import several
@@ -41,16 +41,16 @@ def test_an_embedder_sees_every_distinct_item_once_and_every_pair_is_right():
     np.testing.assert_allclose(answers.values, expected(benchmark), atol=2e-4)
 
 
-def test_a_scorer_of_pairs_sees_every_distinct_pair_once():
+def test_a_model_of_pairs_sees_every_distinct_pair_once():
     choices = fakes.choices(5, k=3)
-    np.testing.assert_array_equal(run(choices, fakes.FakeScorer()).values, expected(choices))
+    np.testing.assert_array_equal(run(choices, fakes.FakeModel()).values, expected(choices))
     benchmark = fakes.quads(10, distinct_images=4, distinct_captions=20)
-    scorer = fakes.FakeScorer()
-    answers = run(benchmark, scorer, session=Session(batch_size=3))
-    assert len(scorer.pairs_seen) == len(set(scorer.pairs_seen))
+    model = fakes.FakeModel()
+    answers = run(benchmark, model, session=Session(batch_size=3))
+    assert len(model.pairs_seen) == len(set(model.pairs_seen))
     np.testing.assert_array_equal(answers.values, expected(benchmark))
-    # Pairs of one image follow each other, so that a scorer may decode it once.
-    assert len([1 for a, b in itertools.pairwise([image for image, _ in scorer.pairs_seen]) if a != b]) == 3
+    # Pairs of one image follow each other, so that a model may decode it once.
+    assert len([1 for a, b in itertools.pairwise([image for image, _ in model.pairs_seen]) if a != b]) == 3
 
 
 def test_captions_come_by_length_then_text_and_images_by_first_use():
@@ -62,10 +62,10 @@ def test_captions_come_by_length_then_text_and_images_by_first_use():
     )
 
 
-@pytest.mark.parametrize("kind", ["embedder", "scorer"])
+@pytest.mark.parametrize("kind", ["embedder", "model"])
 def test_a_second_run_computes_nothing_and_gives_the_same_bits(tmp_path, kind):
     benchmark = fakes.quads(40)
-    make = fakes.FakeEmbedder if kind == "embedder" else fakes.FakeScorer
+    make = fakes.FakeEmbedder if kind == "embedder" else fakes.FakeModel
     first = run(benchmark, make(), session=Session(tmp_path, batch_size=8))
     again = make()
     steps = []
@@ -169,8 +169,8 @@ def test_a_nan_embedding_names_its_caption_and_is_not_kept(tmp_path):
     assert not list(tmp_path.glob("v*/*/captions/*"))
 
 
-def test_a_scorer_that_gives_nan_names_the_pair():
-    class Broken(fakes.FakeScorer):
+def test_a_model_that_gives_nan_names_the_pair():
+    class Broken(fakes.FakeModel):
         def score(self, images, captions):
             values = super().score(images, captions)
             values[-1] = np.inf
@@ -199,7 +199,7 @@ def test_workers_and_a_generator_are_stopped_when_something_fails():
     assert closed == [True]
 
 
-def test_missing_images_stop_the_run_but_of_blind_scorers_which_leave_nothing_in_the_cache(tmp_path):
+def test_missing_images_stop_the_run_but_of_blind_models_which_leave_nothing_in_the_cache(tmp_path):
     benchmark = fakes.choices(3)
     full = run(benchmark, baselines.load_blind("random"), session=Session(tmp_path)).values
     object.__setattr__(benchmark, "images", tuple(Image(i.id) for i in benchmark.images))
@@ -242,7 +242,7 @@ def test_captions_over_the_limit_are_counted_and_the_count_is_kept(tmp_path):
 
 
 class Streaming:
-    """A scorer of pairs that writes down its calls, and closes what it opened."""
+    """A model of pairs that writes down its calls, and closes what it opened."""
 
     does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
 
@@ -265,27 +265,27 @@ class Streaming:
 
 def test_a_stream_gets_all_batches_in_one_call_and_gives_the_same_bytes(tmp_path):
     benchmark = fakes.choices(11)
-    plain = run(benchmark, fakes.FakeScorer(), session=Session(tmp_path / "plain", batch_size=4))
-    scorer = Streaming(fakes.FakeScorer())
-    streamed = run(benchmark, scorer, session=Session(tmp_path / "stream", batch_size=4, workers=3))
+    plain = run(benchmark, fakes.FakeModel(), session=Session(tmp_path / "plain", batch_size=4))
+    model = Streaming(fakes.FakeModel())
+    streamed = run(benchmark, model, session=Session(tmp_path / "stream", batch_size=4, workers=3))
     assert streamed.values.tobytes() == plain.values.tobytes()
-    ((sizes, workers),) = scorer.calls
+    ((sizes, workers),) = model.calls
     assert workers == 3
     assert set(sizes[:-1]) == {4}
-    assert sum(sizes) == len(scorer.inner.pairs_seen) == len(set(scorer.inner.pairs_seen))
+    assert sum(sizes) == len(model.inner.pairs_seen) == len(set(model.inner.pairs_seen))
     shards = [sorted((tmp_path / name).rglob("pairs/*.npz")) for name in ("plain", "stream")]
     assert [path.name for path in shards[0]] == [path.name for path in shards[1]]
     assert [path.read_bytes() for path in shards[0]] == [path.read_bytes() for path in shards[1]]
-    again = Streaming(fakes.FakeScorer())
+    again = Streaming(fakes.FakeModel())
     run(benchmark, again, session=Session(tmp_path / "stream", batch_size=4))
     assert again.calls == []
 
 
 def test_a_stream_is_closed_and_its_end_is_an_error():
-    scorer = Streaming(fakes.FakeScorer(), stop_after=1)
+    model = Streaming(fakes.FakeModel(), stop_after=1)
     with pytest.raises(ScoreError, match=r"scoring pairs, image .*stopped before all batches were done"):
-        run(fakes.choices(11), scorer, session=Session(batch_size=4))
-    assert scorer.closed == 1
+        run(fakes.choices(11), model, session=Session(batch_size=4))
+    assert model.closed == 1
     # A stream ranks a gallery too.
     gallery = several(np.random.default_rng(0), 4, 6)[0]
     plain = baselines.load_blind("random")
@@ -296,14 +296,14 @@ def test_a_stream_is_closed_and_its_end_is_an_error():
     np.testing.assert_array_equal(one.t2i.above, two.t2i.above)
 
 
-def test_a_scorer_of_pairs_is_loaded_when_a_batch_asks(tmp_path):
+def test_a_model_of_pairs_is_loaded_when_a_batch_asks(tmp_path):
     file = tmp_path / "weights.bin"
     file.write_bytes(b"one")
     made: list[str] = []
 
     def load(argument, options):
         made.append(argument)
-        return Streaming(fakes.FakeScorer())
+        return Streaming(fakes.FakeModel())
 
     def asked():
         return lazy("pairs", str(file), Options(), load, tmp_path / "cache")
@@ -311,7 +311,7 @@ def test_a_scorer_of_pairs_is_loaded_when_a_batch_asks(tmp_path):
     benchmark, session = fakes.choices(5), Session(tmp_path / "cache")
     first = run(benchmark, asked(), session=session)
     second = asked()
-    assert isinstance(second, LazyPairScorer)
+    assert isinstance(second, LazyPairModel)
     assert run(benchmark, second, session=session).values.tobytes() == first.values.tobytes()
     assert len(made) == 1
     assert run(benchmark, asked()).values.tobytes() == first.values.tobytes()
@@ -345,13 +345,13 @@ class FakeClassifier:
 
 
 def test_quads_are_answered_by_the_rule_of_two_steps(tmp_path):
-    benchmark, scorer = fakes.quads(60, distinct_images=45, distinct_captions=27), FakeClassifier()
-    assert isinstance(scorer, Classifier)
-    result = run(benchmark, scorer, session=Session(batch_size=7, cache=tmp_path))
+    benchmark, model = fakes.quads(60, distinct_images=45, distinct_captions=27), FakeClassifier()
+    assert isinstance(model, Classifier)
+    result = run(benchmark, model, session=Session(batch_size=7, cache=tmp_path))
     halves = 0
     for q in range(60):
-        c = [scorer.of(str(benchmark.captions[2 * q + k].text).encode()) for k in (0, 1)]
-        i = [scorer.of(benchmark.images[2 * q + k].read()) for k in (0, 1)]
+        c = [model.of(str(benchmark.captions[2 * q + k].text).encode()) for k in (0, 1)]
+        i = [model.of(benchmark.images[2 * q + k].read()) for k in (0, 1)]
         halves += 0.5 in (*c, *i)
         # Python rounds one half to the even 0, and equal candidates are never the likelier.
         expected = {
@@ -365,7 +365,7 @@ def test_quads_are_answered_by_the_rule_of_two_steps(tmp_path):
     assert set(contrast.from_directions(result.right)) >= {"i2t", "t2i", "group"}
     # Each distinct item is asked about once, and its answer is kept.
     texts = {caption.text for caption in benchmark.captions}
-    assert len(scorer.seen) == len(set(scorer.seen)) == 45 + len(texts)
+    assert len(model.seen) == len(set(model.seen)) == 45 + len(texts)
     again = FakeClassifier()
     second = run(benchmark, again, session=Session(tmp_path, batch_size=3))
     assert again.seen == []
@@ -383,13 +383,12 @@ def test_choices_ask_the_candidates_alone(correct, uneven, tmp_path):
     )
     gone = tuple(Image(image.id) for image in whole.images)
     benchmark = Benchmark(whole.card, gone, whole.captions, questions)
-    scorer = FakeClassifier()
-    result = run(benchmark, scorer, session=Session(tmp_path))
-    assert scorer.seen
-    assert set(scorer.seen) <= {caption.id for caption in whole.captions}
+    model = FakeClassifier()
+    result = run(benchmark, model, session=Session(tmp_path))
+    assert model.seen
+    assert set(model.seen) <= {caption.id for caption in whole.captions}
     values = [
-        [scorer.of(str(whole.captions[c].text).encode()) for c in row if c >= 0]
-        for row in candidates.tolist()
+        [model.of(str(whole.captions[c].text).encode()) for c in row if c >= 0] for row in candidates.tolist()
     ]
     assert result.right["accuracy"].tolist() == [max(row[:correct]) < min(row[correct:]) for row in values]
     # Captions are known by what they say, so they are kept though no image was looked at.
@@ -408,11 +407,10 @@ def test_choices_among_images():
     )
     card = Card(name="fake", title="Fake", form="choice")
     captions = tuple(Caption(caption.id) for caption in whole.captions)
-    scorer = FakeClassifier()
-    result = run(Benchmark(card, whole.images, captions, questions), scorer)
+    model = FakeClassifier()
+    result = run(Benchmark(card, whole.images, captions, questions), model)
     expected = [
-        scorer.of(whole.images[a].read()) < scorer.of(whole.images[b].read())
-        for a, b in whole.questions.images
+        model.of(whole.images[a].read()) < model.of(whole.images[b].read()) for a, b in whole.questions.images
     ]
     assert result.right["accuracy"].tolist() == expected
 
@@ -423,6 +421,6 @@ def test_numbers_that_are_no_probabilities_and_galleries_are_refused():
     refuses("not finite", run, fakes.quads(10), FakeClassifier(scale=float("nan")), error=ScoreError)
     # A gallery cannot be ranked.
     gallery = several(np.random.default_rng(0), 4, 6)[0]
-    for ask in (run, lambda benchmark, scorer: rank_galleries([benchmark], scorer)):
+    for ask in (run, lambda benchmark, model: rank_galleries([benchmark], model)):
         words = "fake:classifier: .* questions of form 'gallery'"
         refuses(words, ask, gallery, FakeClassifier(), error=InputError)

@@ -175,15 +175,15 @@ def test_a_run_on_a_gallery_uses_the_embedders_own_comparison(comparison, tmp_pa
     images = tuple(Image(f"i{i}", BytesSource(fakes.png(i) + bytes([i]))) for i in range(12))
     captions = tuple(Caption(f"c{c}", str(c)) for c in range(30))
     benchmark = Benchmark(Card(name="few", title="Few", form="gallery"), images, captions, questions)
-    scorer = Several(some(rng, 12), some(rng, 30), comparison)
-    assert isinstance(scorer, Embedder)
-    result = run(benchmark, scorer, session=Session(tmp_path))
-    sides = scorer.images, scorer.captions
+    model = Several(some(rng, 12), some(rng, 30), comparison)
+    assert isinstance(model, Embedder)
+    result = run(benchmark, model, session=Session(tmp_path))
+    sides = model.images, model.captions
     blocks = Products(*sides) if comparison is None else CustomSimilarity(comparison, *sides)
     check_places(result, small_galleries.twin(benchmark, np.array(blocks.rows(slice(0, 12))), 12))
     # And it matters: the inner product of such rows puts them in another order.
     if comparison is not None:
-        plain = run(benchmark, Several(scorer.images, scorer.captions, None))
+        plain = run(benchmark, Several(model.images, model.captions, None))
         assert not np.array_equal(plain.i2t.above, result.i2t.above)
 
 

@@ -19,7 +19,7 @@ from counterfoil.engine.topk import (
     renumbered,
     top_k,
     top_k_in_blocks,
-    top_lists,
+    topk_lists,
 )
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.models.base import Identity
@@ -184,13 +184,13 @@ def test_first_items_are_those_of_the_sorted_rows_and_columns(scores):
     result = lists("a", scores)
     assert result.depth == {"i2t": CAPTIONS, "t2i": IMAGES}
     np.testing.assert_array_equal(
-        top_lists(result, "i2t", ("i4", "i1"), 5), np.argsort(-scores[[4, 1]], axis=1)[:, :5]
+        topk_lists(result, "i2t", ("i4", "i1"), 5), np.argsort(-scores[[4, 1]], axis=1)[:, :5]
     )
     np.testing.assert_array_equal(
-        top_lists(result, "t2i", ("c9", "c0"), 3), np.argsort(-scores[:, [9, 0]].T, axis=1)[:, :3]
+        topk_lists(result, "t2i", ("c9", "c0"), 3), np.argsort(-scores[:, [9, 0]].T, axis=1)[:, :3]
     )
     with pytest.raises(InputError, match="gallery of t2i is smaller than k; given: k 7; allowed: 1 to 6"):
-        top_lists(result, "t2i", ("c0",), 7)
+        topk_lists(result, "t2i", ("c0",), 7)
 
 
 def test_embeddings_are_compared_by_cosine():
@@ -200,7 +200,7 @@ def test_embeddings_are_compared_by_cosine():
     result = of_embeddings("e", given, ids("i", IMAGES), ids("c", CAPTIONS))
     cosines = np.array([[i @ c / np.linalg.norm(i) / np.linalg.norm(c) for c in captions] for i in images])
     np.testing.assert_array_equal(
-        top_lists(result, "i2t", ids("i", IMAGES), 4), np.argsort(-cosines, axis=1)[:, :4]
+        topk_lists(result, "i2t", ids("i", IMAGES), 4), np.argsort(-cosines, axis=1)[:, :4]
     )
 
 
@@ -214,7 +214,7 @@ def test_items_in_another_order_get_the_numbers_of_the_first(scores):
     same = renumbered(turned, first)
     assert (same.image_ids, same.caption_ids) == (first.image_ids, first.caption_ids)
     for way, asked in (("i2t", ids("i", IMAGES)), ("t2i", ids("c", CAPTIONS))):
-        np.testing.assert_array_equal(top_lists(same, way, asked, 4), top_lists(first, way, asked, 4))
+        np.testing.assert_array_equal(topk_lists(same, way, asked, 4), topk_lists(first, way, asked, 4))
     other = of_similarity("c", scores, ("x", *ids("i", IMAGES)[1:]), ids("c", CAPTIONS))
     refuses("c and a rank different images; given: 1 only in the first", renumbered, other, first)
 
@@ -229,6 +229,6 @@ def test_rankings_keep_the_first_items_of_their_queries(scores):
         asked = tuple(str(i) for i in rows)
         assert result.query_ids[way] == asked == common([result, whole], way)
         assert set(asked) < set(whole.query_ids[way])
-        np.testing.assert_array_equal(top_lists(result, way, asked, 3), top_lists(whole, way, asked, 3))
+        np.testing.assert_array_equal(topk_lists(result, way, asked, 3), topk_lists(whole, way, asked, 3))
         with pytest.raises(InputError, match=f"r: the lists of {way} are too short; given: 3 items"):
-            top_lists(result, way, asked, 4)
+            topk_lists(result, way, asked, 4)

@@ -31,7 +31,7 @@ def run(
 
 def evaluated(name: str, benchmark: Benchmark, answers: Answers, **how: Any) -> Run:
     """The run of answers that were evaluated."""
-    result = evaluate(benchmark, answers, scorer=name, **{"draws": 100, **how})
+    result = evaluate(benchmark, answers, model=name, **{"draws": 100, **how})
     ties = how.get("ties", Ties.STRICT)
     return Run(name, benchmark, answers, per_item(benchmark, answers, ties=Ties(ties)), result, {})
 

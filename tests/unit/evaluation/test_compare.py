@@ -212,7 +212,7 @@ def of_card(name):
 
 
 @pytest.mark.parametrize("name", CARDS)
-def test_scorers_are_ordered_by_the_first_measure_of_the_card_and_tested_on_it(name):
+def test_models_are_ordered_by_the_first_measure_of_the_card_and_tested_on_it(name):
     benchmark = of_card(name)
     first = benchmark.card.measures[0]
     assert leading(benchmark) == first
@@ -231,7 +231,7 @@ def chosen(right):
 
 
 def test_the_page_on_cola_leads_by_t2i_where_group_says_the_other():
-    """One scorer has both captions find their images in 60 of 100, the other has more groups right."""
+    """One model has both captions find their images in 60 of 100, the other has more groups right."""
     benchmark = of_card("cola")
     benchmark = replace(forms.quads(100), card=benchmark.card)
     only_t2i, both, nothing = np.array([[0.5, 0.0], [0.8, 1.0]]), np.eye(2), 1 - np.eye(2)
@@ -247,7 +247,7 @@ def test_the_page_on_cola_leads_by_t2i_where_group_says_the_other():
 
 
 def test_a_mean_over_groups_is_tested_as_it_weighs_the_questions():
-    """A large group on which the one scorer is right, and small ones on which the other is."""
+    """A large group on which the one model is right, and small ones on which the other is."""
     subsets = {"large": 80, **{f"small {i}": 4 for i in range(10)}}
     benchmark = forms.choices(subsets, measures=("accuracy_macro", "accuracy"))
     labels = benchmark.questions.groupings["subset"]
@@ -303,7 +303,7 @@ def test_means_over_groups_of_groups_have_intervals_of_every_kind(interval):
     assert macro.value == pytest.approx(np.mean(cells))
 
 
-def test_what_all_scorers_have_is_led_by():
+def test_what_all_models_have_is_led_by():
     """VSR's authors report accuracy, which scores that are no probabilities do not have."""
     benchmark = of_card("vsr-random")
     truth = benchmark.statements.truth

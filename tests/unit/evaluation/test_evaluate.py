@@ -32,7 +32,7 @@ from refusals import refuses
 
 
 def test_independent_questions_get_wilson_intervals(quads):
-    result = evaluate(quads(20), Scores(np.random.default_rng(1).normal(size=(20, 2, 2))), scorer="random")
+    result = evaluate(quads(20), Scores(np.random.default_rng(1).normal(size=(20, 2, 2))), model="random")
     estimate = result.measures["i2t"]
     assert result.provenance["interval"]["method"] == "wilson"
     assert (estimate.low, estimate.high) == wilson(estimate.value * 20, 20)
@@ -40,11 +40,11 @@ def test_independent_questions_get_wilson_intervals(quads):
 
 def test_outcomes_leave_out_what_needs_scores_and_have_a_policy_that_is_not_known(quads):
     right = Outcomes({name: np.ones(4, dtype=bool) for name in ("ipos2t", "ineg2t", "tpos2i", "tneg2i")})
-    result = evaluate(quads(4), right, scorer="s")
+    result = evaluate(quads(4), right, model="s")
     assert "group_match" not in result.measures
     assert result.ties["rate"] is None
     benchmark = forms.quads()
-    result = evaluate(benchmark, forms.outcomes_of(benchmark, forms.scores_of(benchmark)), scorer="s")
+    result = evaluate(benchmark, forms.outcomes_of(benchmark, forms.scores_of(benchmark)), model="s")
     assert result.signature("t2i") == f"t2i|ties:as-given|ci:wilson|v{__version__}"
     assert Result("toy", "s", {}).signature("group") == "group"
 
@@ -52,7 +52,7 @@ def test_outcomes_leave_out_what_needs_scores_and_have_a_policy_that_is_not_know
 def test_ties_say_what_the_other_policies_would_give(quads):
     scores = np.tile(np.eye(2), (4, 1, 1))
     scores[0, 1, 0] = 1.0  # caption 1 with image 0 ties with both true pairs
-    ties = evaluate(quads(4), Scores(scores), scorer="s").ties
+    ties = evaluate(quads(4), Scores(scores), model="s").ties
     assert (ties["questions"], ties["measures"]["strict"]["group"]) == (1, 3 / 4)
     assert ties["measures"]["optimistic"]["group"] == 1.0
     # Two true pairs and one false one at the same level: the false one is last in a third of the orders.
@@ -64,35 +64,35 @@ def test_a_score_that_is_no_number_names_its_question(quads, broken):
     scores = np.zeros((5, 2, 2))
     scores[3, 0, 1] = broken
     with pytest.raises(ScoreError, match=r"question '3', position \(0, 1\): score is not a finite number"):
-        evaluate(quads(5), Scores(scores), scorer="s")
+        evaluate(quads(5), Scores(scores), model="s")
 
 
 def test_wrong_shapes_and_unknown_measures_are_errors(quads):
-    refuses("wrong shape", evaluate, quads(5), Scores(np.zeros((4, 2, 2))), error=ScoreError, scorer="s")
+    refuses("wrong shape", evaluate, quads(5), Scores(np.zeros((4, 2, 2))), error=ScoreError, model="s")
     with pytest.raises(UnknownNameError, match="did you mean 'group'"):
-        evaluate(quads(5), Scores(np.zeros((5, 2, 2))), scorer="s", measures=["grup"])
+        evaluate(quads(5), Scores(np.zeros((5, 2, 2))), model="s", measures=["grup"])
 
 
 def test_policies_and_intervals_may_be_named_by_strings(quads):
-    """A constant scorer: 0, chance and 1 by policy, whether it is named by a member or by its name."""
+    """A constant model: 0, chance and 1 by policy, whether it is named by a member or by its name."""
     world = quads(20)
     flat = Scores(np.zeros((20, 2, 2)))
     for name, value in (("strict", 0.0), ("half", 1 / 6), ("optimistic", 1.0)):
-        by_name = evaluate(world, flat, scorer="flat", ties=name, interval="wilson", draws=100)
+        by_name = evaluate(world, flat, model="flat", ties=name, interval="wilson", draws=100)
         by_member = evaluate(
-            world, flat, scorer="flat", ties=Ties(name), interval=IntervalMethod.WILSON, draws=100
+            world, flat, model="flat", ties=Ties(name), interval=IntervalMethod.WILSON, draws=100
         )
         assert by_name.measures["group"].value == pytest.approx(value)
         assert by_name == by_member
     with pytest.raises(UnknownNameError, match="unknown policy of ties; given: strickt; allowed: half"):
-        evaluate(world, flat, scorer="flat", ties="strickt")
+        evaluate(world, flat, model="flat", ties="strickt")
     with pytest.raises(UnknownNameError, match="unknown interval; given: exact"):
-        evaluate(world, flat, scorer="flat", interval="exact")
+        evaluate(world, flat, model="flat", interval="exact")
 
 
 def made(benchmark, *, draws=100, **how):
     scores = forms.scores_of(benchmark)
-    return evaluate(benchmark, forms.answers_of(benchmark, scores), scorer="s", draws=draws, **how)
+    return evaluate(benchmark, forms.answers_of(benchmark, scores), model="s", draws=draws, **how)
 
 
 UNANSWERED = {"benchmark": {"limit": 5, "unanswered": {"questions": 2, "policy": "wrong"}}}
@@ -166,26 +166,26 @@ class Linear:
 
 def test_a_run_saved_from_python_says_how_it_came_about(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.argv", ["/home/someone/study.py", "--fast"])
-    benchmark, scorer = quads(14, size=32), Linear(np.array([0.1, 0.2, 0.3]))
-    answers = run(benchmark, scorer, session=Session(batch_size=5))
+    benchmark, model = quads(14, size=32), Linear(np.array([0.1, 0.2, 0.3]))
+    answers = run(benchmark, model, session=Session(batch_size=5))
     result = evaluate(benchmark, answers, draws=200, seed=7)
-    assert result.scorer == "linear"
+    assert result.model == "linear"
     save_run(tmp_path / "run", benchmark, answers, result)
     manifest = load_run(tmp_path / "run").manifest
     # The weights that its identity does not name are digested.
-    assert manifest["scorer"]["weights"] == identity_of(scorer).weights != ""
-    assert (manifest["scorer"]["name"], manifest["versions"]) == ("linear", versions())
+    assert manifest["model"]["weights"] == identity_of(model).weights != ""
+    assert (manifest["model"]["name"], manifest["versions"]) == ("linear", versions())
     assert {"counterfoil", "numpy", "python"} <= set(manifest["versions"])
     assert manifest["command"] == ["study.py", "--fast"]
     assert manifest["benchmark"]["digest"] == benchmark.digest
     assert manifest["benchmark"]["source"] == benchmark.source
     assert (manifest["machine"]["batch_size"], manifest["machine"]["device"]) == (5, "cpu")
     assert manifest["created"].startswith("20")
-    assert result.provenance["scorer"] == manifest["scorer"]
+    assert result.provenance["model"] == manifest["model"]
 
 
 @pytest.mark.parametrize(
-    ("drawn", "scorer"),
+    ("drawn", "model"),
     [
         (lambda: gallery(8, size=32), "pixels:colours"),
         (lambda: rated(8, size=32), "metric:cider"),
@@ -193,22 +193,22 @@ def test_a_run_saved_from_python_says_how_it_came_about(tmp_path, monkeypatch):
     ],
     ids=("gallery", "rated", "quads"),
 )
-def test_every_kind_of_answers_is_signed(drawn, scorer):
+def test_every_kind_of_answers_is_signed(drawn, model):
     benchmark = drawn()
-    result = evaluate(benchmark, run(benchmark, catalog.scorer(scorer, Options(seed=3))), draws=100)
-    assert result.scorer == result.provenance["scorer"]["name"] == scorer
+    result = evaluate(benchmark, run(benchmark, catalog.model(model, Options(seed=3))), draws=100)
+    assert result.model == result.provenance["model"]["name"] == model
     assert result.provenance["benchmark"]["name"] == benchmark.name
     assert result.provenance["versions"] == versions()
 
 
-def test_answers_of_ones_own_say_nothing_of_a_scorer(tmp_path):
+def test_answers_of_ones_own_say_nothing_of_a_model(tmp_path):
     benchmark = quads(7)
     answers = Scores(np.zeros((7, 2, 2)))
-    refuses("do not say which scorer gave them", evaluate, benchmark, answers, error=InputError)
-    result = evaluate(benchmark, answers, scorer="mine", draws=100)
-    assert "scorer" not in result.provenance
+    refuses("do not say which model gave them", evaluate, benchmark, answers, error=InputError)
+    result = evaluate(benchmark, answers, model="mine", draws=100)
+    assert "model" not in result.provenance
     saved = save_run(tmp_path, benchmark, answers, result, {"note": "by hand"})
-    assert (saved.manifest["scorer"], saved.manifest["note"]) == ({"name": "mine"}, "by hand")
+    assert (saved.manifest["model"], saved.manifest["note"]) == ({"name": "mine"}, "by hand")
 
 
 def test_pac_s_through_another_model_says_so(tmp_path):
@@ -274,7 +274,7 @@ def test_table_6_of_winoground(shared_data, tmp_path, scores, printed):
     benchmark = specs.read(card("winoground"), shared_data / "winoground", None)
     given = precomputed.load(str(shared_data / "winoground" / "scores" / f"{scores}.jsonl"))
     answers = join_scores(given, benchmark)
-    save_run(tmp_path / "run", benchmark, answers, evaluate(benchmark, answers, scorer=scores, draws=100))
+    save_run(tmp_path / "run", benchmark, answers, evaluate(benchmark, answers, model=scores, draws=100))
     run = load_run(tmp_path / "run")
     words = mean_words(run.benchmark, shared_data / "winoground")
     result = {item.measure: item for item in length_correlations(run, words=words)}

@@ -25,8 +25,8 @@ from refusals import refuses
 from unchanged import digests
 
 
-def _saved(folder, benchmark, answers, *, scorer="s", named=True):
-    result = evaluate(benchmark, answers, scorer=scorer, draws=100)
+def _saved(folder, benchmark, answers, *, model="s", named=True):
+    result = evaluate(benchmark, answers, model=model, draws=100)
     return save_run(folder, benchmark, answers, result, {"benchmark": {"source": "a test"}, "named": named})
 
 
@@ -47,9 +47,9 @@ def test_folders_that_are_no_runs_and_a_changed_file_are_refused(tmp_path, quads
 
 def test_runs_without_a_name_are_named_after_their_folders(tmp_path, quads):
     answers = Scores(np.zeros((3, 2, 2)))
-    for scorer in ("clip", "siglip"):
+    for model in ("clip", "siglip"):
         for name in ("toy", "other"):
-            _saved(tmp_path / "runs" / scorer / name, quads(3, name=name), answers, named=False)
+            _saved(tmp_path / "runs" / model / name, quads(3, name=name), answers, named=False)
     runs = find_runs([tmp_path / "runs" / "clip", tmp_path / "runs" / "siglip"])
     assert [(run.name, run.benchmark.name) for run in runs] == [
         ("clip", "other"), ("clip", "toy"), ("siglip", "other"), ("siglip", "toy"),
@@ -63,9 +63,9 @@ def test_runs_without_a_name_are_named_after_their_folders(tmp_path, quads):
 
 def test_names_that_were_given_count(tmp_path, quads):
     answers, notes = Scores(np.zeros((3, 2, 2))), []
-    for folder, scorer in (("a", "clip"), ("b", "vit"), ("c", "clip")):
-        _saved(tmp_path / folder / "toy", quads(3), answers, scorer=scorer)
-    _saved(tmp_path / "d" / "toy", quads(3), answers, scorer="open-clip:x/y", named=False)
+    for folder, model in (("a", "clip"), ("b", "vit"), ("c", "clip")):
+        _saved(tmp_path / folder / "toy", quads(3), answers, model=model)
+    _saved(tmp_path / "d" / "toy", quads(3), answers, model="open-clip:x/y", named=False)
     places = [tmp_path / name for name in "abcd"]
     some = find_runs([places[0], *places[1::2]], note=notes.append)
     assert [run.name for run in some] == ["clip", "vit", "d"]
@@ -82,7 +82,7 @@ def test_a_gallery_is_loaded_bit_for_bit(tmp_path, galleries, setting):
     images[2:4] = [Image("i2", None, (1, 2, 30, 40), "p"), Image("i3", None, None, None)]
     benchmark = replace(benchmark, images=tuple(images))
     measures = None if "rule" in setting else ["recall_at_7", "mean_mrr", "map_at_r"]
-    result = evaluate(benchmark, rankings, scorer="s", draws=100, ties=Ties.HALF, measures=measures)
+    result = evaluate(benchmark, rankings, model="s", draws=100, ties=Ties.HALF, measures=measures)
     saved = save_run(tmp_path / "run", benchmark, rankings, result, {"benchmark": {"source": "a test"}})
     (loaded,) = find_runs([tmp_path])
     assert loaded.result == result
@@ -93,7 +93,7 @@ def test_a_gallery_is_loaded_bit_for_bit(tmp_path, galleries, setting):
 
 def test_the_tables_of_a_gallery_can_be_read_alone(tmp_path, galleries):
     asked = galleries(gains=True)
-    result = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=50)
+    result = evaluate(asked.benchmark, asked.rankings, model="s", draws=50)
     save_run(tmp_path, asked.benchmark, asked.rankings, result, {})
     answers = pq.read_table(tmp_path / "answers.parquet").to_pylist()
     actual = asked.benchmark.gallery.i2t.positives
@@ -122,7 +122,7 @@ def test_rankings_without_tops_are_kept_too(tmp_path, galleries):
         replace(side, top=side.top[:, :width], top_scores=side.top_scores[:, :width])
         for side, width in ((asked.rankings.i2t, 0), (asked.rankings.t2i, 2))
     ]
-    result = evaluate(asked.benchmark, Rankings(*sides), scorer="s", draws=50)
+    result = evaluate(asked.benchmark, Rankings(*sides), model="s", draws=50)
     save_run(tmp_path, asked.benchmark, Rankings(*sides), result, {})
     loaded = load_run(tmp_path).answers
     assert isinstance(loaded, Rankings)
@@ -132,7 +132,7 @@ def test_rankings_without_tops_are_kept_too(tmp_path, galleries):
 
 def again(folder, benchmark, values):
     """The run of these scores, loaded; what is saved of it once more are the same bytes."""
-    result = evaluate(benchmark, Scores(values), scorer="s", draws=20)
+    result = evaluate(benchmark, Scores(values), model="s", draws=20)
     saved = save_run(folder / "run", benchmark, Scores(values), result, {"benchmark": {"source": "made"}})
     loaded = load_run(folder / "run")
     assert loaded.result == saved.result
@@ -191,7 +191,7 @@ def run(tmp_path, quads, choices, galleries):
             makers["rated"] = lambda: rated(grades(12))
             benchmark = makers[form]()
             answers = Scores(rng.normal(size=benchmark.listed.shape))
-        result = evaluate(benchmark, answers, scorer="s", draws=100)
+        result = evaluate(benchmark, answers, model="s", draws=100)
         save_run(tmp_path / form, benchmark, answers, result, {"benchmark": {"source": "a test"}})
         return tmp_path / form
 

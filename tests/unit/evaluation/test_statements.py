@@ -14,7 +14,7 @@ from contracts import forms
 from counterfoil.benchmarks import Choice, Scores
 from counterfoil.benchmarks.answers import Outcomes
 from counterfoil.benchmarks.folder import load, save
-from counterfoil.catalog import scorer as load_scorer
+from counterfoil.catalog import model as load_model
 from counterfoil.engine.join_scores import join_scores
 from counterfoil.engine.session import Session, run
 from counterfoil.errors import InputError, ScoreError
@@ -46,7 +46,7 @@ def noisy(benchmark, seed, *, signal=1.0, shared=0.0):
 def test_intervals_of_independent_statements_are_delongs_and_those_of_pictures_are_wider():
     alone = forms.statements([True, False] * 100, per_image=1)
     scores = noisy(alone, 0)
-    result = evaluate(alone, scores, scorer="one")["auroc"]
+    result = evaluate(alone, scores, model="one")["auroc"]
     place = placements(scores.values, alone.statements.truth)
     true = alone.statements.truth
     variance = place[true].var() / 100 + place[~true].var() / 100
@@ -56,7 +56,7 @@ def test_intervals_of_independent_statements_are_delongs_and_those_of_pictures_a
     # All statements of a picture are true, or all false: as many units as pictures.
     together = forms.statements(np.repeat([True, False] * 20, 5).tolist(), per_image=5)
     answers = noisy(together, 1, shared=0.9)
-    of_pictures = evaluate(together, answers, scorer="one")
+    of_pictures = evaluate(together, answers, model="one")
     ready = weighted(together, answers, Ties.STRICT, np.ones(200, bool), np.arange(200) // 5, 40)
     drawn = np.concatenate([ready.measures(w) for w in cluster_draws(40, 2000, seed=0)]).var(axis=0)
     assert of_pictures.provenance["interval"]["clusters"] == "image"
@@ -65,17 +65,17 @@ def test_intervals_of_independent_statements_are_delongs_and_those_of_pictures_a
         value = of_pictures[name].value
         effective = value * (1 - value) / drawn[MEASURES.index(name)]
         assert effective == pytest.approx(of_pictures[name].effective, rel=0.25)
-    perfect = evaluate(together, Scores(together.statements.truth * 1.0), scorer="one")["auroc"]
+    perfect = evaluate(together, Scores(together.statements.truth * 1.0), model="one")["auroc"]
     assert perfect.value == 1
     assert perfect.low < 0.95
     with pytest.raises(InputError, match="no interval of the kind"):
-        evaluate(together, noisy(together, 1), scorer="x", interval="wilson")
+        evaluate(together, noisy(together, 1), model="x", interval="wilson")
 
 
 def test_a_difference_is_found_where_there_is_one():
     benchmark = forms.statements([True, False] * 60, per_image=2)
     answers = {"strong": noisy(benchmark, 1, signal=3), "weak": noisy(benchmark, 2, signal=0.3)}
-    results = {name: evaluate(benchmark, of, scorer=name, draws=1) for name, of in answers.items()}
+    results = {name: evaluate(benchmark, of, model=name, draws=1) for name, of in answers.items()}
     runs = [measured_run(benchmark, answers[name], result) for name, result in results.items()]
     (actual,) = compare(runs)[0].differences
     assert actual.p < 0.001
@@ -98,7 +98,7 @@ def test_tables_of_scores_and_of_right_and_wrong_answer_statements(tmp_path):
     path.write_text("id,correct\n" + "".join(f"q{i},{i < 4}\n" for i in range(6)))
     outcomes = joined()
     assert isinstance(outcomes, Outcomes)
-    result = evaluate(benchmark, outcomes, scorer="given")
+    result = evaluate(benchmark, outcomes, model="given")
     values = {name: round(e.value, 4) for name, e in result.measures.items()}
     assert values == {"accuracy": 0.6667, "balanced_accuracy": 0.6667}
     path.write_text("id,score\nq0,1\n")
@@ -107,10 +107,10 @@ def test_tables_of_scores_and_of_right_and_wrong_answer_statements(tmp_path):
 
 def test_measures_without_a_value_say_why():
     benchmark = forms.statements([True, False] * 6, groups=2)
-    result = evaluate(benchmark, noisy(benchmark, 0), scorer="cosines")
+    result = evaluate(benchmark, noisy(benchmark, 0), model="cosines")
     assert set(result.undefined) == {"accuracy", "balanced_accuracy"}
     assert "are no probabilities" in result.undefined["accuracy"]
-    result = evaluate(forms.statements([True] * 4), Scores(np.array([0.6, 0.7, 0.8, 0.9])), scorer="one")
+    result = evaluate(forms.statements([True] * 4), Scores(np.array([0.6, 0.7, 0.8, 0.9])), model="one")
     assert {name: e.value for name, e in result.measures.items()} == {"accuracy": 1.0}
     assert "not both true and false" in result.undefined["auroc"]
     assert "no threshold" in result.undefined["fitted_accuracy"]
@@ -122,11 +122,11 @@ def test_auroc_of_answers_of_two_values_counts_every_tie_as_a_half(ties):
     benchmark = forms.statements([True, False] * 20)
     truth = benchmark.statements.truth
     said = np.where(np.arange(40) // 2 % 4 == 0, ~truth, truth) * 1.0
-    result = evaluate(benchmark, Scores(said), scorer="told", ties=ties, draws=50)
+    result = evaluate(benchmark, Scores(said), model="told", ties=ties, draws=50)
     pairs = [(a > b) + (a == b) / 2 for a in said[truth] for b in said[~truth]]
     assert result["auroc"].value == pytest.approx(np.mean(pairs)) == result["balanced_accuracy"].value
     assert {by["auroc"] for by in result.ties["measures"].values()} == {result["auroc"].value}
-    coin = evaluate(benchmark, Scores(np.arange(40) // 2 % 2 * 1.0), scorer="coin", ties=ties, draws=50)
+    coin = evaluate(benchmark, Scores(np.arange(40) // 2 % 2 * 1.0), model="coin", ties=ties, draws=50)
     assert coin["auroc"].value == 0.5
     assert coin["auroc"].low < 0.5 < coin["auroc"].high
 
@@ -135,7 +135,7 @@ def test_the_page_shows_statements_with_their_truth_and_scores():
     benchmark = forms.shown(forms.statements([True, False] * 10, groups=2, calibration=4))
     answers = {"sure": Scores(0.2 + 0.6 * benchmark.statements.truth), "cosines": noisy(benchmark, 3)}
     answers["given"] = Outcomes({"accuracy": np.arange(20) % 3 > 0})
-    results = {name: evaluate(benchmark, given, scorer=name, draws=50) for name, given in answers.items()}
+    results = {name: evaluate(benchmark, given, model=name, draws=50) for name, given in answers.items()}
     runs = [measured_run(benchmark, answers[name], result) for name, result in results.items()]
     made = page(compare(runs))
     assert "16 statements, each of one image: 8 are true, 8 false. 4 more, of another split" in made
@@ -156,7 +156,7 @@ def test_the_oracle_knows_which_statements_of_the_world_are_true():
     scores = oracle.load("oracle").score(
         [world.images[i] for i in images], [world.captions[i] for i in captions]
     )
-    result = evaluate(world, Scores(np.clip(scores, 0, 1)), scorer="oracle")
+    result = evaluate(world, Scores(np.clip(scores, 0, 1)), model="oracle")
     assert {name: e.value for name, e in result.measures.items()} == dict.fromkeys(result.measures, 1.0)
     assert len(result.measures) == 5
     assert set(world.questions.groupings) == {"type", "subset"}
@@ -188,7 +188,7 @@ def test_accuracy_is_that_of_lists_without_gaps(ties, asks):
     lists = [row[row > -np.inf].tolist() for row in scores]
     assert [len(row) for row in lists] == benchmark.choices.counts.tolist() == [*COUNTS] * 3
     expected = [value_of(row, ties) for row in lists]
-    result = evaluate(benchmark, Scores(scores), scorer="scorer", ties=ties, draws=50)
+    result = evaluate(benchmark, Scores(scores), model="model", ties=ties, draws=50)
     assert per_item(benchmark, Scores(scores), ties=ties)["accuracy"].tolist() == pytest.approx(
         [float(item) for item in expected]
     )
@@ -215,7 +215,7 @@ def test_chance_is_that_of_each_question(correct):
     parts = sum(own[:5]) / 5, sum(own[5:]) / 9
     assert actual["accuracy_macro"] == pytest.approx(float(sum(parts) / 2))
     assert parts[0] != parts[1]
-    result = evaluate(benchmark, Scores(forms.scores_of(benchmark)), scorer="scorer", draws=50)
+    result = evaluate(benchmark, Scores(forms.scores_of(benchmark)), model="model", draws=50)
     assert [item["accuracy"].chance for item in result.groups.values()] == pytest.approx(
         [float(item) for item in parts]
     )
@@ -333,7 +333,7 @@ def test_given_tables_are_matched_by_captions_and_folded_from_pairs(tmp_path):
         _joined(path, [["id", "score"], *pairs], benchmark)
 
 
-def test_blind_scorers_and_an_audit():
+def test_blind_models_and_an_audit():
     """What is learned from the others' candidates: every wrong one has a word of its own."""
     benchmark = forms.shown(uneven(42))
     right = set(benchmark.choices.candidates[:, 0].tolist())
@@ -342,14 +342,14 @@ def test_blind_scorers_and_an_audit():
         for i, caption in enumerate(benchmark.captions)
     ]
     benchmark = type(benchmark)(benchmark.card, benchmark.images, tuple(texts), benchmark.questions)
-    answers = run(benchmark, load_scorer("blind:learned"), session=Session())
+    answers = run(benchmark, load_model("blind:learned"), session=Session())
     assert per_item(benchmark, answers)["accuracy"].mean() == 1
-    length = run(benchmark, load_scorer("blind:length"), session=Session())
+    length = run(benchmark, load_model("blind:length"), session=Session())
     for row, own in zip(length.scores, benchmark.choices.candidates.tolist(), strict=True):
         assert row[row > -np.inf].tolist() == [len(texts[i].text.split()) for i in own if i >= 0]
     (result,) = audit(benchmark, draws=100, cache=None).audits
     assert [item.word for item in result.named if item.word.isalpha()] == ["indeed"]
-    assert {item.scorer: item["accuracy"].value for item in result.blind}["blind:learned"] == 1
+    assert {item.model: item["accuracy"].value for item in result.blind}["blind:learned"] == 1
     assert result.blind[0]["accuracy"].chance == pytest.approx(chance(benchmark)["accuracy"])
 
 
@@ -357,7 +357,7 @@ def test_blind_scorers_and_an_audit():
 def test_the_page_shows_each_question_with_its_own_candidates(asks):
     benchmark = forms.shown(uneven(14, asks=asks))
     answers = [Scores(forms.scores_of(benchmark, seed=seed)) for seed in (0, 1)]
-    results = [evaluate(benchmark, of, scorer=f"scorer {seed}", draws=50) for seed, of in enumerate(answers)]
+    results = [evaluate(benchmark, of, model=f"model {seed}", draws=50) for seed, of in enumerate(answers)]
     runs = [measured_run(benchmark, *both) for both in zip(answers, results, strict=True)]
     html = page(compare(runs), pictures="always")
     assert "2 to 6" in html

@@ -231,7 +231,7 @@ def test_benchmarks_whose_authors_report_it_have_it_with_intervals_and_a_warning
     assert set(of(benchmark).measure_names(benchmark)) == {*plain, *pairs.PAIR_MEASURES}
     assert main_measures(benchmark) == ("pearson",)
     scores = grades[:, 0] + np.random.default_rng(0).normal(size=120)
-    result = evaluate(benchmark, Scores(scores), scorer="one", draws=200)
+    result = evaluate(benchmark, Scores(scores), model="one", draws=200)
     strict, fitted = (result[name] for name in pairs.PAIR_MEASURES)
     assert strict.value == pytest.approx(counted(scores, grades[:, 0], 0.0))
     assert strict.chance == pytest.approx((1 - counted(0 * scores, grades[:, 0], 0.0)) / 2)
@@ -252,5 +252,5 @@ def test_benchmarks_whose_authors_report_it_have_it_with_intervals_and_a_warning
         of_group = result.groups[label]["pairwise_accuracy_fitted"].value
         tie = pairs.fitted_tie(scores[mask], grades[mask, 0])
         assert of_group == pytest.approx(counted(scores[mask], grades[mask, 0], tie))
-    constant = evaluate(benchmark, Scores(np.ones(120)), scorer="constant")
+    constant = evaluate(benchmark, Scores(np.ones(120)), model="constant")
     assert (constant.measures, set(constant.undefined)) == ({}, {*plain, *pairs.PAIR_MEASURES})

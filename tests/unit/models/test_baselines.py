@@ -1,4 +1,4 @@
-"""Blind scorers: constants tie, random draws belong to pairs, length counts words, and no image is opened."""
+"""Blind models: constants tie, random draws belong to pairs, length counts words, and no image is opened."""
 
 import numpy as np
 import PIL.Image
@@ -8,7 +8,7 @@ from counterfoil.benchmarks.records import Caption, Image, PixelSource
 from counterfoil.metrics.contrast import QUAD, group, i2t, quad_tied as tied
 from counterfoil.metrics.ties import Ties
 from counterfoil.models import baselines
-from counterfoil.models.base import Options, Scorer
+from counterfoil.models.base import Model, Options
 from counterfoil.models.baselines import ANCHORS, agreement, colour_words, load_pixels, shares
 from counterfoil.world.sample import quads
 from refusals import refuses
@@ -18,7 +18,7 @@ class Unreadable:
     """A source that fails the test when anybody reads it."""
 
     def read(self):
-        raise AssertionError("a blind scorer opened an image")
+        raise AssertionError("a blind model opened an image")
 
 
 IMAGES = [Image(f"image {i}", Unreadable()) for i in range(4)]
@@ -28,11 +28,11 @@ CAPTIONS = [
 
 
 @pytest.mark.parametrize("name", ["constant", "random", "length"])
-def test_is_a_scorer_that_opens_nothing(name):
-    scorer = baselines.load_blind(name)
-    assert isinstance(scorer, Scorer)
-    assert scorer.identity.name == f"blind:{name}"
-    scores = scorer.score(IMAGES, CAPTIONS)
+def test_is_a_model_that_opens_nothing(name):
+    model = baselines.load_blind(name)
+    assert isinstance(model, Model)
+    assert model.identity.name == f"blind:{name}"
+    scores = model.score(IMAGES, CAPTIONS)
     assert (scores.shape, scores.dtype) == ((4,), np.float64)
     # Words between blanks.
     assert name != "length" or scores.tolist() == [2, 5, 2, 1]
@@ -40,8 +40,8 @@ def test_is_a_scorer_that_opens_nothing(name):
 
 def test_random_is_uniform_and_differs_by_seed_image_and_text_and_not_by_a_captions_name():
     result = [
-        scorer.score([image] * 4, CAPTIONS).tolist()
-        for scorer in (baselines.load_blind("random", Options(seed=seed)) for seed in (0, 1))
+        model.score([image] * 4, CAPTIONS).tolist()
+        for model in (baselines.load_blind("random", Options(seed=seed)) for seed in (0, 1))
         for image in IMAGES
     ]
     assert len({draw for row in result for draw in row}) == 2 * 4 * 4

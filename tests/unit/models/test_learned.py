@@ -1,4 +1,4 @@
-"""Blind scorers that learn from other questions, against plain counts and a plain fit."""
+"""Blind models that learn from other questions, against plain counts and a plain fit."""
 
 from collections import Counter
 
@@ -46,7 +46,7 @@ def planted(n=60):
 
 @pytest.mark.parametrize("name", ["bag-of-words", "learned"])
 def test_a_planted_word_is_learned(name):
-    scores = run(planted(), catalog.scorer(f"blind:{name}")).scores
+    scores = run(planted(), catalog.model(f"blind:{name}")).scores
     assert (scores[:, 0] > scores[:, 1]).all()
 
 
@@ -54,12 +54,12 @@ def test_a_planted_word_is_learned(name):
 def test_nothing_is_learned_of_a_question_from_itself(name):
     # Every caption is one of its own, so that only a question's own answer could tell.
     rows = [(f"{i}", f"right{i} x", f"wrong{i} x") for i in range(40)]
-    scores = run(choices(rows), catalog.scorer(f"blind:{name}")).scores
+    scores = run(choices(rows), catalog.model(f"blind:{name}")).scores
     if name == "bag-of-words":
         assert (scores[:, 0] == scores[:, 1]).all()
     # The same two captions twice, of two images: they are of one cluster, or barred.
     twice = [(f"{i}/{k}", f"right{i} x", f"wrong{i} x") for i in range(20) for k in (0, 1)]
-    scores = run(choices(twice), catalog.scorer("blind:bag-of-words")).scores
+    scores = run(choices(twice), catalog.model("blind:bag-of-words")).scores
     assert (scores[:, 0] == scores[:, 1]).all()
 
 
@@ -124,18 +124,18 @@ def test_captions_of_the_same_words_tie():
     benchmark = choices([(str(i), f"a cat {i} bites a dog", f"a dog bites a cat {i}") for i in range(30)])
     assert Contrasts.of(benchmark).same_words.all()
     for name in ("unigram", "bag-of-words"):
-        scores = run(benchmark, catalog.scorer(f"blind:{name}")).scores
+        scores = run(benchmark, catalog.model(f"blind:{name}")).scores
         assert (scores[:, 0] == scores[:, 1]).all()
 
 
 def test_quads_get_chance_and_galleries_are_refused():
     benchmark = forms.quads(6)
     for name in ("unigram", "bag-of-words", "learned"):
-        scorer = catalog.scorer(f"blind:{name}")
-        scores = run(benchmark, scorer).scores
+        model = catalog.model(f"blind:{name}")
+        scores = run(benchmark, model).scores
         assert (scores[:, :, 0] == scores[:, :, 1]).all()
         words = "cannot answer questions of form 'gallery'"
-        refuses(words, run, forms.gallery(images=range(3)), scorer, error=InputError)
+        refuses(words, run, forms.gallery(images=range(3)), model, error=InputError)
 
 
 def test_unigram_reads_a_file_of_captions(tmp_path):
@@ -145,7 +145,7 @@ def test_unigram_reads_a_file_of_captions(tmp_path):
     coco.write_text('{"x": ["a red cat", "a red dog"]}')
     asked = [Caption(str(i), text) for i, text in enumerate(["a red", "a cat", "zebra"])]
     result = [
-        catalog.scorer("blind:unigram", Options(settings={"captions": str(path)})).score(
+        catalog.model("blind:unigram", Options(settings={"captions": str(path)})).score(
             [Image("x")] * 3, asked
         )
         for path in (lines, table, coco)
@@ -156,9 +156,7 @@ def test_unigram_reads_a_file_of_captions(tmp_path):
         np.testing.assert_allclose(item, expected)
     odd = tmp_path / "odd.csv"
     odd.write_text("image,label\nx,1\n")
-    refuses(
-        "no column of captions", catalog.scorer, "blind:unigram", Options(settings={"captions": str(odd)})
-    )
+    refuses("no column of captions", catalog.model, "blind:unigram", Options(settings={"captions": str(odd)}))
 
 
 def test_what_does_not_fit_is_one_line():
@@ -171,7 +169,7 @@ def test_what_does_not_fit_is_one_line():
         ("blind:constant-image", {"backbone": "blind:random"}, "that looks at images behind", InputError),
         ("blind:length", {"backbone": "open-clip:x/y"}, "--backbone is for caption metrics", InputError),
     ):
-        refuses(said, catalog.scorer, name, Options(**options), error=error)
+        refuses(said, catalog.model, name, Options(**options), error=error)
     refuses("its questions choose among no captions", Contrasts.of, forms.gallery(images=range(3)))
 
 
@@ -180,16 +178,16 @@ def test_one_image_stands_for_all(tmp_path):
     seen = []
 
     class Model:
-        """A scorer of pairs that writes down what it sees."""
+        """A model of pairs that writes down what it sees."""
 
-        identity = catalog.scorer("blind:length").identity
+        identity = catalog.model("blind:length").identity
         does = ("scores_pairs",)
 
         def score(self, images, captions):
             seen.extend(image.decode().getpixel((5, 5)) for image in images)
             return np.array([len(caption.text or "") for caption in captions], dtype=float)
 
-    scorer = baselines.constant_image(Model(), Options(settings={"image": str(tmp_path / "a.png")}))
-    scores = run(forms.quads(3), scorer).scores
+    model = baselines.constant_image(Model(), Options(settings={"image": str(tmp_path / "a.png")}))
+    scores = run(forms.quads(3), model).scores
     assert (scores[:, :, 0] == scores[:, :, 1]).all()
     assert np.abs(np.array(seen) - [50, 150, 100]).max() <= 1

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from counterfoil.benchmarks.tables import DataTable
-from counterfoil.catalog import scorer
+from counterfoil.catalog import model
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.models import precomputed, precomputed_galleries
 from counterfoil.models.base import Options
@@ -301,14 +301,14 @@ def test_files_that_are_not_there_and_ids_that_are_for_similarities_only(file, t
     with pytest.raises(DataError, match="no such file; check the path after 'embeddings:'"):
         precomputed_galleries.load_embeddings(str(tmp_path / "none.npz"))
     refused(file, "no such file; check the path after '--ids'", Options(ids=tmp_path / "none.npz"))
-    refuses("no such file; check the path after 'given:'", scorer, f"given:{tmp_path / 'none.npy'}")
+    refuses("no such file; check the path after 'given:'", model, f"given:{tmp_path / 'none.npy'}")
     np.savez(tmp_path / "r.npz", i2t=np.arange(3))
-    refuses("no table of scores; given: an npz file; embeddings are", scorer, f"given:{tmp_path / 'r.npz'}")
+    refuses("no table of scores; given: an npz file; embeddings are", model, f"given:{tmp_path / 'r.npz'}")
     (tmp_path / "t.csv").write_text("id,score\n1,2\n")
     (tmp_path / "r.json").write_text('{"i2t": {"1": [2]}, "t2i": {}}')
     options = ids_at(tmp_path / "i.npz", image_ids=np.arange(2), caption_ids=np.arange(3))
     for spec in (f"given:{tmp_path}/t.csv", f"given:{tmp_path}/r.json", "blind:constant"):
-        refuses("has no use for the option 'ids'", scorer, spec, options, error=InputError)
+        refuses("has no use for the option 'ids'", model, spec, options, error=InputError)
 
 
 I2T = {"10": [3, 1, 2], "11": [], "4": [2]}
@@ -329,7 +329,7 @@ def save_json(path, value):
     ],
 )
 def test_every_form_says_the_same(value, tmp_path):
-    result = scorer(f"given:{save_json(tmp_path / 'r.json', value)}")
+    result = model(f"given:{save_json(tmp_path / 'r.json', value)}")
     assert isinstance(result, PrecomputedRankings)
     for lists, said in ((result.i2t, I2T), (result.t2i, T2I)):
         assert list(lists.queries) == list(said)
@@ -344,7 +344,7 @@ QUAD = {"c0_i0": 0.1, "c0_i1": 0.2, "c1_i0": 0.3, "c1_i1": 0.4}
 
 @pytest.mark.parametrize("value", [{"i2t": QUAD, "t2i": QUAD}, {"i2t": True, "t2i": False}, [QUAD]])
 def test_tables_with_such_names_stay_tables(value, tmp_path):
-    result = scorer(f"given:{save_json(tmp_path / 't.json', value)}")
+    result = model(f"given:{save_json(tmp_path / 't.json', value)}")
     assert isinstance(result, PrecomputedTable)
     assert result.ids == (("i2t", "t2i") if isinstance(value, dict) else None)
 
@@ -367,4 +367,4 @@ def test_tables_with_such_names_stay_tables(value, tmp_path):
 )
 def test_json_that_holds_no_rankings(value, pattern, tmp_path):
     path = save_json(tmp_path / "r.json", value)
-    assert str(path) in refuses(pattern, scorer, f"given:{path}")
+    assert str(path) in refuses(pattern, model, f"given:{path}")

@@ -1,4 +1,4 @@
-"""What a scorer holds decides what the cache takes for its own."""
+"""What a model holds decides what the cache takes for its own."""
 
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -33,7 +33,7 @@ class Network(nn.Module):
 
 @dataclass(eq=False)
 class Own:
-    """A scorer as a user would write it: a name, a network, a method."""
+    """A model as a user would write it: a name, a network, a method."""
 
     network: nn.Module
     identity: Identity = field(default_factory=lambda: Identity("own"))
@@ -105,7 +105,7 @@ def around(network):
         lambda network: (np.asarray(network.layer.weight.detach()),),
     ],
 )
-def test_weights_are_found_wherever_a_scorer_holds_them(hold):
+def test_weights_are_found_wherever_a_model_holds_them(hold):
     one, same, other = (identity_of(Own(hold(Network(seed)))) for seed in (0, 0, 1))
     assert one == same
     assert one.weights

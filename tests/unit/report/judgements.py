@@ -1,4 +1,4 @@
-"""Small benchmarks of captions that people rated or preferred, and scorers of them that are easy to see."""
+"""Small benchmarks of captions that people rated or preferred, and models of them that are easy to see."""
 
 from typing import Any
 

@@ -95,7 +95,7 @@ def test_many_groups_stand_in_rows(quads):
     ]
 
 
-def test_differences_say_who_is_ahead_and_scorers_are_ranked_by_any_measure(quads):
+def test_differences_say_who_is_ahead_and_models_are_ranked_by_any_measure(quads):
     table = differences(quads, "group")
     value = {run.name: run.items["group"].mean() for run in quads.runs}
     assert len(table.rows) == 3

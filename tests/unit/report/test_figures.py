@@ -23,7 +23,7 @@ def every(comparison):
     }
 
 
-def test_each_is_well_formed_names_the_scorers_and_gives_the_same_bytes_again(quads):
+def test_each_is_well_formed_names_the_models_and_gives_the_same_bytes_again(quads):
     again = every(quads)
     for name, figure in every(quads).items():
         svg = figure_style.svg(figure, name=name, title="A & <title>")

@@ -1,4 +1,4 @@
-"""Each scorer by itself, and the data of the page: decided by the measures, safe in a script element."""
+"""Each model by itself, and the data of the page: decided by the measures, safe in a script element."""
 
 import json
 from dataclasses import replace
@@ -11,13 +11,13 @@ from counterfoil.benchmarks.answers import Scores
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.forms import FORMS, WORST, report_of
 from counterfoil.report.html import shareable, shared
-from counterfoil.report.page import page, scorer_sections
+from counterfoil.report.page import model_sections, page
 from counterfoil.report.thumbnails import Thumbnails, richest, spread, to_json
 from report_fixtures import NASTY, quad_benchmark, run_of
 
 
 def test_groups_are_those_of_the_result(quads):
-    for run, model in zip(quads.runs, scorer_sections(quads, "b-x", captions=True), strict=True):
+    for run, model in zip(quads.runs, model_sections(quads, "b-x", captions=True), strict=True):
         by_name = {row.name: row for row in model["groups"].rows}
         assert {"all questions", "swap", "add", "replace"} <= set(by_name)
         groups = {"all questions": run.result.measures, **run.result.groups}
@@ -31,19 +31,19 @@ def test_worst_questions_are_the_most_wrong_ones(quads, galleries):
     s = quads.runs[0].answers.values
     # The smaller true score of each question less the larger false one, row by row and column by column.
     gaps = np.min([s[:, i, i] - s[:, j, k] for i in (0, 1) for j, k in ((0, 1), (1, 0))], axis=0)
-    worst = scorer_sections(quads, "b-x", captions=True)[0]["worst"]
+    worst = model_sections(quads, "b-x", captions=True)[0]["worst"]
     expected = [f"q{q}" for q in np.argsort(gaps, kind="stable")[:WORST] if gaps[q] <= 0]
     assert [id for id, *_ in worst] == expected
     assert f"{-gaps.min():.4g}" in worst[0][1]
     assert all(len(captions) == 2 for _, _, captions, _ in worst)
-    assert not any(texts for *_, texts, _ in scorer_sections(quads, "b-x", captions=False)[0]["worst"])
-    outcomes = scorer_sections(quads, "b-x", captions=True)[2]["worst"]
+    assert not any(texts for *_, texts, _ in model_sections(quads, "b-x", captions=False)[0]["worst"])
+    outcomes = model_sections(quads, "b-x", captions=True)[2]["worst"]
     items = quads.runs[2].items
     choices = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
     wrong = [sum(items[name][int(id[1:])] < 1 for name in choices) for id, *_ in outcomes]
     assert wrong == sorted(wrong, reverse=True)
     assert [how for _, how, *_ in outcomes] == [f"wrong in {n} of 4 choices" for n in wrong]
-    late = scorer_sections(galleries, "b-y", captions=True)[0]["worst"]
+    late = model_sections(galleries, "b-y", captions=True)[0]["worst"]
     numbers = [int(how.rsplit(" ", 1)[1].replace(",", "")) for _, how, *_ in late]
     assert numbers == sorted(numbers, reverse=True)
     assert numbers[-1] > 1
@@ -73,7 +73,7 @@ def test_nothing_private_is_anywhere_on_the_page(quads):
     assert "/home/jane/my data/clip.csv" in page([comparison], private=True)
 
 
-def test_scorers_that_only_differ_in_what_is_left_out_are_numbered(quads):
+def test_models_that_only_differ_in_what_is_left_out_are_numbered(quads):
     places = ("/a/b/clip", "/a/c/clip", "other")
     result = shared(renamed(quads, dict(zip((run.name for run in quads.runs), places, strict=True))))
     assert [run.name for run in result.runs] == ["…/clip", "…/clip (2)", "other"]

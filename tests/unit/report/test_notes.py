@@ -25,7 +25,7 @@ def one(values, policy=Ties.STRICT):
     return compare([run_of(quad_benchmark(len(values)), "alone", Scores(values), ties=policy)])[0]
 
 
-def test_a_constant_scorer_is_exposed():
+def test_a_constant_model_is_exposed():
     comparison = one(np.zeros((40, 2, 2)))
     # A random order of four scores puts the two true ones first in 1 of 6 cases.
     assert said(comparison)[0] == (
@@ -39,16 +39,16 @@ def test_a_constant_scorer_is_exposed():
     assert "random order" in QUADS.ties(one(np.zeros((40, 2, 2)), Ties.HALF))
 
 
-def test_a_scorer_without_ties_gives_no_warning_and_equal_ones_are_not_distinguished():
+def test_a_model_without_ties_gives_no_warning_and_equal_ones_are_not_distinguished():
     comparison = one(np.random.default_rng(0).normal(size=(40, 2, 2)) + 5 * np.eye(2))
     assert all(note.kind == "fact" for note in QUADS.notes(comparison))
-    assert "No scorer has a tie; ties count as wrong." in said(comparison)
+    assert "No model has a tie; ties count as wrong." in said(comparison)
     benchmark, scores = quad_benchmark(), Scores(np.random.default_rng(1).normal(size=(40, 2, 2)))
     comparison = compare([run_of(benchmark, name, scores) for name in ("a", "b")])[0]
     assert lead(comparison).endswith("the highest of 2, not told apart (p ≥ 0.05 after Holm) from b.")
 
 
-def test_the_lead_names_the_best_and_the_scorers_not_distinguished_from_it(quads):
+def test_the_lead_names_the_best_and_the_models_not_distinguished_from_it(quads):
     best = max(quads.runs, key=lambda run: run.items["group"].mean())
     text = lead(quads).replace("\N{NO-BREAK SPACE}", " ")
     assert text.startswith(f"{best.name} has Group {100 * best.items['group'].mean():.2f} % (")
@@ -101,7 +101,7 @@ def measured(images, captions, interval="auto"):
     n = len(captions)
     benchmark, right = asked(captions, np.arange(n) % images), np.arange(n) % 10 > 0
     scores = Scores(np.stack([right, ~right], axis=1).astype(np.float64))
-    return benchmark, evaluate(benchmark, scores, scorer="s", interval=interval, draws=200)
+    return benchmark, evaluate(benchmark, scores, model="s", interval=interval, draws=200)
 
 
 def test_two_captions_of_all_questions_are_noted_as_given():

@@ -42,7 +42,7 @@ def beta_binomial(clusters, p, icc, repetitions, rng):
 
 
 def paired(clusters, p, icc, repetitions, rng):
-    """Answers of two scorers, (n, 2, repetitions), alike through clusters and questions they find hard."""
+    """Answers of two models, (n, 2, repetitions), alike through clusters and questions they find hard."""
 
     def normal(rows, both):
         return rng.normal(size=(rows, 1 if both else 2, repetitions))
@@ -123,7 +123,7 @@ def test_p_values_are_uniform_without_a_difference(n_clusters):
     """Continuous values have no ties: uniform at every level."""
     rng, repetitions = np.random.default_rng(6), 1000
     clusters = sizes(n_clusters, 5, rng)
-    # Two scorers, one law: clusters lean one way or the other, which makes neighbours alike.
+    # Two models, one law: clusters lean one way or the other, which makes neighbours alike.
     leaning = rng.normal(size=(n_clusters, 2, repetitions))[clusters]
     values, pairs = side_by_side(ndtr(leaning + rng.normal(size=(len(clusters), 2, repetitions))))
     p = difference_interval(values, clusters, pairs)[2]

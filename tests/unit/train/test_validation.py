@@ -99,7 +99,7 @@ def test_rsum_is_that_of_sorted_lists():
                     hits.append(bool(right & set(np.argsort(-side[query])[:k].tolist())))
             total += float(np.mean(hits))
     assert rsum(scores, pairs) == pytest.approx(total)
-    # A scorer that cannot tell anything apart gets nothing.
+    # A model that cannot tell anything apart gets nothing.
     assert rsum(np.zeros((30, 70)), pairs) == 0
 
 

@@ -29,7 +29,7 @@ def drawn(form):
 
 
 def answers(made, values):
-    """What a scorer answers of which every score is known: (images, captions)."""
+    """What a model answers of which every score is known: (images, captions)."""
     if isinstance(made.questions, Gallery):
         return rank([made], Matrix(values), top=10)[0]
     captions, images = made.questions.pairs()
@@ -48,12 +48,12 @@ def world(request):
 def test_who_reads_the_truth_gets_everything_right(world, ties):
     made, truth = world
     # The truth alone is enough, however ties among the right count.
-    alone = evaluate(made, answers(made, truth), scorer="oracle", ties=Ties.HALF, draws=100)
+    alone = evaluate(made, answers(made, truth), model="oracle", ties=Ties.HALF, draws=100)
     assert all(result.value == pytest.approx(1.0, abs=1e-12) for result in alone.measures.values())
     if isinstance(made.questions, Gallery):
         # Right answers level with each other would be ties; these are all above what is wrong, and differ.
         truth = truth + 0.001 * np.arange(truth.size, dtype=np.float32).reshape(truth.shape) / truth.size
-    result = evaluate(made, answers(made, truth), scorer="oracle", ties=ties, draws=100)
+    result = evaluate(made, answers(made, truth), model="oracle", ties=ties, draws=100)
     assert len(result.measures) >= 2
     assert {name: result.value for name, result in result.measures.items()} == pytest.approx(
         dict.fromkeys(result.measures, 1.0), abs=1e-12

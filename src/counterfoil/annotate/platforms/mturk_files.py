@@ -97,8 +97,8 @@ def read_results(
                 if value is None:
                     continue
                 # Of the first question the right answer may be known: one option, or several.
-                golden = layout.golden if question == main else None
-                truths = _parts(table[golden.replace(_NUMBER, number)][row]) if golden is not None else []
+                gold = layout.golden if question == main else None
+                truths = _parts(table[gold.replace(_NUMBER, number)][row]) if gold is not None else []
                 right = set(value) == set(truths) if isinstance(value, list) else value in truths
                 key = item, workers[row], question
                 repeated += key in rows

@@ -216,12 +216,12 @@ class ResearcherPages:
     def dispute(self, request: Request, item: str = "") -> Response:
         """One item that people disagree on; by default the most undecided one without a decision."""
         disputes, campaign = self.cache.latest().disputes, self.campaign
-        places = {dispute.item: position for position, dispute in enumerate(disputes)}
-        if item and item not in places:
+        positions = {dispute.item: position for position, dispute in enumerate(disputes)}
+        if item and item not in positions:
             raise HTTPException(404, "no such item among those that people disagree on")
         if not disputes:
             return self._page("research_none.html")
-        position = places[item] if item else 0
+        position = positions[item] if item else 0
         shown = campaign.form.page(campaign.items[campaign.places[disputes[position].item]])
         return self._page(
             "research_dispute.html",

@@ -249,7 +249,7 @@ class Paraphrase(Listed):
     """Three captions, the first two of one meaning: are these two more alike than any other two?
 
     `captions` is (n, 3) positions. `images` is (n,): the image that the captions were written of, which no
-    scorer looks at; questions of one image depend on each other, and pages show it.
+    model looks at; questions of one image depend on each other, and pages show it.
     """
 
     captions: Ids = field(kw_only=True)

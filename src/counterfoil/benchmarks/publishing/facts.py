@@ -68,13 +68,13 @@ def find(name: str) -> Licence:
 
 def stated(words: str) -> Licence | None:
     """The first licence that a card's words name, None where they name none that is known."""
-    places = []
+    positions = []
     for name, licence in LICENCES.items():
         words_of = "[- ]".join(map(re.escape, name.split("-")))
         match = re.search(rf"(?<![\w.-]){words_of}(?![\w-]|\.\d)", words, re.IGNORECASE)
         if match:
-            places.append((match.start(), licence))
-    return min(places, key=lambda place: place[0])[1] if places else None
+            positions.append((match.start(), licence))
+    return min(positions, key=lambda place: place[0])[1] if positions else None
 
 
 def conflicts(licence: Licence, card: Card) -> list[str]:

@@ -99,7 +99,7 @@ def _with_makers(benchmark: Benchmark, release: FormRelease, about: Publication)
     if not any(row is not None for row in makers):
         what, allowed = "the rows are of other questions", ", ".join(benchmark.questions.ids[:3])
         raise DataError(what, where="provenance, rows", given=", ".join(list(row_of)[:3]), allowed=allowed)
-    places = pa.array(makers, pa.int64())
+    positions = pa.array(makers, pa.int64())
     tables = []
     for table in release.tables:
         columns = dict(table.columns)
@@ -107,7 +107,7 @@ def _with_makers(benchmark: Benchmark, release: FormRelease, about: Publication)
             role = next((role for role in MADE if name.endswith(role)), "")
             column = name.removesuffix(role)
             if role and column in table.columns and name not in columns:
-                values = rows.column(name).combine_chunks().take(places)
+                values = rows.column(name).combine_chunks().take(positions)
                 columns[name] = ReleaseColumn("value", values, _MEANING[role].format(column))
         tables.append(replace(table, columns=columns))
     return replace(release, tables=tuple(tables))

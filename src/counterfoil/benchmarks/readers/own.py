@@ -42,7 +42,7 @@ from counterfoil.benchmarks.tables import (
     texts,
 )
 from counterfoil.errors import DataError
-from counterfoil.inputs.files import is_distant, located
+from counterfoil.inputs.files import display_path, is_distant
 
 #: What a column may be called, by its name here.
 ALIASES: Mapping[str, tuple[str, ...]] = {
@@ -261,7 +261,7 @@ def row_images(
     for row, (name, cell) in enumerate(zip(names, table[column], strict=True)):
         if name not in images:
             source = cell_source(table, column, row, photos)
-            sought = f"looked for {located((folder or Path()) / cell)}" if isinstance(cell, str) else ""
+            sought = f"looked for {display_path((folder or Path()) / cell)}" if isinstance(cell, str) else ""
             images[name] = Image(name, source, photo="" if sought else photo, sought=sought)
     return [images[name] for name in names]
 

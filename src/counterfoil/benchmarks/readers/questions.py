@@ -73,17 +73,17 @@ class Rows:
             if one is not None
         ]
         if by_caption:
-            images, places = listed([image for _, image in candidates])
+            images, order = listed([image for _, image in candidates])
             names = self.caption_ids[0] if self.caption_ids else [f"{name}_c0" for name in self.ids]
             captions = tuple(map(Caption, names, self.captions[0]))
             of_query = np.arange(len(self.ids), dtype=np.int64)
         else:
             images, of_query = listed(self.images[0])
             captions = tuple(starmap(Caption, candidates))
-            places = np.arange(len(captions), dtype=np.int64)
+            order = np.arange(len(captions), dtype=np.int64)
         there = np.array([[candidate is not None for candidate in row] for row in rows], dtype=bool)
         positions = np.full(there.shape, -1, dtype=np.int64)
-        positions[there] = places
+        positions[there] = order
         questions = forms.Choice(
             tuple(self.ids),
             groupings=self.groupings,
@@ -269,8 +269,8 @@ class IdPositions:
         """The position of each id, -1 where there is none such."""
         import pyarrow.compute as pc  # a sixth of what the command line takes to start
 
-        places = pc.index_in(pa.array(ids, pa.int64()), value_set=pa.array(self.ids, pa.int64()))
-        return places.fill_null(-1).to_numpy().astype(np.int64)
+        positions = pc.index_in(pa.array(ids, pa.int64()), value_set=pa.array(self.ids, pa.int64()))
+        return positions.fill_null(-1).to_numpy().astype(np.int64)
 
 
 def search(

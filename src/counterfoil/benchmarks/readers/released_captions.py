@@ -34,7 +34,7 @@ from counterfoil.benchmarks.tables import (
     texts,
 )
 from counterfoil.errors import DataError, MissingExtraError
-from counterfoil.inputs.files import Location, located, location, parse_json, read_text, read_value
+from counterfoil.inputs.files import Location, display_path, location, parse_json, read_text, read_value
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +170,7 @@ def photographs(
         sources.append(next(filter(None, at_hand), None))
     if images is not None and not any(sources):
         what = f"none of the {len(names):,} images is in this folder"
-        raise DataError(what, where=located(images), hint=f"it should hold files like {names[0][0]}")
+        raise DataError(what, where=display_path(images), hint=f"it should hold files like {names[0][0]}")
     return sources
 
 
@@ -409,8 +409,8 @@ def _of_csv(path: Path) -> list[tuple[str, list[tuple[str, str]]]]:
     table = whole.take(rows)
     lists = []
     for column in ("raw", "sentids"):
-        places = [table.where(row, column) for row in range(len(table))]
-        cells = zip(texts(table, column), places, strict=True)
+        positions = [table.where(row, column) for row in range(len(table))]
+        cells = zip(texts(table, column), positions, strict=True)
         lists.append([list_of(parse_json(text, where=where), where=where) for text, where in cells])
     entries = []
     for row, (name, captions, ids) in enumerate(zip(texts(table, "filename"), *lists, strict=True)):

@@ -421,11 +421,11 @@ def _open_pattern(layout: Layout, card: Card, data: Path) -> DataTable:
     """The rows of all files whose paths in the folder `data` fit a pattern, in the order of what it takes."""
     last = card.name.rpartition("-")[2]
     pattern = re.compile(layout.pattern.replace("NAME", last))
-    places = {data.name: data}
+    paths = {data.name: data}
     if not data.is_file():
         files = data.rglob("*" + pattern.pattern.rpartition(".")[2])
-        places = {f"/{path.relative_to(data).as_posix()}": path for path in files}
-    matches = [(match, places[name]) for name in places if (match := pattern.fullmatch(name))]
+        paths = {f"/{path.relative_to(data).as_posix()}": path for path in files}
+    matches = [(match, paths[name]) for name in paths if (match := pattern.fullmatch(name))]
     if not matches:
         allowed = layout.allowed.replace("NAME", last)
         raise DataError(f"no file of {card.title} here", where=data, allowed=allowed)
@@ -550,8 +550,8 @@ def _images(
     """The images of the questions, a column for each: files by their paths, or bytes in cells."""
     if layout.frames is not None:
         names_of_videos = texts(table, str(layout.images[0]))
-        beside = (home or Path()) / layout.features
-        folder = images or (beside if beside.is_dir() else None)
+        features = (home or Path()) / layout.features
+        folder = images or (features if features.is_dir() else None)
         source_of = find(folder, dict.fromkeys(names_of_videos)) if folder is not None else {}
         sampling = Sampling(count=layout.frames)
         videos = {name: Video(name, source_of.get(name), sampling=sampling) for name in names_of_videos}

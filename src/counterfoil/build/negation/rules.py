@@ -47,14 +47,14 @@ def negative(parse: Parse, category: str, rng: np.random.Generator, lexicon: Lex
     if category not in _RULES:
         raise UnknownNameError("category of negatives", category, CATEGORIES)
     rule, reason = _RULES[category]
-    places = list(rule(parse, lexicon))
-    if not places:
+    positions = list(rule(parse, lexicon))
+    if not positions:
         return reason
-    order = rng.permutation(len(places))
-    ranked = sorted(order, key=lambda i: places[i].tier)[:_TRIES]
+    order = rng.permutation(len(positions))
+    ranked = sorted(order, key=lambda i: positions[i].tier)[:_TRIES]
     for i in ranked:
-        options = places[i].options
-        edits, change = places[i].change(options[int(rng.integers(len(options)))])
+        options = positions[i].options
+        edits, change = positions[i].change(options[int(rng.integers(len(options)))])
         text = rewritten(parse, edits)
         if _differs(str(parse), text):
             return Negative(text, change)
@@ -138,20 +138,20 @@ def pairing(options: Sequence[Sequence[Direction]], rng: np.random.Generator) ->
     for row in order:
         for direction in options[row]:
             waiting[direction].append(row)
-    places: list[int | None] = [None] * len(options)
+    positions: list[int | None] = [None] * len(options)
     for row in order:
-        if places[row] is not None:
+        if positions[row] is not None:
             continue
         best: tuple[int, int, int] | None = None
         for place, (old, new) in enumerate(options[row]):
             queue = waiting[new, old]
-            while queue and places[queue[0]] is not None:
+            while queue and positions[queue[0]] is not None:
                 queue.popleft()
-            other = next((i for i in queue if i != row and places[i] is None), None)
+            other = next((i for i in queue if i != row and positions[i] is None), None)
             if other is not None and (best is None or partners[other] < best[0]):
                 best = partners[other], place, other
         if best is not None:
             _, place, other = best
             old, new = options[row][place]
-            places[row], places[other] = place, options[other].index((new, old))
-    return places
+            positions[row], positions[other] = place, options[other].index((new, old))
+    return positions

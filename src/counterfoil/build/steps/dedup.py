@@ -125,13 +125,13 @@ def _candidates(values: NDArray[np.uint32], n_bands: int, width: int) -> NDArray
         same = np.concatenate([key[order][1:] == key[order][:-1], [False]])
         # Rows of one key lie together; pairs at a distance of 1, 2, ... within them.
         there = same.copy()
-        for apart in range(1, _COMPARED + 1):
+        for lag in range(1, _COMPARED + 1):
             positions = np.flatnonzero(there)
             if not len(positions):
                 break
-            candidates.append(np.stack([order[positions], order[positions + apart]], axis=1))
-            there[: n - apart] &= same[apart:]
-            there[n - apart :] = False
+            candidates.append(np.stack([order[positions], order[positions + lag]], axis=1))
+            there[: n - lag] &= same[lag:]
+            there[n - lag :] = False
     pairs = np.concatenate(candidates)
     number = np.unique(pairs[:, 1] * n + pairs[:, 0])
     return np.stack([number % max(1, n), number // max(1, n)], axis=1)

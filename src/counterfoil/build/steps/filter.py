@@ -208,25 +208,25 @@ OTHER, UNFIT = "another candidate was chosen", "no candidate fits"
 
 @dataclass(frozen=True)
 class FilterAmbiguous(RowFilter):
-    """Keep rows whose captions fit only their own images, as judged by people or an ensemble of scorers.
+    """Keep rows whose captions fit only their own images, as judged by people or an ensemble of models.
 
-    A scorer gives each row a margin: for its image and its negative image, the score of the own caption less
-    that of the other; the lower of the two. Of several scorers the mean rank of margins counts, in [0, 1].
+    A model gives each row a margin: for its image and its negative image, the score of the own caption less
+    that of the other; the lower of the two. Of several models the mean rank of margins counts, in [0, 1].
     """
 
     name: ClassVar[str] = "filter"
 
-    scorers: tuple[str, ...] = setting((), "Image-text scorers.", model=())
+    models: tuple[str, ...] = setting((), "Image-text models.", model=())
     set: tuple[str, ...] = setting(
-        (), "Settings of the scorers: KEY=VALUE of all, KIND.KEY=VALUE of one kind (open-clip).", model=()
+        (), "Settings of the models: KEY=VALUE of all, KIND.KEY=VALUE of one kind (open-clip).", model=()
     )
     column: str | None = setting(None, "Column of scores; higher means a row is likelier right.", column=True)
 
-    WAYS: ClassVar[tuple[str, ...]] = ("scorers", "column")
+    WAYS: ClassVar[tuple[str, ...]] = ("models", "column")
 
     @property
     def requires(self) -> Sequence[str]:
-        return (*(("image", "caption", "negative_caption") if self.scorers else ()), *super().requires)
+        return (*(("image", "caption", "negative_caption") if self.models else ()), *super().requires)
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         truth = sound(rows, where=f"step {context.step}")
@@ -245,7 +245,7 @@ class FilterAmbiguous(RowFilter):
         scores = self._scores(rows, context)
         held, calibration = self.calibrated(rows["id"].to_pylist(), scores, truth, context)
         passed, dropped = split_rows(rows, held & ~np.isnan(scores), LOW)
-        facts = {"by": list(self.scorers) or self.column, "rows": len(rows), **calibration}
+        facts = {"by": list(self.models) or self.column, "rows": len(rows), **calibration}
         return Output(passed, dropped, {**facts, **truth_facts(truth, held)})
 
     def _scores(self, rows: pa.Table, context: StepContext) -> NDArray[np.float64]:
@@ -255,11 +255,11 @@ class FilterAmbiguous(RowFilter):
         names = ["image", "caption", "negative_caption", *(["negative_image"] if both else [])]
         image, caption, other, *rest = filled(rows, names, where=f"step {context.step}")
         margins = []
-        for name, settings in self.scorer_settings().items():
-            scorer = context.scorer(name, settings)
+        for name, settings in self.model_settings().items():
+            model = context.model(name, settings)
             cells = [*image, *image, *rest[0], *rest[0]] if both else [*image, *image]
             texts = [*caption, *other, *other, *caption] if both else [*caption, *other]
-            pairs = pair_scores(scorer, cells, texts, context).reshape(-1, 2, len(rows))
+            pairs = pair_scores(model, cells, texts, context).reshape(-1, 2, len(rows))
             margins.append((pairs[:, 0] - pairs[:, 1]).min(axis=0))
         if len(margins) == 1 or not len(rows):
             return margins[0]
@@ -275,8 +275,8 @@ class Choose(RowFilter):
 
     name: ClassVar[str] = "choose"
 
-    scorer: str | None = setting(None, "Image-text scorer that chooses.", model=())
-    set: tuple[str, ...] = setting((), "Settings of the scorer, KEY=VALUE.", model=())
+    model: str | None = setting(None, "Image-text model that chooses.", model=())
+    set: tuple[str, ...] = setting((), "Settings of the model, KEY=VALUE.", model=())
     column: str | None = setting(None, "Column of scores that chooses; higher is better.")
     image: str = setting("negative_image", "Column of candidate images.", among=IMAGE_ROLES)
     caption: str = setting(
@@ -286,11 +286,11 @@ class Choose(RowFilter):
         None, "Column of captions that they should not show; their score is subtracted.", among=CAPTION_ROLES
     )
 
-    WAYS: ClassVar[tuple[str, ...]] = ("scorer", "column")
+    WAYS: ClassVar[tuple[str, ...]] = ("model", "column")
 
     @property
     def requires(self) -> Sequence[str]:
-        if self.scorer is not None:
+        if self.model is not None:
             return tuple(name for name in (self.image, self.caption, self.against) if name)
         return (self.column,) if self.column is not None else ()
 
@@ -304,7 +304,7 @@ class Choose(RowFilter):
         group, number = codes_of(pa.array(of, pa.string()))
         truth = fits(rows, self.image, self.caption, self.against, where=f"step {context.step}")
         scores, why, about = self._scores(rows, ids, of, truth, context)
-        places = ranks(group, np.arange(len(rows)))
+        positions = ranks(group, np.arange(len(rows)))
         # The first row of the highest score of each group, -1 where all are NaN.
         there = np.flatnonzero(~np.isnan(scores))
         order = there[np.lexsort((there, -scores[there], group[there]))]
@@ -318,13 +318,13 @@ class Choose(RowFilter):
         keep = np.zeros(len(rows), dtype=bool)
         keep[chosen[held]] = True
         named, dropped = split_rows(rows, keep, reasons.tolist())
-        by = self.scorer or self.column or next(iter(self.ways), "place")
+        by = self.model or self.column or next(iter(self.ways), "place")
         facts: dict[str, Any] = {"by": by, "candidates": len(rows), "rows": len(number)}
         facts["rows_with_a_choice"] = len(chosen)
-        facts["places"] = np.bincount(places[chosen]).tolist() if len(chosen) else []
+        facts["places"] = np.bincount(positions[chosen]).tolist() if len(chosen) else []
         facts |= about | calibration | truth_facts(right, held)
         if truth is not None and len(rows):
-            facts["truth"]["first_candidates_right"] = float(truth[places == 0].mean())
+            facts["truth"]["first_candidates_right"] = float(truth[positions == 0].mean())
         if "of" in rows.column_names:
             named = with_column(named, "id", named["of"].cast(pa.string())).drop_columns(["of"])
         return Output(named, dropped, facts)
@@ -339,12 +339,12 @@ class Choose(RowFilter):
     ) -> tuple[NDArray[np.float64], NDArray[np.object_], dict[str, Any]]:
         """A score per candidate, NaN where it cannot be chosen, why not, and facts about people."""
         why = np.full(len(rows), UNFIT, dtype=object)
-        if self.scorer is not None:
-            # The scorer's number for each candidate with its caption, less that with the other one.
+        if self.model is not None:
+            # The model's number for each candidate with its caption, less that with the other one.
             names = [name for name in (self.image, self.caption, self.against) if name]
             cells, *texts = filled(rows, names, where=f"step {context.step}")
-            scorer = context.scorer(self.scorer, self.scorer_settings()[self.scorer])
-            scores = pair_scores(scorer, cells * len(texts), list(chain(*texts)), context)
+            model = context.model(self.model, self.model_settings()[self.model])
+            scores = pair_scores(model, cells * len(texts), list(chain(*texts)), context)
             fitting, *other = scores.reshape(len(texts), len(rows))
             return fitting - other[0] if other else fitting, why, {}
         if self.column is not None:

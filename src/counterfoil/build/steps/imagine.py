@@ -121,7 +121,7 @@ class Imagine(ImageSettings):
         from counterfoil.build.image_endpoint import ImageEndpoint
 
         limits = {name: str(getattr(self, name)) for name in ("concurrency", "rpm", "retries")}
-        chat = context.scorer(f"chat:{self.by.removeprefix(ENDPOINT)}", limits).endpoint
+        chat = context.model(f"chat:{self.by.removeprefix(ENDPOINT)}", limits).endpoint
         return chat.turned_into(lambda settings, key: ImageEndpoint(settings, self, context, key=key))
 
     def _candidates(

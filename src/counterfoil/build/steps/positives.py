@@ -34,11 +34,11 @@ class MissingPositives(BuiltStep):
     name: ClassVar[str] = "positives"
     required: ClassVar[Sequence[str]] = ("image", "caption")
 
-    scorers: tuple[str, ...] = setting(
+    models: tuple[str, ...] = setting(
         ("pixels:colours", "blind:random"), "Models that propose pairs.", model=(), least=1
     )
     set: tuple[str, ...] = setting(
-        (), "Settings of the scorers: KEY=VALUE of all, KIND.KEY=VALUE of one kind (open-clip).", model=()
+        (), "Settings of the models: KEY=VALUE of all, KIND.KEY=VALUE of one kind (open-clip).", model=()
     )
     rounds: int = setting(3, "Most rounds.", low=1)
     k: int = setting(5, "New items of each model per query and round.", low=1)
@@ -59,8 +59,8 @@ class MissingPositives(BuiltStep):
             truth = np.ascontiguousarray(true_pairs(captions, scenes).T)
         judge = self._judge(rows, gallery, truth, context)
         models = []
-        for name, settings in self.scorer_settings().items():
-            answers = run(gallery, context.scorer(name, settings), session=context.session)
+        for name, settings in self.model_settings().items():
+            answers = run(gallery, context.model(name, settings), session=context.session)
             models.append(of_rankings(name, gallery, answers))  # type: ignore[arg-type]
         chosen: dict[Direction, tuple[str, ...]] = {"i2t": models[0].image_ids, "t2i": models[0].caption_ids}
         state = PoolingState(models, chosen, self.k, None if truth is None else int(truth.sum()))
@@ -89,12 +89,12 @@ class MissingPositives(BuiltStep):
 
         def seen(table: pa.Table) -> NDArray[np.float64]:
             pairs = zip(table["image"].to_pylist(), table["caption"].to_pylist(), strict=True)
-            places = [(image_of[image], caption_of[caption]) for image, caption in pairs]
-            right = np.array([truth[place] for place in places], dtype=bool)
+            positions = [(image_of[image], caption_of[caption]) for image, caption in pairs]
+            right = np.array([truth[place] for place in positions], dtype=bool)
             if not crowd:
                 return right.astype(np.float64)
             # A pair that both directions propose is judged once.
-            distinct, inverse = np.unique(np.array(places), axis=0, return_inverse=True)
+            distinct, inverse = np.unique(np.array(positions), axis=0, return_inverse=True)
             sound = truth[distinct[:, 0], distinct[:, 1]]
             answers = annotate(sound, crowd, context.rng("people", len(distinct), int(distinct.sum())))
             votes: NDArray[np.float64] = (answers.votes.mean(axis=0) > 0.5).astype(np.float64)

@@ -30,16 +30,16 @@ from counterfoil.models.base import abilities, identity_of
 
 @dataclass(frozen=True)
 class Rate(BuiltStep):
-    """Add columns of scores by one scorer; the cache scores no caption twice."""
+    """Add columns of scores by one model; the cache scores no caption twice."""
 
     name: ClassVar[str] = "rate"
 
-    scorer: str = setting(
+    model: str = setting(
         "blind:length",
-        "The scorer: plausibility:MODEL, text-classifier:MODEL, lm:MODEL, open-clip:MODEL.",
+        "The model: plausibility:MODEL, text-classifier:MODEL, lm:MODEL, open-clip:MODEL.",
         model=(),
     )
-    score: str | None = setting(None, "Name of the score columns; default: the scorer's.")
+    score: str | None = setting(None, "Name of the score columns; default: the model's.")
     columns: tuple[str, ...] = setting(
         ("caption", "negative_caption"),
         "Columns of captions to score.",
@@ -48,7 +48,7 @@ class Rate(BuiltStep):
         column=True,
     )
     image: str = setting("image", "Column of images that the captions are scored with.", among=IMAGE_ROLES)
-    set: tuple[str, ...] = setting((), "Settings of the scorer, KEY=VALUE.", model=())
+    set: tuple[str, ...] = setting((), "Settings of the model, KEY=VALUE.", model=())
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -58,7 +58,7 @@ class Rate(BuiltStep):
     @property
     def called(self) -> str:
         """The name of the scores: `blind:length` makes `length`, `lm:gpt2` makes `lm`."""
-        prefix, _, argument = self.scorer.partition(":")
+        prefix, _, argument = self.model.partition(":")
         return self.score or (argument if prefix == "blind" and argument else prefix).replace("-", "_")
 
     @property
@@ -66,25 +66,25 @@ class Rate(BuiltStep):
         return tuple(column.removesuffix("caption") + self.called for column in self.columns)
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        scorer = context.scorer(self.scorer, self.scorer_settings()[self.scorer])
-        can = abilities(scorer)
+        model = context.model(self.model, self.model_settings()[self.model])
+        can = abilities(model)
         if not {"learns", "embeds", "scores_pairs"}.intersection(can):
-            allowed = "scorers of texts, dual encoders, scorers of pairs, blind:..."
-            raise InputError("gives no scores of new captions", where=self.scorer, allowed=allowed)
+            allowed = "models of texts, dual encoders, models of pairs, blind:..."
+            raise InputError("gives no scores of new captions", where=self.model, allowed=allowed)
         texts = filled(rows, self.columns, where=f"step {context.step}")
         if "learns" in can and self.columns != ("caption", "negative_caption"):
             what, given = "learns what tells right captions from wrong ones", ", ".join(self.columns)
-            raise InputError(what, where=self.scorer, given=given, allowed="caption, negative_caption")
-        if looks(scorer) and (self.image not in rows.column_names or rows[self.image].null_count):
-            what = f"the scorer looks at images, and rows have no '{self.image}'"
-            given, hint = ", ".join(rows.column_names), "give rows with images, or choose a scorer of texts"
-            raise DataError(what, where=self.scorer, given=given, hint=hint)
+            raise InputError(what, where=self.model, given=given, allowed="caption, negative_caption")
+        if looks(model) and (self.image not in rows.column_names or rows[self.image].null_count):
+            what = f"the model looks at images, and rows have no '{self.image}'"
+            given, hint = ", ".join(rows.column_names), "give rows with images, or choose a model of texts"
+            raise DataError(what, where=self.model, given=given, hint=hint)
         if "learns" in can:
-            numbers = list(learned_scores(scorer, texts[0], texts[1], clusters_of(rows)))
+            numbers = list(learned_scores(model, texts[0], texts[1], clusters_of(rows)))
         else:
-            images = rows[self.image].to_pylist() * len(texts) if looks(scorer) else None
-            numbers = np.split(pair_scores(scorer, images, list(chain(*texts)), context), len(texts))
-        facts: dict[str, Any] = {"scorer": identity_of(scorer).to_json(), "scores": {}}
+            images = rows[self.image].to_pylist() * len(texts) if looks(model) else None
+            numbers = np.split(pair_scores(model, images, list(chain(*texts)), context), len(texts))
+        facts: dict[str, Any] = {"model": identity_of(model).to_json(), "scores": {}}
         for column, values in zip(self.produces, numbers, strict=True):
             rows = with_column(rows, column, pa.array(values, pa.float64()))
             named = (("mean", values.mean), ("low", values.min), ("high", values.max))

@@ -1,7 +1,7 @@
 """Adversarial refinement: rows are dropped until blind scores do not tell right captions from wrong ones.
 
 As many rows of each cell of a grid of gaps are kept as of its mirror image, which promises nothing of a
-scorer that took no part. Source: Hsieh et al., SugarCrepe, 2023, section 4, and its `adversarial_refine.py`.
+model that took no part. Source: Hsieh et al., SugarCrepe, 2023, section 4, and its `adversarial_refine.py`.
 """
 
 from collections import Counter
@@ -93,7 +93,7 @@ def largest_gaps(gaps: Float[ndarray, "n d"]) -> tuple[float, ...]:
     return tuple(max(1.0, float(np.abs(column).max(initial=0))) for column in np.asarray(gaps).T)
 
 
-#: What scores by scorers that know the rows alone are called.
+#: What scores by models that know the rows alone are called.
 _OF_ROWS = ("length", "unigram", "bag_of_words", "learned")
 NO_SCORE, SURPLUS = "no score", "surplus of its cell"
 
@@ -110,7 +110,7 @@ class Refine(BuiltStep):
         file=True,
     )
     balance: tuple[str, ...] = setting(
-        (), "Blind scorers to run and balance: lm:MODEL, plausibility:MODEL.", model=()
+        (), "Blind models to run and balance: lm:MODEL, plausibility:MODEL.", model=()
     )
     within: str | None = setting(
         None, "Column of labels; balance the rows of each label separately.", column=True
@@ -124,13 +124,13 @@ class Refine(BuiltStep):
     edge_bins: int = setting(EDGE_BINS, "Bins in rows where another gap is 0.", low=1, high=10_000)
     held_out: tuple[str, ...] = setting(
         ("blind:length", "blind:bag-of-words"),
-        "Blind scorers measured before and after that refinement does not use.",
+        "Blind models measured before and after that refinement does not use.",
         model=(),
     )
     set: tuple[str, ...] = setting(
-        (), "Settings of the scorers: KEY=VALUE of all, KIND.KEY=VALUE of one kind (lm).", model=()
+        (), "Settings of the models: KEY=VALUE of all, KIND.KEY=VALUE of one kind (lm).", model=()
     )
-    sample: int = setting(20_000, "Rows on which blind scorers other than 'scores' are measured.", low=1)
+    sample: int = setting(20_000, "Rows on which blind models other than 'scores' are measured.", low=1)
 
     @property
     def requires(self) -> Sequence[str]:
@@ -141,10 +141,10 @@ class Refine(BuiltStep):
         return (*columns, *super().requires)
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """The rows that are kept; facts hold each scorer's accuracy before and after, with intervals."""
+        """The rows that are kept; facts hold each model's accuracy before and after, with intervals."""
         gaps = self._gaps(rows)
         if not gaps and not self.balance:
-            hint = "rate the rows first, or name files with --scores, or scorers with --balance"
+            hint = "rate the rows first, or name files with --scores, or models with --balance"
             given = ", ".join(rows.column_names)
             raise DataError("no scores to balance", where="refine", given=given, hint=hint)
         n = len(rows)
@@ -241,30 +241,30 @@ class Refine(BuiltStep):
     ) -> dict[str, BlindGaps]:
         named = [*self.balance, *self.held_out]
         if double := next((name for name in named if named.count(name) > 1), None):
-            raise InputError("a scorer that takes part is not held out", where="--held-out", given=double)
+            raise InputError("a model that takes part is not held out", where="--held-out", given=double)
         if not named or not len(rows):
             return {}
         right, wrong = filled(rows, ("caption", "negative_caption"), where=f"step {context.step}")
         return {
-            name: BlindGaps(context.scorer(name, settings), name, right, wrong, clusters, context)
-            for name, settings in self.scorer_settings().items()
+            name: BlindGaps(context.model(name, settings), name, right, wrong, clusters, context)
+            for name, settings in self.model_settings().items()
         }
 
 
 def _not_ruled_out(part: Sequence[str], held_out: Mapping[str, Mapping[str, Any]]) -> str:
-    """What refinement by scorers that took part, and the accuracy of others after it, says nothing of."""
+    """What refinement by models that took part, and the accuracy of others after it, says nothing of."""
     parts = "value", "low", "high"
     numbers = {name: [100 * its["after"][key] for key in parts] for name, its in held_out.items()}
     held = [f"{name} {value:.1f} % [{low:.1f}, {high:.1f}]" for name, (value, low, high) in numbers.items()]
-    statement = f"refined against {', '.join(part)}; tested on scorers held out: {', '.join(held) or 'none'}"
+    statement = f"refined against {', '.join(part)}; tested on models held out: {', '.join(held) or 'none'}"
     if any(map(_reads_more, held_out)):
-        return f"{statement}; other scorers may still tell right captions from wrong ones"
+        return f"{statement}; other models may still tell right captions from wrong ones"
     which = "another language model" if any(map(_reads_more, part)) else "a language model"
     return f"{statement}; {which} may still tell right captions from wrong ones (test: --held-out lm:MODEL)"
 
 
 def _reads_more(name: str) -> bool:
-    """Whether a scorer has read more than the rows, as far as its name says."""
+    """Whether a model has read more than the rows, as far as its name says."""
     return not name.startswith("blind:") and name not in _OF_ROWS
 
 
@@ -290,9 +290,9 @@ def _of_file(path: Path, rows: pa.Table) -> dict[str, NDArray[np.float64]]:
     if missing:
         given = f"{len(missing):,} of {len(ids):,}, first: {missing[0]}"
         raise DataError("rows without a score", where=path, given=given)
-    places = np.array([place[name] for name in ids], dtype=np.int64)
+    positions = np.array([place[name] for name in ids], dtype=np.int64)
     gaps = {}
     for name in scored:
         gap = floats(table, name) - (floats(table, NEGATIVE + name) if name != "gap" else 0.0)
-        gaps[path.stem if name in ("gap", "score") else name] = gap[places]
+        gaps[path.stem if name in ("gap", "score") else name] = gap[positions]
     return gaps

@@ -47,7 +47,7 @@ _OWN: Mapping[str, tuple[str, str]] = {
         "negative captions by rules, a language model, or edits of drawn scenes",
         "negate rows.parquet --categories replace_obj,swap_att --out negated.parquet",
     ),
-    "rate:Rate": ("scores of captions by any scorer", "rate pairs.csv --scorer lm:gpt2 --out rated.csv"),
+    "rate:Rate": ("scores of captions by any model", "rate pairs.csv --model lm:gpt2 --out rated.csv"),
     "rate:Select": (
         "the best rows of every category by their scores",
         "select rated.csv --by negative_vera --share 0.35 --out best.csv",
@@ -74,10 +74,10 @@ _OWN: Mapping[str, tuple[str, str]] = {
     ),
     "filter:Choose": (
         "the best of several candidates for a row, or none",
-        "choose candidates.parquet --scorer open-clip:MODEL --out chosen.parquet",
+        "choose candidates.parquet --model open-clip:MODEL --out chosen.parquet",
     ),
     "filter:FilterAmbiguous": (
-        "drop questions whose negative fits too, by people's answers or by scorers",
+        "drop questions whose negative fits too, by people's answers or by models",
         "filter rows.parquet --people answers.csv --out filtered.parquet",
     ),
     "positives:MissingPositives": (

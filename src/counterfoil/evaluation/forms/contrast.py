@@ -72,7 +72,7 @@ class ContrastEvaluation(FormEvaluation):
         return columns
 
     def chance(self, benchmark: Benchmark) -> dict[str, float]:
-        """As declared, else what a constant scorer gets under `half`."""
+        """As declared, else what a constant model gets under `half`."""
         every = np.ones(len(benchmark), dtype=bool)
         chances = self._chances(benchmark)
         return {
@@ -193,7 +193,7 @@ class ContrastEvaluation(FormEvaluation):
         sharing = paired.sharing
         shared = dependence(sharing, paired.interval)
         macro = np.array([name != of for name, of in zip(paired.main, of_items, strict=True)])
-        macro = np.tile(macro, len(paired.of_scorers))
+        macro = np.tile(macro, len(paired.of_models))
         # A column as a table of its own; the difference, its ends and its p-value.
         of_columns = values.T[:, :, None]
         table = np.empty((4, len(pairs)))

@@ -137,7 +137,7 @@ def _ranks(side: GallerySide, placed: DirectionRanks) -> Ranks:
 
 
 def constant(benchmark: Benchmark) -> Rankings:
-    """The answers of a scorer to which all pairs are alike."""
+    """The answers of a model to which all pairs are alike."""
     of_sides = []
     for side in benchmark.gallery.sides:
         n, positives, sizes = len(side.search), side.search.positives, side.sizes
@@ -466,14 +466,14 @@ class GalleryEvaluation(FormEvaluation):
         of_runs = [{name: run.items[name] for name in paired.main} for run in paired.runs]
         sharing = paired.sharing
         shared = dependence(sharing, paired.interval)
-        of_scorers = np.asarray(paired.of_scorers, dtype=np.int64)
+        of_models = np.asarray(paired.of_models, dtype=np.int64)
         tables = [_table(benchmark, values, paired.main) for values in of_runs]
         _, groups, averages = tables[0]
         stacked = np.stack([table for table, _, _ in tables])
-        tested = intervals.differences(stacked, shared, of_scorers, groups=groups, averages=averages)
+        tested = intervals.differences(stacked, shared, of_models, groups=groups, averages=averages)
         low, high, p = (part.reshape(-1) for part in tested[1:])
         means = [[mean(benchmark, table[name]) for name in paired.main] for table in of_runs]
-        value = [means[a][k] - means[b][k] for a, b in paired.of_scorers for k in range(len(paired.main))]
+        value = [means[a][k] - means[b][k] for a, b in paired.of_models for k in range(len(paired.main))]
         return Tested(np.array(value), low, high, p, [None] * len(p), paired.facts(sharing))
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:

@@ -107,14 +107,14 @@ def weighted(
     clusters: Wholes | None = None,
     n_clusters: int = 1,
     *,
-    decided: Decisions | None = None,
+    decisions_made: Decisions | None = None,
 ) -> WeightedStatements:
     """The chosen statements made ready for samples; without `clusters` all are in one."""
-    decided = decided or decisions(benchmark, answers, ties)
+    decisions_made = decisions_made or decisions(benchmark, answers, ties)
     inside = np.zeros(len(chosen), dtype=np.int64) if clusters is None else clusters
     scores = answers.values[chosen] if isinstance(answers, Scores) else None
     truth = benchmark.statements.truth[chosen]
-    return WeightedStatements(scores, truth, decided.right[chosen], inside[chosen], n_clusters)
+    return WeightedStatements(scores, truth, decisions_made.right[chosen], inside[chosen], n_clusters)
 
 
 class StatementEvaluation(JointEvaluation):
@@ -156,14 +156,14 @@ class StatementEvaluation(JointEvaluation):
         names = settings.chosen(self.measure_names(benchmark), benchmark)
         if not isinstance(answers, Scores):
             names = tuple(name for name in names if name in OF_OUTCOMES)
-        decided = decisions(benchmark, answers, settings.ties)
+        chosen = decisions(benchmark, answers, settings.ties)
         measured = benchmark.statements.measured
         of_chance = self.chance(benchmark)
 
         def estimates(mask: Truths) -> dict[str, Estimate]:
             if not mask.any():
                 return {}
-            ready = weighted(benchmark, answers, settings.ties, mask, decided=decided)
+            ready = weighted(benchmark, answers, settings.ties, mask, decisions_made=chosen)
             shared, value = shared_by(benchmark.sharing.part(mask), interval), ready.values()
             variance, freedom = linear_variance(shared, np.nan_to_num(ready.influences()))
             n_units = len(np.unique(shared.units))
@@ -176,14 +176,14 @@ class StatementEvaluation(JointEvaluation):
             shown = {name for name, is_defined in zip(MEASURES, defined, strict=True) if is_defined}
             return {name: estimate for name, estimate in estimated.items() if name in names and name in shown}
 
-        undefined = {name: why for name, why in decided.undefined.items() if name in names}
+        undefined = {name: why for name, why in chosen.undefined.items() if name in names}
         if benchmark.statements.truth[measured].all() or not benchmark.statements.truth[measured].any():
             one = [name for name in ("auroc", "balanced_accuracy", "fitted_balanced") if name in names]
             undefined = dict.fromkeys(one, "not both true and false statements") | undefined
         threshold = agreement = None
-        if decided.thresholds is not None:
-            low, high = float(decided.thresholds.min()), float(decided.thresholds.max())
-            threshold = {"chosen_on": decided.chosen_on, "low": low, "high": high}
+        if chosen.thresholds is not None:
+            low, high = float(chosen.thresholds.min()), float(chosen.thresholds.max())
+            threshold = {"chosen_on": chosen.chosen_on, "low": low, "high": high}
         votes = benchmark.statements.votes
         if votes is not None and not np.isnan(kappa := fleiss_kappa(votes[measured])):
             judged = int((votes[measured].sum(axis=1) >= 2).sum())
@@ -220,10 +220,10 @@ class StatementEvaluation(JointEvaluation):
 
     def margin(self, benchmark: Benchmark, scores: Reals) -> Reals | None:
         """How far each score is on the right side of the threshold that other questions chose."""
-        decided = decisions(benchmark, Scores(scores), Ties.STRICT)
-        if decided.thresholds is None:
+        chosen = decisions(benchmark, Scores(scores), Ties.STRICT)
+        if chosen.thresholds is None:
             return None
-        return np.where(benchmark.statements.truth, 1.0, -1.0) * (scores - decided.thresholds)
+        return np.where(benchmark.statements.truth, 1.0, -1.0) * (scores - chosen.thresholds)
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
         one, two = first.statements, other.statements

@@ -54,8 +54,8 @@ class Grams:
         """(rows, 4) sums of a matrix's entries over the n-grams of each n, each n-gram with its weight."""
         rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
         values = matrix.data if weights is None else matrix.data * weights[matrix.indices]
-        places = rows * ORDERS + self.orders[matrix.indices]
-        return np.bincount(places, values, minlength=matrix.shape[0] * ORDERS).reshape(-1, ORDERS)
+        positions = rows * ORDERS + self.orders[matrix.indices]
+        return np.bincount(positions, values, minlength=matrix.shape[0] * ORDERS).reshape(-1, ORDERS)
 
 
 def count(texts: Sequence[str]) -> Grams:
@@ -72,19 +72,19 @@ def count(texts: Sequence[str]) -> Grams:
     owners = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
 
     stems, last = [np.full(len(numbers), -1)], [np.arange(len(numbers))]
-    places, here, offset = np.arange(len(tokens)), tokens, 0
+    positions, here, offset = np.arange(len(tokens)), tokens, 0
     entries = [(owners, tokens)]
     for order in range(1, ORDERS):
         # An n-gram is one of n - 1 tokens and the token after it, where the text goes on so far.
-        long = places + order < len(tokens)
-        long[long] = owners[places[long]] == owners[places[long] + order]
-        places, here = places[long], here[long]
-        keys, which = np.unique(here * len(numbers) + tokens[places + order], return_inverse=True)
+        long = positions + order < len(tokens)
+        long[long] = owners[positions[long]] == owners[positions[long] + order]
+        positions, here = positions[long], here[long]
+        keys, which = np.unique(here * len(numbers) + tokens[positions + order], return_inverse=True)
         width = offset + len(stems[-1])
         stems.append(keys // max(len(numbers), 1))
         last.append(keys % max(len(numbers), 1))
         here, offset = which.reshape(-1) + width, width
-        entries.append((owners[places], here))
+        entries.append((owners[positions], here))
     rows, columns = (np.concatenate(part) for part in zip(*entries, strict=True))
     shape = (len(lengths), sum(map(len, stems)))
     counts = sparse.coo_matrix((np.ones(len(rows), np.int32), (rows, columns)), shape).tocsr()
@@ -212,8 +212,8 @@ def bleu_counts(load: Load, *, length: Length = "closest") -> Float[ndarray, "it
         starts, ends = load.starts[:-1][block], load.starts[1:][block]
         most = counts[load.references[starts]]
         for nth in range(1, int((ends - starts).max())):
-            places = load.references[np.minimum(starts + nth, ends - 1)]
-            most = most.maximum(counts[np.where(starts + nth < ends, places, empty)])
+            positions = load.references[np.minimum(starts + nth, ends - 1)]
+            most = most.maximum(counts[np.where(starts + nth < ends, positions, empty)])
         matches[block] = load.grams.by_order(counts[load.candidates[block]].minimum(most))
     guesses = np.maximum(candidate_lengths[:, None] - np.arange(ORDERS), 0)
     both = np.stack([candidate_lengths, held], axis=1)
@@ -273,18 +273,18 @@ def _common(
     keys, which = np.unique(low * len(texts) + high, return_inverse=True)
     lengths = np.empty(len(keys), dtype=np.int64)
     current, size, full = -1, 0, 0
-    places: dict[int, int] = {}
+    positions: dict[int, int] = {}
     for row, (one, other) in enumerate(
         zip((keys // len(texts)).tolist(), (keys % len(texts)).tolist(), strict=True)
     ):
         if one != current:
-            current, size, places = one, len(texts[one]), {}
+            current, size, positions = one, len(texts[one]), {}
             for place, token in enumerate(texts[one]):
-                places[token] = places.get(token, 0) | 1 << place
+                positions[token] = positions.get(token, 0) | 1 << place
             full = (1 << size) - 1
         steps = full
         for token in texts[other]:
-            position = places.get(token)
+            position = positions.get(token)
             if position is not None:
                 carried = steps & position
                 steps = (steps + carried) | (steps - carried)

@@ -95,8 +95,8 @@ class Frequencies:
         """(tokens,) what each of these tokens weighs."""
         if not len(self.ids):
             return np.full(len(ids), self.unseen)
-        places = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
-        return np.where(self.ids[places] == ids, self.values[places], self.unseen)
+        positions = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
+        return np.where(self.ids[positions] == ids, self.values[positions], self.unseen)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,1 +1,1 @@
-"""Caption metrics as scorers: what each reads, its official values, and the models and programs behind it."""
+"""Caption metrics: what each reads, its official values, and the models and programs behind it."""

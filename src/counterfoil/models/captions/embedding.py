@@ -138,10 +138,10 @@ def _of_frames(
     _check_looks(model, name, options)
     local = _local_of(model, name, options)
     needs = entry(name).reads
-    beside = "references" in needs
-    needs = (*needs, "references") if settings.idf == "references" and not beside else needs
+    references = "references" in needs
+    needs = (*needs, "references") if settings.idf == "references" and not references else needs
     identity = _identity(name, local.identity, settings, kind, corpus)
-    return FrameMetric(identity, needs, local, settings, corpus, beside, _title(name, model, settings))
+    return FrameMetric(identity, needs, local, settings, corpus, references, _title(name, model, settings))
 
 
 def _title(name: str, model: Any, settings: Settings) -> str:

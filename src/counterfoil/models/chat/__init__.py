@@ -1,1 +1,1 @@
-"""Generative models as scorers: protocols of questions, readings of answers, chat endpoints."""
+"""Chat models: protocols of questions, readings of answers, endpoints."""

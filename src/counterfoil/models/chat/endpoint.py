@@ -14,7 +14,7 @@ from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.inputs.files import decoded, digest, digest_value, parse_json
 from counterfoil.models.chat.http_client import Body, Client, EndpointSettings, json_body
 from counterfoil.models.chat.protocols import Parts, after_thinking
-from counterfoil.storage import open_place
+from counterfoil.storage import open_store
 from counterfoil.store import json_bytes
 
 FOLDER = "chat"
@@ -62,7 +62,7 @@ class Endpoint(Client[ChatRequest, Reply]):
 
     def __init__(self, settings: EndpointSettings, *, key: str = "", folder: Path | None = None) -> None:
         super().__init__(settings, key=key)
-        self._place, self.keeps = None if folder is None else open_place(folder), folder is not None
+        self._place, self.keeps = None if folder is None else open_store(folder), folder is not None
         #: Of the images of the requests at hand.
         self._digests: dict[Image, str] = {}
 

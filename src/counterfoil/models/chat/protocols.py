@@ -161,16 +161,16 @@ def picked(question: QuestionItems, answers: Sequence[tuple[Turn, str | None]]) 
     captions = [-1] * (len(question.images) if len(question.captions) > 1 else 0)
     images = [-1] * (len(question.captions) if len(question.images) > 1 else 0)
     for turn, text in answers:
-        places = None if text is None else turn.read(text)
-        if places is None:
+        positions = None if text is None else turn.read(text)
+        if positions is None:
             continue
         if turn.target == "both":
-            captions = list(places)
-            images = [places.index(caption) for caption in (0, 1)]
+            captions = list(positions)
+            images = [positions.index(caption) for caption in (0, 1)]
         elif turn.target == "caption":
-            captions[turn.place] = places[0]
+            captions[turn.place] = positions[0]
         else:
-            images[turn.place] = places[0]
+            images[turn.place] = positions[0]
     return Picks(tuple(captions), tuple(images))
 
 
@@ -189,7 +189,7 @@ def option_orders(options: Sequence[Sequence[str]], *, order: str, seed: int) ->
     keyed = list(zip([digest_value([seed, *listed]) for listed in options], sizes, strict=True))
     if order == "seeded":
         drawn = (np.random.default_rng(int(key, 16)).permutation(size) for key, size in keyed)
-        return [tuple(places.tolist()) for places in drawn]
+        return [tuple(positions.tolist()) for positions in drawn]
     # The same options are turned alike; others one place further than those before them.
     rank: dict[str, int] = {}
     for size in sorted(set(sizes)):

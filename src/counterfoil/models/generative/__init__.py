@@ -1,1 +1,1 @@
-"""Scorers that let a model write: the probability of an answer about a caption, and of the caption itself."""
+"""Models that write: the probability of an answer about a caption, and of the caption itself."""

@@ -37,9 +37,9 @@ class Captioner(Decoder):
         return Seen(pixels.shape[-1] * pixels.shape[-2] // 256, {"pixels": pixels})
 
     def _mask(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        places = torch.arange(ids.shape[1], device=self.device)
+        positions = torch.arange(ids.shape[1], device=self.device)
         prompt = torch.ones((len(ids), len(self.prompt)), dtype=torch.long, device=self.device)
-        return torch.cat([prompt, (places < lengths[:, None]).long()], dim=1)
+        return torch.cat([prompt, (positions < lengths[:, None]).long()], dim=1)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -89,9 +89,9 @@ class GitCaptioner(Captioner):
         return Prefix(cache_of(output), ids.shape[1], output.logits[0, -1].float())
 
     def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
-        places = len(self.prompt) + torch.arange(ids.shape[1], device=self.device)
+        positions = len(self.prompt) + torch.arange(ids.shape[1], device=self.device)
         cache = cache_argument(self.model, stacked([prefix.cache for prefix in prefixes]))
-        inputs = {"input_ids": ids, "position_ids": places[None].expand(len(ids), -1), **cache}
+        inputs = {"input_ids": ids, "position_ids": positions[None].expand(len(ids), -1), **cache}
         mask = self._mask(ids, lengths)
         return self.model(use_cache=True, logits_to_keep=keep, attention_mask=mask, **inputs).logits
 

@@ -91,12 +91,12 @@ class ImageTextDecoder(Decoder):
 
     def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         (rows, longest), length = ids.shape, prefixes[0].length
-        places = torch.arange(longest, device=self.device)
+        slots = torch.arange(longest, device=self.device)
         mask = torch.ones((rows, length + longest), dtype=torch.long, device=self.device)
-        mask[:, length:] = places < lengths[:, None]
+        mask[:, length:] = slots < lengths[:, None]
         positions = {}
         if prefixes[0].more is not None:
-            token_positions = (length + places)[None] + torch.cat([prefix.more for prefix in prefixes]).to(
+            token_positions = (length + slots)[None] + torch.cat([prefix.more for prefix in prefixes]).to(
                 self.device
             )
             positions = {"position_ids": token_positions[None].expand(3, -1, -1)}

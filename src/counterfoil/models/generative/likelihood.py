@@ -18,7 +18,7 @@ from counterfoil.errors import DataError, ModelError
 from counterfoil.models.base import DEFAULT, Options
 from counterfoil.models.generative import captioners
 from counterfoil.models.generative.image_text import ImageTextDecoder, opened, sharing
-from counterfoil.models.generative.prefixes import Decoder, GenerativeScorer, TextRow, log_probabilities
+from counterfoil.models.generative.prefixes import Decoder, GenerativeModel, TextRow, log_probabilities
 from counterfoil.models.generative.templates import PROBES, PaliGemmaTemplate
 from counterfoil.models.runtime import LoadContext
 from counterfoil.models.settings import LikelihoodSettings, settings_of
@@ -30,7 +30,7 @@ Prior = Callable[[Sequence[str]], Sequence[float]]
 _SIDE = 224
 
 
-def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
+def load(argument: str, options: Options = DEFAULT) -> GenerativeModel:
     where = f"likelihood:{argument}"
     context = LoadContext.of(where, options, "settings")
     chosen = settings_of(LikelihoodSettings, options.settings, where=where)
@@ -63,7 +63,7 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
         return [value(part) - alpha * without for part, without in zip(parts, prior(texts), strict=True)]
 
     identity, provenance = replace(model.identity, options=facts), {**model.versions, **computed}
-    return GenerativeScorer(identity, decoder, words.row, values, words.too_long, provenance)
+    return GenerativeModel(identity, decoder, words.row, values, words.too_long, provenance)
 
 
 @dataclass(frozen=True, eq=False)

@@ -106,8 +106,8 @@ class Decoder(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class GenerativeScorer:
-    """A scorer of pairs by the log-probabilities of the row that is made of a caption's text."""
+class GenerativeModel:
+    """A model of pairs by the log-probabilities of the row that is made of a caption's text."""
 
     does = ("scores_pairs",)
 
@@ -179,9 +179,9 @@ def _follow(
             wanted = wanted[1:]
         if len(wanted):
             rest[i] = TextRow(row.ids[read:], wanted)
-    beside = max(prefix.length for prefix in prefixes.values())
+    longest_prefix = max(prefix.length for prefix in prefixes.values())
     parts = [np.empty(0)] * len(rows)
-    for chunk in _chunks(decoder, list(rest), rest, lambda i: len(rest[i].ids), beside=beside):
+    for chunk in _chunks(decoder, list(rest), rest, lambda i: len(rest[i].ids), extra=longest_prefix):
         lengths = [len(rest[i].ids) for i in chunk]
         ids, mask = padded_ids([rest[i].ids for i in chunk], 0, decoder.device)
         keep = torch.tensor(_kept(lengths, chunk, rest), device=decoder.device)
@@ -196,7 +196,7 @@ def _chunks(
     rows: Any,
     length: Callable[[int], int],
     *,
-    beside: int = 0,
+    extra: int = 0,
     alone: bool = False,
 ) -> Iterator[list[int]]:
     """Rows to go through the model together, those of like length first; `beside` positions are repeated."""
@@ -206,7 +206,7 @@ def _chunks(
         longest, positions = length(i), max([len(rows[row].wanted) for row in (*chunk, i)])
         full = (
             (len(chunk) + 1) * longest > together
-            or (len(chunk) + 1) * (longest + beside) > 8 * together
+            or (len(chunk) + 1) * (longest + extra) > 8 * together
             or (len(chunk) + 1) * positions * decoder.vocabulary > LOGITS
         )
         if chunk and (full or alone):

@@ -198,7 +198,7 @@ def _seen(inputs: dict[str, Any], tail: tuple[int, ...], where: str) -> Seen:
     head = ids[: len(ids) - len(tail)]
     if ids[len(head) :] != tail:
         raise ModelError("its processor and its tokenizer disagree on the ids of a prompt", where=where)
-    beside = [name for name in _BESIDE if name in inputs]
-    kinds = {name: tuple(map(int, inputs.pop(name)[0][: len(head)])) for name in beside}
+    others = [name for name in _BESIDE if name in inputs]
+    kinds = {name: tuple(map(int, inputs.pop(name)[0][: len(head)])) for name in others}
     inputs.pop("attention_mask", None)
     return Seen(len(head), inputs, head, kinds)

@@ -14,7 +14,7 @@ from numpy import ndarray
 from counterfoil.errors import ModelError
 from counterfoil.models.base import DEFAULT, Options, check_template, filled
 from counterfoil.models.generative.image_text import ImageTextDecoder, opened, sharing
-from counterfoil.models.generative.prefixes import GenerativeScorer, TextRow
+from counterfoil.models.generative.prefixes import GenerativeModel, TextRow
 from counterfoil.models.generative.templates import PROBES, Template, common, plain_ids
 from counterfoil.models.runtime import LoadContext
 from counterfoil.models.settings import VqaSettings, settings_of
@@ -22,7 +22,7 @@ from counterfoil.models.settings import VqaSettings, settings_of
 SPELLINGS = {"yes": ("Yes", " Yes", "yes", " yes"), "no": ("No", " No", "no", " no")}
 
 
-def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
+def load(argument: str, options: Options = DEFAULT) -> GenerativeModel:
     where = f"vqa:{argument}"
     context = LoadContext.of(where, options, "settings")
     settings = settings_of(VqaSettings, options.settings, where=where)
@@ -45,7 +45,7 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     facts = {"score": score, "template": decoder.template.digest, "answers": spellings}
     identity = replace(model.identity, prompt=question, options={**model.identity.options, **facts})
     provenance = {**model.versions, "computed": sharing(decoder)}
-    return GenerativeScorer(
+    return GenerativeModel(
         identity, decoder, ask.row, lambda _, parts: list(map(value, parts)), ask.too_long, provenance
     )
 

@@ -26,7 +26,7 @@ from counterfoil.stats import Reals
 MANY_GROUPS = 8
 #: How dots are read.
 READING = "Dot: the value. Bar: its 95 % interval. Dashed: chance."
-#: The most questions that are listed of those that a scorer does worst on.
+#: The most questions that are listed of those that a model does worst on.
 WORST = 10
 #: The single choices of a quad.
 SINGLE = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
@@ -58,7 +58,7 @@ class FormReport(ResultTable, ABC):
     place: ClassVar[str]
     script: ClassVar[str]
     style: ClassVar[str] = ""
-    #: A scorer's result on a question, by the digit that encodes it; 0 is right.
+    #: A model's result on a question, by the digit that encodes it; 0 is right.
     KINDS: ClassVar[tuple[str, ...]] = ("right", "wrong")
     #: The value of equal scores, by tie policy.
     policies: ClassVar[Mapping[str, str]] = {
@@ -71,7 +71,7 @@ class FormReport(ResultTable, ABC):
     #: How differences are tested, above their figure.
     tested: ClassVar[str] = (
         "Tests over the same questions, p-values after Holm's correction. Each cell is "
-        "the row's scorer less the column's, times 100: blue where the row is ahead, orange where it is "
+        "the row's model less the column's, times 100: blue where the row is ahead, orange where it is "
         "behind, uncoloured where luck would do (p ≥ 0.05)."
     )
 
@@ -94,7 +94,7 @@ class FormReport(ResultTable, ABC):
 
     @abstractmethod
     def questions_data(self, source: BrowserSource) -> dict[str, Any]:
-        """What the form's script reads of the questions and of every scorer's answers."""
+        """What the form's script reads of the questions and of every model's answers."""
 
     def data(
         self, comparison: Comparison, thumbnails: Thumbnails, *, pictures: bool, captions: bool
@@ -183,13 +183,13 @@ class FormReport(ResultTable, ABC):
     def chapter(self, comparison: Comparison, anchor: str, pictures: str) -> dict[str, Any]:
         """What the template asks of the chapter on `comparison`; `anchor` begins every id in it."""
         main = comparison_tables.main_measures(comparison)
-        # The measure that scorers are ordered by comes first.
+        # The measure that models are ordered by comes first.
         first = comparison_tables.leading(comparison)
         order = main if main[:1] == (first,) else (first, *(name for name in main[::-1] if name != first))
         # Pairs that are corrected together stand together; titles say which they are, where they are not all.
         baseline, families = comparison.baseline, []
         for family in comparison.families() if comparison.differences else ():
-            among = f" from {baseline}" if family.baseline else " among the other scorers"
+            among = f" from {baseline}" if family.baseline else " among the other models"
             families.append((family, "" if baseline is None else among))
         return {
             "anchor": anchor,

@@ -1,4 +1,4 @@
-"""Reports on galleries, and the first items that scorers find, for a sample of the queries."""
+"""Reports on galleries, and the first items that models find, for a sample of the queries."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -32,16 +32,16 @@ from counterfoil.report.results import below_chance, of_galleries, tied
 from counterfoil.report.tables import Column, Table, amount, measure_label, measure_meaning, short
 from counterfoil.report.thumbnails import turns
 
-#: How many of a scorer's first items a query shows.
+#: How many of a model's first items a query shows.
 FIRST = 5
 #: An item's relevance to a query, by the digit that encodes it.
 MARKS = ("wrong", "right", "partly right")
-#: The most queries that are shown, and the most answers of all scorers together.
+#: The most queries that are shown, and the most answers of all models together.
 MOST_QUERIES, MOST_ANSWERS = 2_000, 12_000
 _TITLES = {"i2t": "Images look for captions", "t2i": "Captions look for images"}
 #: How far down the curves look.
 KS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100)
-#: More scorers than this, and only the best of them are named; the others are thin and grey.
+#: More models than this, and only the best of them are named; the others are thin and grey.
 NAMED = 8
 #: The name of the curve of a random order.
 CHANCE = "chance"
@@ -121,9 +121,9 @@ def missed(
     Places are 0 where the ranking ends before it; the item is -1 where the gallery lacks it.
     """
     positives = search.positives
-    places = np.zeros((len(search), 3), dtype=np.int64)
+    positions = np.zeros((len(search), 3), dtype=np.int64)
     if isinstance(positives, Plausible):
-        return places, np.zeros(len(search), dtype=bool)
+        return positions, np.zeros(len(search), dtype=bool)
     top = placed.top[:, :FIRST]
     shown = (positives.items[:, None] == top[positives.queries]).any(axis=1) & (positives.items >= 0)
     left = np.flatnonzero(~shown)
@@ -134,22 +134,22 @@ def missed(
     queries, first = np.unique(positives.queries[order], return_index=True)
     pairs = order[first]
     reached = placed.above[pairs] >= 0
-    places[queries, 0] = positives.items[pairs]
-    places[queries, 1] = np.where(reached, placed.above[pairs] + 1, 0)
-    places[queries, 2] = np.where(reached, placed.above[pairs] + placed.level[pairs], 0)
+    positions[queries, 0] = positives.items[pairs]
+    positions[queries, 1] = np.where(reached, placed.above[pairs] + 1, 0)
+    positions[queries, 2] = np.where(reached, placed.above[pairs] + placed.level[pairs], 0)
     there = np.zeros(len(search), dtype=bool)
     there[queries] = True
-    return places, there
+    return positions, there
 
 
 def first_right(search: RetrievalDirection, placed: DirectionRanks) -> Int[ndarray, "queries 2"]:
     """The first and last place of a query's first right answer: 0 where unknown, last -1 where open."""
     positives = search.positives
-    places = np.zeros((len(search), 2), dtype=np.int64)
+    positions = np.zeros((len(search), 2), dtype=np.int64)
     if isinstance(positives, Plausible):
         items = placed.top.astype(np.int64)
         if not items.shape[1]:
-            return places
+            return positions
         right = marks(search, items) > 0
         # Where only an order is known nothing is tied.
         by_place = -np.arange(items.shape[1], dtype=np.float32)
@@ -158,9 +158,9 @@ def first_right(search: RetrievalDirection, placed: DirectionRanks) -> Int[ndarr
         wrong = ~right & (items >= 0)
         low, high = ((wrong & (scores > best)).sum(axis=1), (wrong & (scores >= best)).sum(axis=1))
         open_ended = (scores[:, -1:] == best)[:, 0] & (items.shape[1] < placed.depth)
-        places[:, 0], places[:, 1] = low + 1, np.where(open_ended, -1, high + 1)
-        places[~right.any(axis=1)] = 0
-        return places
+        positions[:, 0], positions[:, 1] = low + 1, np.where(open_ended, -1, high + 1)
+        positions[~right.any(axis=1)] = 0
+        return positions
     reached = np.flatnonzero(placed.above >= 0)
     query, above = positives.queries[reached], placed.above[reached]
     order = np.lexsort((above, query))
@@ -170,20 +170,20 @@ def first_right(search: RetrievalDirection, placed: DirectionRanks) -> Int[ndarr
     least = np.full(len(search), -1)
     least[queries] = placed.above[best]
     right = np.bincount(query[above == least[query]], minlength=len(search))[queries]
-    places[queries, 0] = placed.above[best] + 1
-    places[queries, 1] = placed.above[best] + placed.level[best] - right + 1
-    return places
+    positions[queries, 0] = placed.above[best] + 1
+    positions[queries, 1] = placed.above[best] + placed.level[best] - right + 1
+    return positions
 
 
 def queries_data(source: BrowserSource) -> dict[str, Any]:
-    """A sample of a gallery's queries with what every scorer puts first, pictures as far as there is room."""
+    """A sample of a gallery's queries with what every model puts first, pictures as far as there is room."""
     comparison, benchmark = source.comparison, source.benchmark
     questions = comparison.runs[0].benchmark.gallery
     rows = sample(comparison)
     by_image = rows < len(questions.i2t)
     query = np.concatenate([questions.i2t.queries, questions.t2i.queries])[rows]
     answers = [_answers(run, rows) for run in comparison.runs]
-    # (queries, items) of all scorers: what a caption query shows are images, and the other way round.
+    # (queries, items) of all models: what a caption query shows are images, and the other way round.
     items = np.concatenate([np.column_stack([a["top"], a["missed"][:, 0]]) for a in answers], axis=1)
     captions, images = (
         np.unique(np.concatenate([items[of].reshape(-1), query[~of]])) for of in (by_image, ~by_image)
@@ -194,8 +194,8 @@ def queries_data(source: BrowserSource) -> dict[str, Any]:
         """Where each position stands among those in the page; -1 stays -1."""
         first, second = (captions, images) if captions_first else (images, captions)
         parts = zip((positions[by_image], positions[~by_image]), (first, second), strict=True)
-        places = (np.where(part < 0, -1, np.searchsorted(used, part)) for part, used in parts)
-        return [number for part in places for number in part.tolist()]
+        indices = (np.where(part < 0, -1, np.searchsorted(used, part)) for part, used in parts)
+        return [number for part in indices for number in part.tolist()]
 
     needed = [
         [q] if of_image else [p for p in dict.fromkeys(row) if p >= 0]
@@ -228,8 +228,8 @@ def _model(
 ) -> dict[str, Any]:
     # Six digits of each, for showing; None where only an order is known.
     scores = [[float(f"{v:.6g}") for v in row if np.isfinite(v)] for row in answers["scores"].tolist()]
-    item, *places = answers["missed"].T
-    missed = zip(numbers(item), *(place.tolist() for place in places), strict=True)
+    item, *positions = answers["missed"].T
+    missed = zip(numbers(item), *(place.tolist() for place in positions), strict=True)
     return {
         "kinds": "".join(map(str, answers["kinds"].tolist())),
         "top": numbers(answers["top"]),
@@ -250,13 +250,13 @@ def _answers(run: Run, rows: Int[ndarray, "chosen"]) -> dict[str, ndarray]:
         top, scores = placed.top[:, :FIRST].astype(np.int64), placed.top_scores[:, :FIRST].astype(np.float64)
         room = ((0, 0), (0, FIRST - top.shape[1]))
         top = np.pad(top, room, constant_values=-1)
-        places, there = missed(search, placed)
+        positions, there = missed(search, placed)
         parts = {
             "top": top,
             "scores": np.pad(scores, room, constant_values=np.nan),
             "marks": marks(search, top),
             "first": first_right(search, placed),
-            "missed": places,
+            "missed": positions,
             "misses": there,
         }
         for name, values in parts.items():
@@ -338,7 +338,7 @@ class GalleryReport(FormReport):
         if by_side := curves(comparison):
             caption = "The share of queries with a right answer among the first K, and what chance gives."
             if len(comparison.runs) > NAMED:
-                caption += f" The best {NAMED} scorers are named; the others are thin and grey."
+                caption += f" The best {NAMED} models are named; the others are thin and grey."
             panels_of = (recall_curves(side, of) for side, of in by_side.items())
             figure = drawn("R@K against K", caption, f"{anchor}-curves", *panels_of)
             sections.append(Section("curves", "How far down to look", drawings=(figure,)))
@@ -380,7 +380,7 @@ def _dots(comparison: Comparison, anchor: str, base: str, caption: str) -> Drawi
 
 @dataclass(frozen=True)
 class Curve:
-    """R@K of one scorer in one direction, in [0, 1], at some K."""
+    """R@K of one model in one direction, in [0, 1], at some K."""
 
     name: str
     ks: tuple[int, ...]
@@ -388,7 +388,7 @@ class Curve:
 
 
 def curves(comparison: Comparison) -> dict[str, list[Curve]]:
-    """By direction the recall curve of every scorer with ranks, best first, then chance; none by rule."""
+    """By direction the recall curve of every model with ranks, best first, then chance; none by rule."""
     benchmark = comparison.runs[0].benchmark
     questions = benchmark.gallery
     if any(isinstance(search.positives, Plausible) for search in (questions.i2t, questions.t2i)):
@@ -398,7 +398,7 @@ def curves(comparison: Comparison) -> dict[str, list[Curve]]:
     curves_by_side: dict[str, list[Curve]] = {}
     for side in questions.sides:
         names = {k: f"{side.name}_recall_at_{k}" for k in KS if k <= int(side.sizes.max(initial=0))}
-        of_scorers = []
+        of_models = []
         for run in ranked:
             ties, values = Ties(run.result.ties["policy"]), []
             # Where a ranking was given cut, it ends before.
@@ -407,10 +407,10 @@ def curves(comparison: Comparison) -> dict[str, list[Curve]]:
                     items = per_item(run.benchmark, run.answers.rankings, ties=ties, measures=[name])
                     values.append(mean(run.benchmark, items[name]))
             if values and np.isfinite(values).all():
-                of_scorers.append(Curve(run.name, tuple(names)[: len(values)], np.asarray(values)))
-        if of_scorers:
+                of_models.append(Curve(run.name, tuple(names)[: len(values)], np.asarray(values)))
+        if of_models:
             random = np.asarray(list(chance(benchmark, list(names.values())).values()))
-            curves_by_side[side.name] = [*of_scorers, Curve(CHANCE, tuple(names), random)]
+            curves_by_side[side.name] = [*of_models, Curve(CHANCE, tuple(names), random)]
     return curves_by_side
 
 
@@ -419,7 +419,7 @@ _WIDTH = 3.9
 
 
 def recall_curves(side: str, curves: Sequence[Curve]) -> Any:
-    """R@K against K in one direction, a line per scorer named at its end: what `curves` found."""
+    """R@K against K in one direction, a line per model named at its end: what `curves` found."""
     names = {short(curve.name, 24) for curve in [*curves[:NAMED], curves[-1]]}
     label = max(extent(name, 8) for name in names) + 0.28
     panel = max(_WIDTH - 0.45 - label, 1.2), 2.6
@@ -432,10 +432,10 @@ def recall_curves(side: str, curves: Sequence[Curve]) -> Any:
         axes.set_xlabel("K: how many of the first items one looks at")
         axes.set_ylabel("R@K (%)", labelpad=2)
         plain(axes, _TITLES[side], grid="both")
-        scorers = [curve for curve in curves if curve.name != CHANCE]
-        named = list(zip(scorers[:NAMED], cycle(_DASHES), strict=False))
+        models = [curve for curve in curves if curve.name != CHANCE]
+        named = list(zip(models[:NAMED], cycle(_DASHES), strict=False))
         named += [(curve, (WRONG, (0, (4, 3)))) for curve in curves if curve.name == CHANCE]
-        for curve in scorers[NAMED:]:
+        for curve in models[NAMED:]:
             axes.plot(curve.ks, 100 * curve.values, color=MUTED, lw=0.6, alpha=0.6)
         for curve, (colour, dash) in reversed(named):
             look = {"color": colour, "ls": dash, "lw": 1 if curve.name == CHANCE else 1.6}

@@ -23,7 +23,7 @@ from counterfoil.report.thumbnails import grouping, shown_scores, spread
 
 #: How far from its place among all questions by rating one may stand by score, as a share of all, to agree.
 NEAR = 0.2
-#: The most questions that are shown, the most answers of all scorers together, and of every
+#: The most questions that are shown, the most answers of all models together, and of every
 #: question the most references.
 MOST_QUESTIONS, MOST_ANSWERS, MOST_REFERENCES = 2_000, 16_000, 8
 #: The most different ratings that have a column each; more are put into as many columns of equal width.
@@ -31,7 +31,7 @@ MOST_LEVELS = 9
 
 
 def level(comparison: Comparison) -> list[Note]:
-    """Which scorers of rated captions give many the same score."""
+    """Which models of rated captions give many the same score."""
     rates = {run.name: float(run.result.ties.get("rate") or 0.0) for run in comparison.runs}
     many = [f"{name} {percent(rate)}" for name, rate in rates.items() if rate >= NOTABLE]
     text = (
@@ -160,11 +160,11 @@ class RatedReport(JudgedReport):
         all_sections = super().sections(comparison, anchor)
         if any(run.answers.has_scores for run in comparison.runs):
             about = (
-                "The scores at each rating, on each scorer's own scale: the mean (dot), the middle half "
-                "(bar) and all but the outer tenths (line). A scorer that knew the ratings would climb from "
+                "The scores at each rating, on each model's own scale: the mean (dot), the middle half "
+                "(bar) and all but the outer tenths (line). A model that knew the ratings would climb from "
                 "left to right, and its bars would share no height."
             )
-            # A small figure per scorer, best first.
+            # A small figure per model, best first.
             runs = {run.name: run for run in comparison.runs if run.answers.has_scores}
             spreads = []
             for i, name in enumerate(name for name in ranking(comparison) if name in runs):

@@ -45,10 +45,10 @@ def files(
     rows = []
     for paper in chosen(papers):
         evidence = ReleasedFiles(data, paper.questions, released=paper.released)
-        for places in paper.files():
-            file = next((path for name in places if (path := evidence.find(name)) is not None), None)
+        for names in paper.files():
+            file = next((path for name in names if (path := evidence.find(name)) is not None), None)
             where = "" if file is None else str(file.relative_to(data or Path()))
-            rows.append((paper.name, " or ".join(places), where))
+            rows.append((paper.name, " or ".join(names), where))
     return tuple(rows)
 
 

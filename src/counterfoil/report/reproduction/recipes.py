@@ -82,8 +82,8 @@ class ReleasedFiles:
 
     def questions(self, benchmark: str) -> tuple[Benchmark, str]:
         """The benchmark as its own files have it, and the place they lie."""
-        places, folder = self._questions[benchmark], self._folder
-        place = next((name for name in places if folder and (folder / name).exists()), places[0])
+        positions, folder = self._questions[benchmark], self._folder
+        place = next((name for name in positions if folder and (folder / name).exists()), positions[0])
         path, facts = self.path(place), card(benchmark)
         module, _, function = facts.reader.partition(":")
         try:
@@ -345,13 +345,13 @@ def judgements(case: Case) -> Recomputed:
 def example(case: Case) -> Recomputed:
     """What a metric gives to all candidates of a file, with another's references (README of clipscore)."""
     files = case.need("candidates"), case.need("references")
-    places = [case.evidence.path(name) for name in files]
-    captions, references = map(read_json, places)
+    paths = [case.evidence.path(name) for name in files]
+    captions, references = map(read_json, paths)
     if not isinstance(captions, dict) or not isinstance(references, dict) or not captions:
-        raise DataError("not captions by their ids", where=places[0])
+        raise DataError("not captions by their ids", where=paths[0])
     lost = [key for key in captions if not isinstance(references.get(key), list)]
     if lost:
-        raise DataError("a candidate has no references", where=places[1], given=lost[0])
+        raise DataError("a candidate has no references", where=paths[1], given=lost[0])
     metric = case.evidence.metric(case.need("metric"))
     value = metric.of_corpus([*captions.values()], [references[key] for key in captions])
     return Recomputed(float(value), ", ".join(files))

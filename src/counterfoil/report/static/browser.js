@@ -55,20 +55,20 @@ const grouped = {
 };
 const groupsOf = (b, q) => [...new Set(labelsOf(b, q).filter(Boolean))].join(" · ");
 
-// The answers of all scorers, a row each: heads and cells behind the scorer's name.
+// The answers of all models, a row each: heads and cells behind the model's name.
 const head = (text, kind = null) => el("th", { scope: "col", class: kind }, text);
 const unseen = (text) => el("span", { class: "visually-hidden" }, text);
 function answersTable(b, chosen, heads, cells) {
   const rows = b.models.map((model, m) =>
     el("tr", { class: m === chosen ? "chosen" : null }, el("th", { scope: "row", title: model.name }, model.name), ...cells(model)));
-  return el("table", { class: "models" }, el("thead", {}, el("tr", {}, head("scorer"), ...heads)), el("tbody", {}, ...rows));
+  return el("table", { class: "models" }, el("thead", {}, el("tr", {}, head("model"), ...heads)), el("tbody", {}, ...rows));
 }
 
 // Opens a browser in a section. `what` says what is particular to its questions:
 //   place, noun     the section's id, and what its questions are called ([one, many])
 //   benchmarks      each with ids, kinds, models (name, kinds), pictured, best, ties, anchor, title
 //   empty           what can be asked for beyond the common, {name: what it is when not asked for}
-//   agreed          what `kinds` of 0 is called of a scorer, "right" unless said otherwise
+//   agreed          what `kinds` of 0 is called of a model, "right" unless said otherwise
 //   passes, haystack, pictured, orders, filters, legend, card    functions of (benchmark, ...)
 function openBrowser(what) {
   const PER_PAGE = 12;
@@ -132,8 +132,8 @@ function openBrowser(what) {
       partly(b) ? { value: "", label: "with pictures first", by: (q) => (what.pictured(b, q) ? 0 : 1) } : { value: "", label: "as given" },
       ...(partly(b) ? [{ value: "file", label: "as given" }] : []),
       { value: "kind", label: agreed(b) === "right" ? "worst kind of failure first" : "lower than rated first", by: (q) => -kindOf(Number(state.model), q) },
-      ...(several ? [{ value: "hard", label: `fewest scorers ${agreed(b)} first`, by: rightCount }] : []),
-      ...(several ? [{ value: "easy", label: `most scorers ${agreed(b)} first`, by: (q) => -rightCount(q) }] : []),
+      ...(several ? [{ value: "hard", label: `fewest models ${agreed(b)} first`, by: rightCount }] : []),
+      ...(several ? [{ value: "easy", label: `most models ${agreed(b)} first`, by: (q) => -rightCount(q) }] : []),
       ...what.orders(b, chosenModel()),
     ];
   }
@@ -165,10 +165,10 @@ function openBrowser(what) {
     if (benchmarks.length > 1) {
       form.append(select("b", "Benchmark", benchmarks.map((x, i) => ({ value: String(i), label: x.title }))));
     }
-    form.append(select("model", "Scorer", b.models.map((model, i) => ({ value: String(i), label: model.name }))));
+    form.append(select("model", "Model", b.models.map((model, i) => ({ value: String(i), label: model.name }))));
     form.append(...what.filters(b, select));
     if (others.length) {
-      const versus = [{ value: "", label: `all ${many}` }, { value: "any", label: `some scorers ${agreed(b)}, some not` },
+      const versus = [{ value: "", label: `all ${many}` }, { value: "any", label: `some models ${agreed(b)}, some not` },
         { label: `${chosenModel().name} and … differ`, options: others }];
       form.append(select("versus", "Disagreement", versus));
     }
@@ -196,7 +196,7 @@ function openBrowser(what) {
       checks.append(el("label", {}, input, el("span", {}, label)));
     };
     if (partly(b)) check("pictures", "only with pictures", state.pictures === "1");
-    if (b.models.length > 1) check("all", "answers of all scorers", allModels());
+    if (b.models.length > 1) check("all", "answers of all models", allModels());
     const reset = el("button", { type: "button", class: "reset" }, "Start over");
     reset.addEventListener("click", () => change({ ...EMPTY, b: state.b, model: state.model }));
     checks.append(reset);
@@ -221,7 +221,7 @@ function openBrowser(what) {
       el("header", {}, el("h3", {}, `#${b.ids[q]}`), el("span", { class: "groups" }, groups),
         el("span", { class: kind === 0 ? "verdict good" : "verdict bad" }, b.kinds[kind])),
       ...body);
-    if (allModels() && b.models.length > 1) node.append(el("div", { class: "models-scroll", tabindex: "0", role: "group", "aria-label": `Answers of all scorers to ${one.toLowerCase()} ${b.ids[q]}` }, models()));
+    if (allModels() && b.models.length > 1) node.append(el("div", { class: "models-scroll", tabindex: "0", role: "group", "aria-label": `Answers of all models to ${one.toLowerCase()} ${b.ids[q]}` }, models()));
     return node;
   }
   let form = null;

@@ -23,8 +23,8 @@
     return [
       ...(model.scores ? [{ value: "far", label: "farthest from the ratings first", by: (q) => -Math.abs(model.away[q]) }] : []),
       ...(scored(b).length > 1
-        ? [{ value: "allfar", label: "all scorers farthest from the ratings first", by: (q) => -away(b, q) },
-          { value: "apart", label: "scorers farthest from one another first", by: (q) => -apart(b, q) }]
+        ? [{ value: "allfar", label: "all models farthest from the ratings first", by: (q) => -away(b, q) },
+          { value: "apart", label: "models farthest from one another first", by: (q) => -apart(b, q) }]
         : []),
     ];
   }

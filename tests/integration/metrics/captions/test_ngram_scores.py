@@ -95,10 +95,10 @@ def test_bleu_equals_a_slow_twin(items):
 
 @given(ITEMS, st.sampled_from(["closest", "shortest", "average"]))
 def test_bleu_equals_the_tool_kit_with_each_length_of_references(items, length):
-    scorer = pytest.importorskip("pycocoevalcap.bleu.bleu_scorer").BleuScorer(n=4)
+    model = pytest.importorskip("pycocoevalcap.bleu.bleu_scorer").BleuScorer(n=4)
     for candidate, references in items:
-        scorer += (candidate, references)
-    corpus, per_item = scorer.compute_score(option=length)
+        model += (candidate, references)
+    corpus, per_item = model.compute_score(option=length)
     result = bleu(*columns(items), length=length)
     same(result.items, np.array(per_item).T)
     same(result.corpus, corpus)

@@ -49,7 +49,7 @@ def test_right_pairs_are_right_and_pictures_those_of_the_rows(released, found):
     captions, images = (part.reshape(-1).tolist() for part in found.listed.pairs())
     pairs = [(found.captions[c].text, found.images[i].id) for c, i in zip(captions, images, strict=True)]
     scores = Scores(found.listed.collect(np.array([float(pair in released.right) for pair in pairs])))
-    result = evaluate(found, scores, scorer="truth", draws=100, interval="wilson")
+    result = evaluate(found, scores, model="truth", draws=100, interval="wilson")
     assert {item.value for item in result.measures.values()} == {1.0}
     assert set(found.card.measures) <= set(result.measures)
     assert set(found.card.macro_groupings) <= set(found.questions.groupings)
@@ -280,7 +280,7 @@ def test_pairs_and_sets(name, left_out, tmp_path):
             np.testing.assert_array_equal(per_item(actual, right)[item], values[item])
     complete = 1 if left_out else 2
     assert chance(actual)["sets"] == pytest.approx(complete * 4 / len(actual) / 4**4)
-    result = evaluate(actual, Scores(scores), scorer="random", draws=200)
+    result = evaluate(actual, Scores(scores), model="random", draws=200)
     assert result.measures["pairs"].low <= result.measures["pairs"].value <= result.measures["pairs"].high
     # The official code takes the first of equal scores, the right one.
     equal = per_item(actual, Scores(np.zeros(actual.paired.shape)), ties=Ties.OPTIMISTIC)
@@ -325,7 +325,7 @@ def test_spec_is_one_number(name, tmp_path):
     rng = np.random.default_rng(3)
     for _ in range(5):
         scores = actual.choices.collect(rng.normal(size=21))
-        result = evaluate(actual, Scores(scores), scorer="random", draws=20)
+        result = evaluate(actual, Scores(scores), model="random", draws=20)
         assert result["accuracy_macro"].value == pytest.approx(_of_official_code(actual, scores))
         assert {name: item["accuracy"].chance for name, item in result.groups.items()} == pytest.approx(
             {"relative_size": 1 / 4, "existence": 1 / 3}
@@ -351,7 +351,7 @@ def test_vl_checklist_averages_within_larger_groups(tmp_path):
 
     assert len(tree["Object"]["Object/Location/mid"]["swig"]) == 2
     scores = Scores(np.stack([values, np.full(len(values), 0.5)], axis=1))
-    result = evaluate(actual, scores, scorer="scorer", draws=200)
+    result = evaluate(actual, scores, model="model", draws=200)
     assert result["accuracy_macro"].value == pytest.approx(mean(tree))
     assert result["accuracy_macro"].value != pytest.approx(values.mean())
     for aspect, kinds in tree.items():

@@ -88,11 +88,11 @@ def test_the_measure_is_the_mean_average_precision_over_hard_images(tmp_path):
     for _ in range(5):
         scores = rng.permutation(len(made) * 4).reshape(len(made), 4).astype(float)
         answers = forms.answers_of(benchmark, of_items(benchmark, made, scores))
-        result = evaluate(benchmark, answers, scorer="drawn", draws=50)
+        result = evaluate(benchmark, answers, model="drawn", draws=50)
         assert result["t2i_average_precision"].value == pytest.approx(precision_of(made, scores), abs=1e-12)
-    # A constant scorer: chance under half, between the worst order and the best.
+    # A constant model: chance under half, between the worst order and the best.
     constant = forms.answers_of(benchmark, of_items(benchmark, made, np.zeros((len(made), 4))))
-    of = {ties: evaluate(benchmark, constant, scorer="c", ties=ties, draws=50) for ties in ("strict", "half")}
+    of = {ties: evaluate(benchmark, constant, model="c", ties=ties, draws=50) for ties in ("strict", "half")}
     by_chance = chance(benchmark)["t2i_average_precision"]
     assert of["half"]["t2i_average_precision"].value == pytest.approx(by_chance, abs=1e-12)
     assert of["strict"]["t2i_average_precision"].value < of["half"]["t2i_average_precision"].value
@@ -121,7 +121,7 @@ def test_images_are_embedded_once_and_other_layouts_are_read(tmp_path):
     ).digest  # fmt: skip
     assert len(named.images) > 12
     actual = run(named, load_blind("random"), session=Session(None))
-    result = evaluate(named, actual, scorer="random", draws=50)
+    result = evaluate(named, actual, model="random", draws=50)
     assert [name for name in result.measures if name.startswith("i2t")] == []
     assert 0 < result["t2i_average_precision"].value < 1
 
@@ -201,7 +201,7 @@ def test_official_measures_of_what_a_model_wrote(release):
     assert asked[5].parts[1] == f"Is number 1 first?{ENDS['multiple_choice']}"
     actual = [picked(item, [(turn, text)]) for item, turn, text in zip(items, asked, texts, strict=True)]
     outcomes = Outcomes({"accuracy": np.array([item.captions[0] == 0 for item in actual])})
-    result = evaluate(release, outcomes, scorer="model", draws=100)
+    result = evaluate(release, outcomes, model="model", draws=100)
     expected = official(release, texts)
     assert 0 < expected["g_acc"] < expected["q_acc"] < expected["accuracy"] < 1
     assert {name: result[name].value for name in expected} == pytest.approx(expected)
@@ -268,7 +268,7 @@ def test_the_dev_split_of_vsr_only_chooses_the_threshold(vsr, tmp_path):
     # Rows 6 to 9 are those of dev.
     assert questions.groups()["on"].tolist() == [i % 3 == 0 for i in range(10)]
     # Scores of dev decide the threshold, and their truth counts nowhere.
-    result = evaluate(made, Scores(np.array([0.1, 0.3] * 3 + [0.1, 0.9] * 2)), scorer="given")
+    result = evaluate(made, Scores(np.array([0.1, 0.3] * 3 + [0.1, 0.9] * 2)), model="given")
     chosen_on = {"chosen_on": "4 questions of another split"}
     assert result.provenance["threshold"] == {**chosen_on, "low": 0.5, "high": 0.5}
     assert (result["auroc"].value, result["fitted_accuracy"].value) == (1, 0.5)
@@ -303,7 +303,7 @@ def test_the_released_files_of_vsr(shared_data):
     assert fleiss_kappa(questions.votes[questions.measured]) == pytest.approx(pair_kappa(folder), abs=1e-12)
     # Always true is as good as the share of true statements, and balanced no better than chance.
     result = evaluate(
-        made, Scores(0.9 + 0.01 * (np.arange(len(made)) % 2)), scorer="always true", ties=Ties.HALF, draws=20
+        made, Scores(0.9 + 0.01 * (np.arange(len(made)) % 2)), model="always true", ties=Ties.HALF, draws=20
     )
     assert result["accuracy"].value == pytest.approx(629 / 1222)
     assert result["balanced_accuracy"].value == 0.5
@@ -355,7 +355,7 @@ def test_sentences_of_svo_probes_are_true_of_one_image_and_false_of_the_other(tm
     assert questions.truth.tolist() == [True, False, False, True, False]
     assert questions.groupings["type"] == ("", "verb", "subject", "", "object")
     # The official measure is the mean of the accuracies on positive and on negative images.
-    result = evaluate(made, Scores(np.array([0.9, 0.8, 0.1, 0.2, 0.3])), scorer="one")
+    result = evaluate(made, Scores(np.array([0.9, 0.8, 0.1, 0.2, 0.3])), model="one")
     assert result["balanced_accuracy"].value == pytest.approx((1 / 2 + 2 / 3) / 2)
     assert set(result.groups["verb"]) == {"accuracy", "fitted_accuracy"}
 
@@ -459,7 +459,7 @@ def accuracy(benchmark):
         for c, i in zip(captions.ravel().tolist(), images.ravel().tolist(), strict=True)
     ]
     scores = Scores(benchmark.listed.collect(np.array(values)))
-    return evaluate(benchmark, scores, scorer="drawn", draws=20)["accuracy"].value
+    return evaluate(benchmark, scores, model="drawn", draws=20)["accuracy"].value
 
 
 def test_every_test_is_that_of_the_authors_loops(folder):

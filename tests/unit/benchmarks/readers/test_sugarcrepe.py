@@ -143,7 +143,7 @@ def test_the_text_only_task_compares_captions(shared_data):
         texts = [caption.text or "" for caption in actual.captions]
         pairs = zip(*(side.ravel().tolist() for side in actual.questions.text_pairs()), strict=True)
         scores = np.array([alike(texts[a], texts[b]) for a, b in pairs]).reshape(-1, 3)
-        result = evaluate(actual, Scores(scores), scorer="words", draws=10)
+        result = evaluate(actual, Scores(scores), model="words", draws=10)
         assert result["accuracy"].value == right / size
         assert result["accuracy"].chance == pytest.approx(1 / 3)
         # Nothing is missing without images.

@@ -115,7 +115,7 @@ def test_ties_are_counted_by_query(galleries, setting):
             wrong = {scores[query, i] for i in seen if i not in right}
             expected.append(any(scores[query, i] in wrong for i in right if i >= 0))
     assert tied(asked.benchmark, asked.rankings).tolist() == expected
-    actual = {item: evaluate(asked.benchmark, asked.rankings, scorer="s", ties=item) for item in Ties}
+    actual = {item: evaluate(asked.benchmark, asked.rankings, model="s", ties=item) for item in Ties}
     result = actual[Ties.STRICT]
     assert (result.ties["questions"], result.ties["rate"]) == (sum(expected), sum(expected) / 48)
     for ties, other in actual.items():
@@ -151,8 +151,8 @@ def test_cut_rankings_support_what_they_reach(galleries):
     asked = galleries()
     asked = asked.scored(np.random.default_rng(3).random(asked.scores.shape))
     rankings = cut_after(asked.rankings, 6)
-    whole = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=50)
-    result = evaluate(asked.benchmark, rankings, scorer="s", draws=50)
+    whole = evaluate(asked.benchmark, asked.rankings, model="s", draws=50)
+    result = evaluate(asked.benchmark, rankings, model="s", draws=50)
     # R is at most 5; recall at 10, the reciprocal rank and nDCG look further down.
     assert {name.partition("_")[2] for name in result.measures} == {
         "recall_at_1", "recall_at_5", "r_precision", "map_at_r",
@@ -166,9 +166,9 @@ def test_cut_rankings_support_what_they_reach(galleries):
     assert "too short for recall at 10" in facts["unsupported"]["mean_recall_at_10"]
     assert set(facts["unsupported"]) == set(whole.measures) - set(result.measures)
     with pytest.raises(InputError, match="t2i_ndcg cannot be measured: text to image, query"):
-        evaluate(asked.benchmark, rankings, scorer="s", measures=["t2i_ndcg"])
+        evaluate(asked.benchmark, rankings, model="s", measures=["t2i_ndcg"])
     with pytest.raises(InputError, match="cannot be measured"):
-        evaluate(asked.benchmark, cut_after(asked.rankings, 0), scorer="s")
+        evaluate(asked.benchmark, cut_after(asked.rankings, 0), model="s")
 
 
 @pytest.mark.parametrize("part", ["above", "depth", "top"])
@@ -177,22 +177,22 @@ def test_answers_that_do_not_fit(galleries, part):
     placed = asked.rankings.i2t
     short = Rankings(replace(placed, **{part: getattr(placed, part)[:-1]}), asked.rankings.t2i)
     with pytest.raises(ScoreError, match=f"wrong number of rows in '{part}'"):
-        evaluate(asked.benchmark, short, scorer="s")
+        evaluate(asked.benchmark, short, model="s")
 
 
 def test_answers_of_another_kind(galleries, quads):
     asked = galleries()
     with pytest.raises(ScoreError, match="a gallery is answered by rankings"):
-        evaluate(asked.benchmark, Scores(np.zeros((3, 2, 2))), scorer="s")
+        evaluate(asked.benchmark, Scores(np.zeros((3, 2, 2))), model="s")
     check = of(quads(3)).check
     refuses("rankings answer a gallery only", check, quads(3), asked.rankings, error=ScoreError, where="s")
     with pytest.raises(ScoreError, match="lack the shares"):
-        evaluate(galleries(rule=True).benchmark, asked.rankings, scorer="s")
+        evaluate(galleries(rule=True).benchmark, asked.rankings, model="s")
 
 
 def test_what_was_left_out_is_reported(galleries):
     asked = galleries(parts=True)
-    result = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=50)
+    result = evaluate(asked.benchmark, asked.rankings, model="s", draws=50)
     assert result.provenance["gallery"] == {
         "images": 12,
         "captions": 36,
@@ -208,22 +208,22 @@ def test_what_was_left_out_is_reported(galleries):
 
 def test_intervals(galleries):
     asked = galleries(parts=True, gains=True)
-    result = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=400)
-    assert result == evaluate(asked.benchmark, asked.rankings, scorer="s", draws=400)
+    result = evaluate(asked.benchmark, asked.rankings, model="s", draws=400)
+    assert result == evaluate(asked.benchmark, asked.rankings, model="s", draws=400)
     assert result.provenance["interval"]["method"] == "clusters"
     for estimate in result.measures.values():
         assert 0 <= estimate.low <= estimate.value <= estimate.high <= 1
         assert estimate.low < estimate.high
-    alone = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=400, measures=["mean_map_at_r"])
+    alone = evaluate(asked.benchmark, asked.rankings, model="s", draws=400, measures=["mean_map_at_r"])
     assert list(alone.measures) == ["mean_map_at_r"]
     assert alone.measures["mean_map_at_r"].value == result.measures["mean_map_at_r"].value
-    wilson = evaluate(asked.benchmark, asked.rankings, scorer="s", interval=IntervalMethod.WILSON)
+    wilson = evaluate(asked.benchmark, asked.rankings, model="s", interval=IntervalMethod.WILSON)
     assert wilson.measures["mean_mrr"].value == result.measures["mean_mrr"].value
 
 
 def test_groups_are_of_queries(galleries):
     asked = galleries()
-    result = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=50)
+    result = evaluate(asked.benchmark, asked.rankings, model="s", draws=50)
     # Only images are odd, so that there is no mean of both directions.
     assert {name.partition("_")[0] for name in result.groups["odd"]} == {"i2t"}
     values = per_item(asked.benchmark, asked.rankings)["i2t_ndcg"]
@@ -240,7 +240,7 @@ def test_one_direction_alone(galleries):
     names = ("above", "level", "depth", "top", "top_scores")
     nothing = {name: getattr(asked.rankings.t2i, name)[:0] for name in names}
     rankings = Rankings(asked.rankings.i2t, replace(asked.rankings.t2i, **nothing))
-    result = evaluate(images, rankings, scorer="s", draws=50)
+    result = evaluate(images, rankings, model="s", draws=50)
     assert {name.partition("_")[0] for name in result.measures} == {"i2t"}
     refuses("no query of that direction", expand, ("t2i_mrr",), images, error=InputError)
 

@@ -26,7 +26,7 @@ from refusals import refuses
 
 def test_an_oracle_is_right_throughout():
     benchmark = rated(grades(80))
-    result = evaluate(benchmark, Scores(benchmark.judged.ratings[:, 0] / 7), scorer="oracle", draws=500)
+    result = evaluate(benchmark, Scores(benchmark.judged.ratings[:, 0] / 7), model="oracle", draws=500)
     assert tuple(result.measures) == MEASURES
     for name, estimate in result.measures.items():
         assert estimate.value == pytest.approx(1.0, abs=1e-12), name
@@ -43,7 +43,7 @@ def test_every_rating_is_a_point():
     ratings[rng.random(ratings.shape) < 0.3] = np.nan
     ratings[np.isnan(ratings).all(axis=1), 0] = 2.0
     scores = np.round(np.nanmean(ratings, axis=1) + rng.normal(size=60), 1)
-    result = evaluate(rated(ratings), Scores(scores), scorer="s", draws=100)
+    result = evaluate(rated(ratings), Scores(scores), model="s", draws=100)
     given = ~np.isnan(ratings)
     x, y = np.repeat(scores[:, None], 3, axis=1)[given], ratings[given]
     expected = {
@@ -61,13 +61,13 @@ def test_raters_apart_are_averaged_and_scores_rounded_first():
     ratings = grades(60, raters=3)
     ratings[:7, 1] = np.nan
     scores = ratings[:, 0] * 1e-3 + rng.normal(size=60) * 1e-3
-    result = evaluate(rated(ratings, raters="apart", decimals=3), Scores(scores), scorer="s", draws=100)
+    result = evaluate(rated(ratings, raters="apart", decimals=3), Scores(scores), model="s", draws=100)
     rounded = np.round(scores, 3)
     given = [(column, ~np.isnan(column)) for column in ratings.T]
     taus = [kendalltau(rounded[there], column[there]).statistic for column, there in given]
     assert result.measures["kendall_tau_b"].value == pytest.approx(np.mean(taus))
     assert result.measures["kendall_tau_b"].n == 60
-    unrounded = evaluate(rated(ratings, raters="apart"), Scores(scores), scorer="s", draws=100)
+    unrounded = evaluate(rated(ratings, raters="apart"), Scores(scores), model="s", draws=100)
     assert unrounded.measures["kendall_tau_b"].value != result.measures["kendall_tau_b"].value
 
 
@@ -75,33 +75,33 @@ def test_the_interval_is_of_whole_images():
     """Five copies of a caption under one image: drawn by image they are one caption."""
     ratings, noise = grades(100), np.random.default_rng(2).normal(size=100)
     scores = ratings[:, 0] + 2 * noise
-    one = evaluate(rated(ratings, per_image=1), Scores(scores), scorer="s", draws=2000)
+    one = evaluate(rated(ratings, per_image=1), Scores(scores), model="s", draws=2000)
     copies = np.repeat(np.arange(100), 5)
-    five = evaluate(rated(ratings[copies], per_image=5), Scores(scores[copies]), scorer="s", draws=2000)
+    five = evaluate(rated(ratings[copies], per_image=5), Scores(scores[copies]), model="s", draws=2000)
     for name in MEASURES:
         a, b = one.measures[name], five.measures[name]
         assert b.value == pytest.approx(a.value, abs=0.02)
         assert b.high - b.low == pytest.approx(a.high - a.low, rel=0.05)
-    apart = evaluate(rated(ratings[copies], per_image=1), Scores(scores[copies]), scorer="s", draws=2000)
+    apart = evaluate(rated(ratings[copies], per_image=1), Scores(scores[copies]), model="s", draws=2000)
     assert apart.measures["pearson"].high - apart.measures["pearson"].low == pytest.approx(
         (one.measures["pearson"].high - one.measures["pearson"].low) / 5**0.5, rel=0.1
     )
 
 
 def test_equal_scores_have_no_correlation_and_a_note_says_so():
-    result = evaluate(rated(grades(40), groups=2), Scores(np.ones(40)), scorer="blind:constant", draws=50)
+    result = evaluate(rated(grades(40), groups=2), Scores(np.ones(40)), model="blind:constant", draws=50)
     assert (result.measures, result.groups) == ({}, {})
     assert result.provenance["undefined"] == dict.fromkeys(MEASURES, "all scores are equal")
     assert (result.ties["rate"], result.ties["questions"]) == (1.0, None)
     assert Result.from_json(json.loads(json.dumps(result.to_json(), allow_nan=False))) == result
-    flat = evaluate(rated(np.ones((40, 1))), Scores(np.arange(40.0)), scorer="s", draws=50)
+    flat = evaluate(rated(np.ones((40, 1))), Scores(np.arange(40.0)), model="s", draws=50)
     assert set(flat.provenance["undefined"].values()) == {"all ratings are equal"}
     ratings = np.hstack([grades(40), np.full((40, 1), 3.0)])
-    apart = evaluate(rated(ratings, raters="apart"), Scores(np.arange(40.0)), scorer="s", draws=50)
+    apart = evaluate(rated(ratings, raters="apart"), Scores(np.arange(40.0)), model="s", draws=50)
     assert set(apart.provenance["undefined"].values()) == {"all ratings of one rater are equal"}
     # One rating of one of them correlates with nothing, and it is no tie of scores.
     ratings[1:, 1] = np.nan
-    alone = evaluate(rated(ratings, raters="apart"), Scores(np.arange(40.0)), scorer="s", draws=50)
+    alone = evaluate(rated(ratings, raters="apart"), Scores(np.arange(40.0)), model="s", draws=50)
     assert set(alone.provenance["undefined"].values()) == {"fewer than two ratings of one rater"}
 
 
@@ -110,7 +110,7 @@ def test_groups_leave_out_what_is_not_defined_in_them():
     benchmark = rated(ratings, groups=2)
     scores = np.random.default_rng(0).normal(size=40)
     scores[np.array(benchmark.questions.groupings["source"]) == "b"] = 0.5
-    result = evaluate(benchmark, Scores(scores), scorer="s", draws=50)
+    result = evaluate(benchmark, Scores(scores), model="s", draws=50)
     assert list(result.groups) == ["a"]
     inside = np.array(benchmark.questions.groupings["source"]) == "a"
     assert result.groups["a"]["kendall_tau_b"].value == pytest.approx(
@@ -122,11 +122,11 @@ def test_groups_leave_out_what_is_not_defined_in_them():
 
 def test_one_image_says_nothing_of_the_spread_and_intervals_know_that_questions_share_one():
     benchmark = rated(grades(8), per_image=8)
-    estimate = evaluate(benchmark, Scores(np.arange(8.0)), scorer="s", draws=50).measures["spearman"]
+    estimate = evaluate(benchmark, Scores(np.arange(8.0)), model="s", draws=50).measures["spearman"]
     assert (estimate.low, estimate.high) == (-1.0, 1.0)
     votes = _votes(40)
     scores = Scores(np.random.default_rng(3).normal(size=(40, 2)))
-    results = [evaluate(preferred(votes, per_image=k), scores, scorer="s", draws=50) for k in (1, 2)]
+    results = [evaluate(preferred(votes, per_image=k), scores, model="s", draws=50) for k in (1, 2)]
     assert [result.provenance["interval"]["method"] for result in results] == ["wilson", "clusters"]
 
 
@@ -138,15 +138,15 @@ def test_the_question_about_ratings_and_the_correlations_that_its_card_names():
     of(benchmark).check_measures(benchmark, ["spearman"])
     refuses("spearman", of(benchmark).check_measures, benchmark, ["spearmen"], error=UnknownNameError)
     with pytest.raises(UnknownNameError, match="pearson"):
-        evaluate(benchmark, Scores(np.arange(8.0)), scorer="s", measures=["peerson"])
-    only = evaluate(benchmark, Scores(np.arange(8.0)), scorer="s", measures=["spearman"], draws=20)
+        evaluate(benchmark, Scores(np.arange(8.0)), model="s", measures=["peerson"])
+    only = evaluate(benchmark, Scores(np.arange(8.0)), model="s", measures=["spearman"], draws=20)
     assert list(only.measures) == ["spearman"]
     with pytest.raises(InputError, match="no interval of the kind 'wilson'"):
-        evaluate(benchmark, Scores(np.arange(8.0)), scorer="s", interval="wilson")
+        evaluate(benchmark, Scores(np.arange(8.0)), model="s", interval="wilson")
     with pytest.raises(ScoreError, match="right and wrong say nothing"):
-        evaluate(benchmark, Outcomes({"accuracy": np.ones(8, bool)}), scorer="s")
+        evaluate(benchmark, Outcomes({"accuracy": np.ones(8, bool)}), model="s")
     with pytest.raises(ScoreError, match="not a finite number"):
-        evaluate(benchmark, Scores(np.full(8, np.nan)), scorer="s")
+        evaluate(benchmark, Scores(np.full(8, np.nan)), model="s")
     card = benchmark.card.model_copy(update={"measures": ("kendall_tau_c", "made_up")})
     assert main_measures(
         type(benchmark)(card, benchmark.images, benchmark.captions, benchmark.questions)
@@ -156,7 +156,7 @@ def test_the_question_about_ratings_and_the_correlations_that_its_card_names():
 @pytest.mark.slow
 @pytest.mark.parametrize("raters", ["points", "apart"])
 def test_noise_has_intervals_around_nothing(raters):
-    """Of 300 scorers of noise the intervals of 95 % hold 0, give or take four standard errors."""
+    """Of 300 models of noise the intervals of 95 % hold 0, give or take four standard errors."""
     rng = np.random.default_rng(3)
     ratings = np.clip(np.rint(2.5 + rng.normal(size=(60, 1)) + rng.normal(size=(60, 2)) / 2), 1, 4)
     benchmark = rated(ratings.repeat(3, axis=0), per_image=3, raters=raters)
@@ -165,7 +165,7 @@ def test_noise_has_intervals_around_nothing(raters):
     for _ in range(300):
         # Captions of one image are scored alike.
         scores = rng.normal(size=60).repeat(3) + rng.normal(size=180)
-        result = evaluate(benchmark, Scores(scores), scorer="noise", draws=400)
+        result = evaluate(benchmark, Scores(scores), model="noise", draws=400)
         held += [result.measures[name].low <= 0 <= result.measures[name].high for name in MEASURES]
     # Percentiles of 60 clusters cover a little less than they say.
     assert (np.abs(held / 300 - 0.94) <= 4 * (0.95 * 0.05 / 300) ** 0.5).all(), held
@@ -221,7 +221,7 @@ def test_the_interval_is_of_paired_samples():
         assert d.high - d.low < 0.3 * (own.high - own.low)
 
 
-def test_scorers_without_a_correlation_are_left_out_of_the_tests():
+def test_models_without_a_correlation_are_left_out_of_the_tests():
     benchmark = rated(grades(40))
     scores = {"blind:constant": np.zeros(40), "a": benchmark.judged.ratings[:, 0]}
     scores["b"] = np.random.default_rng(0).normal(size=40)
@@ -316,7 +316,7 @@ def covers(repetitions, interval):
         benchmark = judged(150, 25, 300, rng)
         scores = scored(benchmark, rng, 25)
         estimate = evaluate(
-            benchmark, scores, scorer="s", interval=interval, draws=200, measures=("pearson",)
+            benchmark, scores, model="s", interval=interval, draws=200, measures=("pearson",)
         ).measures["pearson"]
         inside += estimate.low <= 0 <= estimate.high
     return inside / repetitions
@@ -359,11 +359,11 @@ def _votes(n, seed=0):
 def test_an_oracle_and_its_opposite():
     votes = _votes(40)
     benchmark = preferred(votes, groups=4, macro=True)
-    result = evaluate(benchmark, Scores(votes / 9), scorer="oracle", draws=200)
+    result = evaluate(benchmark, Scores(votes / 9), model="oracle", draws=200)
     assert {name: e.value for name, e in result.measures.items()} == {"accuracy": 1.0, "accuracy_macro": 1.0}
     assert result.measures["accuracy"].low > 0.8
     assert list(result.groups) == ["HC", "HI", "HM", "MM"]
-    assert evaluate(benchmark, Scores(-votes), scorer="no", draws=20).measures["accuracy"].value == 0
+    assert evaluate(benchmark, Scores(-votes), model="no", draws=20).measures["accuracy"].value == 0
     assert main_measures(benchmark) == ("accuracy",)
     assert of(benchmark).measure_names(benchmark) == ("accuracy", "accuracy_macro")
     assert chance(benchmark) == {"accuracy": 0.5, "accuracy_macro": 0.5}
@@ -372,14 +372,14 @@ def test_an_oracle_and_its_opposite():
 
 def test_ties_by_every_policy_and_by_polos():
     benchmark = preferred(_votes(40))
-    result = evaluate(benchmark, Scores(np.ones((40, 2))), scorer="blind:constant", draws=20)
+    result = evaluate(benchmark, Scores(np.ones((40, 2))), model="blind:constant", draws=20)
     assert result.measures["accuracy"].value == 0
     by_policy = {name: by["accuracy"] for name, by in result.ties["measures"].items()}
     assert by_policy == {"strict": 0.0, "half": 0.5, "optimistic": 1.0}
     # Polos takes the second candidate, which is preferred in half of the questions.
     assert result.ties["second"] == {"accuracy": 0.5}
     assert (result.ties["questions"], result.ties["rate"]) == (40, 1.0)
-    half = evaluate(benchmark, Scores(np.ones((40, 2))), scorer="s", ties="half", draws=20)
+    half = evaluate(benchmark, Scores(np.ones((40, 2))), model="s", ties="half", draws=20)
     assert half.measures["accuracy"].value == 0.5
 
 
@@ -389,7 +389,7 @@ def test_draws_of_references_are_averaged():
     scores = np.random.default_rng(2).integers(0, 3, (12, 2, 3)).astype(float)
     expected = preference_accuracy(scores, (votes[:, 1] > votes[:, 0]).astype(int), ties=Ties.HALF)
     np.testing.assert_array_equal(per_item(benchmark, Scores(scores), ties=Ties.HALF)["accuracy"], expected)
-    result = evaluate(benchmark, Scores(scores), scorer="s", draws=50)
+    result = evaluate(benchmark, Scores(scores), model="s", draws=50)
     assert result.ties["rate"] == pytest.approx((scores[:, 0] == scores[:, 1]).mean())
     assert result.ties["questions"] == (scores[:, 0] == scores[:, 1]).any(axis=1).sum()
     assert result.measures["accuracy"].value == pytest.approx(result.ties["measures"]["strict"]["accuracy"])
@@ -397,7 +397,7 @@ def test_draws_of_references_are_averaged():
 
 def test_right_and_wrong_may_be_given():
     benchmark = preferred(_votes(4), per_image=1)
-    result = evaluate(benchmark, Outcomes({"accuracy": np.array([1, 1, 0, 1], bool)}), scorer="s")
+    result = evaluate(benchmark, Outcomes({"accuracy": np.array([1, 1, 0, 1], bool)}), model="s")
     assert result.measures["accuracy"].value == 0.75
-    refuses("wrong shape", evaluate, benchmark, Scores(np.ones((4, 3))), error=ScoreError, scorer="s")
-    refuses("no outcomes for 'accuracy'", evaluate, benchmark, Outcomes({}), error=ScoreError, scorer="s")
+    refuses("wrong shape", evaluate, benchmark, Scores(np.ones((4, 3))), error=ScoreError, model="s")
+    refuses("no outcomes for 'accuracy'", evaluate, benchmark, Outcomes({}), error=ScoreError, model="s")

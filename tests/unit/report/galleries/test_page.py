@@ -140,7 +140,7 @@ def texts(comparison, kind):
     return [note.text for note in GALLERY.notes(comparison) if note.kind == kind]
 
 
-def test_a_constant_scorer_is_anything_between_nothing_and_all_as_the_policy_of_ties_says():
+def test_a_constant_model_is_anything_between_nothing_and_all_as_the_policy_of_ties_says():
     comparison = one(rankings_of(gallery_benchmark(), np.zeros((30, 60))))
     (text,) = [text for text in texts(comparison, "warning") if "ties" in text]
     # 29 image and 59 caption queries have a right answer, and with it a tie. Captions of image 0 to 29 find
@@ -149,7 +149,7 @@ def test_a_constant_scorer_is_anything_between_nothing_and_all_as_the_policy_of_
         "alone ties a right and a wrong pair in 88 of 90 queries (97.78\N{NO-BREAK SPACE}%): mean mAP@R"
     )
     untied = one(rankings_of(gallery_benchmark(), gallery_scores()["good"]))
-    assert any("No scorer has a tie" in text for text in texts(untied, "fact"))
+    assert any("No model has a tie" in text for text in texts(untied, "fact"))
     answers = rankings_of(gallery_benchmark(), gallery_scores()["good"])
     said = {GALLERY.ties(one(answers, policy=policy)) for policy in Ties}
     assert len(said) == 3
@@ -241,7 +241,7 @@ def test_lines_are_drawn_where_the_curves_are_and_named_at_their_end(galleries):
     assert one == again
 
 
-def test_of_many_scorers_the_best_are_named():
+def test_of_many_models_the_best_are_named():
     benchmark, scores = gallery_benchmark(12), gallery_scores(12)["good"]
     noise = np.random.default_rng(2).normal(size=scores.shape)
     runs = [run_of(benchmark, f"m {i}", rankings_of(benchmark, scores + 0.2 * i * noise)) for i in range(10)]
@@ -293,7 +293,7 @@ GALLERY = FORMS["gallery"]
 
 
 def ruled(*, rounded=False):
-    """A gallery in which right is a rule, a scorer's answers, and the scores behind them."""
+    """A gallery in which right is a rule, a model's answers, and the scores behind them."""
     rng = np.random.default_rng(8)
     codes = rng.random((30, 4)) < 0.5
     listed = gallery_benchmark()
@@ -419,7 +419,7 @@ def test_all_queries_with_a_right_answer_are_shown_while_there_is_room(galleries
         assert ((rows < 30).sum(), (rows >= 30).sum()) == (images, captions)
         assert (np.diff(rows) > 0).all()
         assert gallery.defined[rows].all()
-    # Three scorers share what there is room for.
+    # Three models share what there is room for.
     monkeypatch.setattr(gallery_report, "MOST_ANSWERS", 60)
     assert len(sample(galleries)) == 20
     assert sample(galleries).tolist() != sample(galleries, seed=1).tolist()

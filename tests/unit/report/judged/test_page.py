@@ -94,7 +94,7 @@ def test_groups_of_correlations(rated):
 @pytest.mark.usefixtures("undrawn")
 def test_a_page_where_nothing_has_a_value():
     alone = compare([run_of(rated_benchmark(8), "constant", Scores(np.ones(8)))])[0]
-    assert FORMS["rated"].chapter(alone, "b-x", "")["lead"] == "No scorer has a value of Kendall τ-c."
+    assert FORMS["rated"].chapter(alone, "b-x", "")["lead"] == "No model has a value of Kendall τ-c."
     assert FORMS["rated"].measures(alone, "b-x") == []
     words = html_of.unescape(re.sub(r"<[^>]+>", " ", page([alone]))).split()
     assert "all scores are equal" in " ".join(words)
@@ -148,7 +148,7 @@ def test_places_are_those_counted_one_by_one():
         assert places(scores, ratings) == pytest.approx(expected)
 
 
-def test_a_scorer_in_the_order_of_people_has_distance_zero(rated):
+def test_a_model_in_the_order_of_people_has_distance_zero(rated):
     oracle, _, against, constant = rated.runs
     assert not distance(oracle).any()
     assert set(RATED.kinds(oracle).tolist()) == {0}

@@ -1,4 +1,4 @@
-"""Chat models as scorers: pairs one at a time, or whole questions, read from what an endpoint answers."""
+"""Chat models: pairs one at a time, or whole questions, read from what an endpoint answers."""
 
 import json
 import math
@@ -24,8 +24,8 @@ _PROBE = "Answer with one word, yes or no: is seven larger than three?"
 _REVISION = "2"
 
 
-def load(argument: str, options: base.Options = base.DEFAULT) -> "ChatScorer":
-    """The scorer `chat:URL#MODEL`; nothing is sent before a score is wanted."""
+def load(argument: str, options: base.Options = base.DEFAULT) -> "ChatModel":
+    """The model `chat:URL#MODEL`; nothing is sent before a score is wanted."""
     where = f"chat:{argument}"
     base.reject_unused_options(where, options, "settings", "unanswered", "api_key")
     url, mark, model = argument.partition("#")
@@ -39,7 +39,7 @@ def load(argument: str, options: base.Options = base.DEFAULT) -> "ChatScorer":
     reading = settings.read or ("auto" if settings.protocol == "yes-no" else "text")
     unanswered = cast(base.Unanswered, options.unanswered)
     endpoint = Endpoint(EndpointSettings(**vars(settings), url=url, model=model), key=options.api_key)
-    return ChatScorer(endpoint, prompts, reading, options.seed, unanswered)
+    return ChatModel(endpoint, prompts, reading, options.seed, unanswered)
 
 
 def address(url: str, *, where: str) -> str:
@@ -67,7 +67,7 @@ def address(url: str, *, where: str) -> str:
 
 
 @dataclass(eq=False)
-class ChatScorer:
+class ChatModel:
     """A chat model behind an endpoint: pairs under `yes-no`, else picks among the items of questions.
 
     A pair's score is P(yes) or the log odds of log-probabilities, 1 or 0 of texts, NaN without an answer.
@@ -127,7 +127,7 @@ class ChatScorer:
         counts = {name: getattr(self, name) for name in ("refused", "unread", "truncated")}
         return {"models": sorted(self.endpoint.spent.models), **counts}
 
-    def kept_in(self, folder: Path) -> "ChatScorer":
+    def kept_in(self, folder: Path) -> "ChatModel":
         return replace(self, endpoint=self.endpoint.kept_in(folder))
 
     def score_pairs(self, batches: base.PairBatches, *, workers: int = 0) -> base.BatchNumbers:

@@ -1,4 +1,4 @@
-"""People as a scorer: the answers of a campaign to the questions of the benchmark that it was made from.
+"""People as a model: the answers of a campaign to the questions of the benchmark that it was made from.
 
     choose                        the share of right answers in each single direction (BiVLC section 4, the
                                   human row); a tie of two is a half
@@ -66,7 +66,7 @@ def _judged(path: Path, settings: PeopleSettings, where: str) -> tuple[dict[str,
     from counterfoil.annotate.database import existing_database
     from counterfoil.annotate.review import decided_answers
 
-    decided, of_table = {}, path.is_file()
+    decisions, of_table = {}, path.is_file()
     if of_table and not settings.campaign:
         hint = "name the campaign with --set campaign=DIR"
         raise InputError("whose questions a table answers is not known", where=where, hint=hint)
@@ -82,10 +82,10 @@ def _judged(path: Path, settings: PeopleSettings, where: str) -> tuple[dict[str,
     else:
         with existing_database(campaign, settings.database or None) as db:
             table = judgement_table(db, campaign)
-            decided = decided_answers(db, campaign)
+            decisions = decided_answers(db, campaign)
     if not len(table):
         raise unanswered(path)
-    judged = JudgedCampaign.of(campaign, table, model=settings.model or None, decided=decided)
+    judged = JudgedCampaign.of(campaign, table, model=settings.model or None, adjudicated=decisions)
     facts = judged.facts()
     if campaign.form.name == "choose":
         outcomes = question_outcomes(judged)

@@ -32,7 +32,7 @@ def local_folder(cache: str | Path) -> Path:
     return where if isinstance(where, Path) else user_cache()
 
 
-class PlaceEntry(NamedTuple):
+class StoreEntry(NamedTuple):
     """A name in a place: its bytes, and seconds since it was written or touched (by this machine's clock)."""
 
     name: str
@@ -48,7 +48,7 @@ class Tagged(NamedTuple):
 
 
 @runtime_checkable
-class Place(Protocol):
+class ObjectStore(Protocol):
     """Names, with slashes as in paths, and bytes behind each; several machines may use one place at once.
 
     A reader sees what one writer wrote, whole, or nothing. Methods raise `StorageError` where the place
@@ -64,8 +64,8 @@ class Place(Protocol):
         """The bytes of a name with their tag, None where there is no such name."""
 
     def opened(
-        self, entries: Iterable[PlaceEntry], wanted: Callable[[bytes], bool]
-    ) -> Iterator[tuple[PlaceEntry, BufferedIOBase | None]]:
+        self, entries: Iterable[StoreEntry], wanted: Callable[[bytes], bool]
+    ) -> Iterator[tuple[StoreEntry, BufferedIOBase | None]]:
         """The entries that are still there, in order, each open for reading, or None where it cannot be read.
 
         A place at a distance passes those over for which `wanted` says no of their first `HEAD` bytes.
@@ -89,12 +89,12 @@ class Place(Protocol):
     def remove(self, name: str, tag: str | None = None) -> bool:
         """Remove a name (with a `tag`, only while it holds what that was given with); whether it did."""
 
-    def entries(self, prefix: str = "") -> list[PlaceEntry]:
+    def entries(self, prefix: str = "") -> list[StoreEntry]:
         """The names that begin with `prefix`, which is empty or ends with a slash, in order of the names."""
 
     def __str__(self) -> str:
         """The path or URL, without credentials."""
 
 
-#: How many bytes `Place.opened` reads of a large entry to know whether it is wanted.
+#: How many bytes `ObjectStore.opened` reads of a large entry to know whether it is wanted.
 HEAD = 1 << 14

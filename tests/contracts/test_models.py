@@ -1,4 +1,4 @@
-"""One contract over all kinds of scorer, loaded by name and run by the engine as users do."""
+"""One contract over all kinds of model, loaded by name and run by the engine as users do."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ from counterfoil.benchmarks.forms import Choice
 from counterfoil.benchmarks.records import Caption
 from counterfoil.engine.plan import ANSWERS
 from counterfoil.engine.session import Session, run
-from counterfoil.models.base import Embedder, Options, Scorer
+from counterfoil.models.base import Embedder, Model, Options
 from counterfoil.models.captions import java
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 from processes import python
@@ -33,7 +33,7 @@ NEAR = 2e-6
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of scorer: its name with {} for the folder of files, and what it is asked.
+    """A kind of model: its name with {} for the folder of files, and what it is asked.
 
     `other` names files of other contents; `changes` are options that change scores, each by itself.
     """
@@ -49,12 +49,12 @@ class Kind:
     java: bool = False
 
     def load(self, files, *, spec="", **changes):
-        """The scorer, loaded anew; {} stands for the folder in options too."""
+        """The model, loaded anew; {} stands for the folder in options too."""
         options = {name: _filled(value, files) for name, value in {**self.options, **changes}.items()}
         if "ids" in options:
             options["ids"] = Path(options["ids"])
         where = (spec or self.spec).format(files, **SERVERS)
-        return catalog.scorer(where, Options(device="cpu", **options))
+        return catalog.model(where, Options(device="cpu", **options))
 
 
 def _filled(value, files):
@@ -227,8 +227,8 @@ def chat():
 
 @pytest.fixture(scope="session")
 def files(chat, tmp_path_factory, benchmarks):
-    """The files that the scorers above read, each twice with other contents."""
-    folder = tmp_path_factory.mktemp("scorers")
+    """The files that the models above read, each twice with other contents."""
+    folder = tmp_path_factory.mktemp("models")
     quads, gallery = benchmarks["quads"], benchmarks["gallery"]
     for end, seed in (("", 0), ("-2", 1)):
         rng = np.random.default_rng(seed)
@@ -304,12 +304,12 @@ def _models(folder, texts):
 
 @pytest.fixture(scope="session")
 def loaded():
-    """Scorers that are loaded already, by kind; tests share them."""
+    """Models that are loaded already, by kind; tests share them."""
     return {}
 
 
 @pytest.fixture
-def scorer(kind, files, loaded):
+def model(kind, files, loaded):
     if kind.name not in loaded:
         loaded[kind.name] = kind.load(files)
     return loaded[kind.name]
@@ -331,27 +331,27 @@ def numbers(answers):
     return np.concatenate([item for side in (answers.i2t, answers.t2i) for item in (side.above, side.level)])
 
 
-def test_identities_are_stable_over_two_loads(kind, files, scorer):
-    first, second = scorer.identity, kind.load(files).identity
+def test_identities_are_stable_over_two_loads(kind, files, model):
+    first, second = model.identity, kind.load(files).identity
     assert first == second
     assert first.key == second.key
     assert first.to_json() == json.loads(json.dumps(first.to_json()))
 
 
-def test_kinds_that_embed_say_so(kind, scorer):
-    entry = catalog.SCORERS[kind.spec.partition(":")[0]]
-    if isinstance(scorer, Embedder | PrecomputedEmbeddings):
+def test_kinds_that_embed_say_so(kind, model):
+    entry = catalog.MODELS[kind.spec.partition(":")[0]]
+    if isinstance(model, Embedder | PrecomputedEmbeddings):
         assert entry.embeds
     elif entry.prefix != "ckpt":  # A detector is a checkpoint as well.
         assert entry.embeds is False
 
 
-def test_identities_differ_where_options_or_files_change_scores(kind, scorer, files, benchmarks):
+def test_identities_differ_where_options_or_files_change_scores(kind, model, files, benchmarks):
     benchmark = benchmarks[kind.benchmark]
-    before = numbers(run(benchmark, scorer))
+    before = numbers(run(benchmark, model))
     for change in kind.changes:
         changed = kind.load(files, **change)
-        assert changed.identity.key != scorer.identity.key, change
+        assert changed.identity.key != model.identity.key, change
         after = numbers(run(benchmark, changed))
         assert not np.array_equal(after, before), change
         if change in (HALF, DEVICE):
@@ -359,18 +359,18 @@ def test_identities_differ_where_options_or_files_change_scores(kind, scorer, fi
     if kind.other:
         other = kind.load(files, spec=kind.other)
         # Not by the name alone, which holds the path.
-        assert replace(other.identity, name="") != replace(scorer.identity, name="")
+        assert replace(other.identity, name="") != replace(model.identity, name="")
         assert not np.array_equal(numbers(run(benchmark, other)), before) or "detector" in kind.spec
 
 
-def test_kinds_declare_what_they_do(scorer):
-    assert scorer.does
-    assert set(scorer.does) <= set(ANSWERS)
+def test_kinds_declare_what_they_do(model):
+    assert model.does
+    assert set(model.does) <= set(ANSWERS)
 
 
-def test_batches_of_one_and_of_many_give_equal_scores(kind, scorer, benchmarks):
+def test_batches_of_one_and_of_many_give_equal_scores(kind, model, benchmarks):
     benchmark = benchmarks[kind.benchmark]
-    one, many = (numbers(run(benchmark, scorer, session=Session(batch_size=size))) for size in (1, 64))
+    one, many = (numbers(run(benchmark, model, session=Session(batch_size=size))) for size in (1, 64))
     near = NEAR if kind.torch else 0
     np.testing.assert_allclose(one, many, rtol=near, atol=near)
 
@@ -382,10 +382,10 @@ def test_batches_of_one_and_of_many_give_equal_scores(kind, scorer, benchmarks):
     indirect=True,
     ids=lambda kind: kind.name,
 )
-def test_scores_do_not_depend_on_the_order_of_the_questions(kind, scorer, benchmarks):
+def test_scores_do_not_depend_on_the_order_of_the_questions(kind, model, benchmarks):
     benchmark = benchmarks[kind.benchmark]
     order = np.arange(len(benchmark))[::-1]
-    before, after = run(benchmark, scorer), run(benchmark.select(order), scorer)
+    before, after = run(benchmark, model), run(benchmark.select(order), model)
     if isinstance(before, Scores):
         before = Scores(before.values[order])
     else:
@@ -400,7 +400,7 @@ OWN = [item for item in KINDS if item.benchmark == "quads" and not item.spec.sta
 
 
 @pytest.mark.parametrize("kind", OWN, indirect=True, ids=lambda kind: kind.name)
-def test_questions_of_different_numbers_of_candidates_are_answered_as_pairs_are(kind, scorer, benchmarks):
+def test_questions_of_different_numbers_of_candidates_are_answered_as_pairs_are(kind, model, benchmarks):
     quads = benchmarks["quads"]
     candidates = np.array([[0, 3, -1, -1], [2, 1, 5, 7], [4, 6, 0, -1]])
     card = quads.card.model_copy(update={"form": "choice"})
@@ -412,7 +412,7 @@ def test_questions_of_different_numbers_of_candidates_are_answered_as_pairs_are(
         candidates=np.stack([candidates[of, 0], candidates[of, place + 1]], axis=1),
     )
     asked = (replace(quads, card=card, questions=questions) for questions in (uneven, pairs))
-    result, alone = (run(benchmark, scorer) for benchmark in asked)
+    result, alone = (run(benchmark, model) for benchmark in asked)
     if isinstance(result, Outcomes):
         right = [alone.outcomes.right["accuracy"][of == i].all() for i in range(3)]
         # What picks is right among few where it is among many.
@@ -434,32 +434,32 @@ CUTTING = ("open-clip:", "hf:", "itm:", "regions:", "lm:", "text-", "plausibilit
     indirect=True,
     ids=lambda kind: kind.name,
 )
-def test_captions_that_are_cut_off_are_counted(scorer, benchmarks):
+def test_captions_that_are_cut_off_are_counted(model, benchmarks):
     long = "a red cat " * 1000
     captions = [Caption("0", "a cat"), Caption("1", long), Caption("2", f"{long} on the mat")]
-    assert (scorer.over_limit(captions), scorer.over_limit([])) == (2, 0)
+    assert (model.over_limit(captions), model.over_limit([])) == (2, 0)
     image = benchmarks["quads"].images[0]
-    if hasattr(scorer, "embed_captions"):
-        rows = scorer.embed_captions([captions])
+    if hasattr(model, "embed_captions"):
+        rows = model.embed_captions([captions])
     else:
-        rows = scorer.score_pairs([[(image, caption) for caption in captions]])
+        rows = model.score_pairs([[(image, caption) for caption in captions]])
     _, cut, longer = next(iter(rows))
     np.testing.assert_allclose(cut, longer, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", OF_PAIRS)
-def test_a_scorer_of_pairs_never_looks_at_their_order(name, files, benchmarks):
-    scorer = KINDS[NAMES.index(name)].load(files)
-    assert isinstance(scorer, Scorer)
+def test_a_model_of_pairs_never_looks_at_their_order(name, files, benchmarks):
+    model = KINDS[NAMES.index(name)].load(files)
+    assert isinstance(model, Model)
     captions, images = (part.reshape(-1) for part in benchmarks["quads"].listed.pairs())
     quads = benchmarks["quads"]
     pairs = [(quads.images[i], quads.captions[c]) for c, i in zip(captions, images, strict=True)]
-    every = scorer.score(*zip(*pairs, strict=True))
+    every = model.score(*zip(*pairs, strict=True))
     order = np.random.default_rng(0).permutation(len(pairs))
-    np.testing.assert_array_equal(scorer.score(*zip(*[pairs[k] for k in order], strict=True)), every[order])
+    np.testing.assert_array_equal(model.score(*zip(*[pairs[k] for k in order], strict=True)), every[order])
     # Nor at the pairs beside it, which come twice here, or not at all.
-    np.testing.assert_array_equal(scorer.score(*zip(*(pairs + pairs), strict=True)), np.tile(every, 2))
-    np.testing.assert_array_equal(scorer.score(*zip(pairs[3], strict=True)), every[3:4])
+    np.testing.assert_array_equal(model.score(*zip(*(pairs + pairs), strict=True)), np.tile(every, 2))
+    np.testing.assert_array_equal(model.score(*zip(pairs[3], strict=True)), every[3:4])
 
 
 def test_only_models_import_torch(files):
@@ -475,7 +475,7 @@ def test_only_models_import_torch(files):
         "from counterfoil.models.base import Options\n"
         "for name, spec, options in json.loads(sys.argv[1]):\n"
         "    options |= {'ids': Path(options['ids'])} if 'ids' in options else {}\n"
-        "    catalog.scorer(spec, Options(**options))\n"
+        "    catalog.model(spec, Options(**options))\n"
         "    for module in ('torch', 'open_clip', 'transformers'):\n"
         "        assert module not in sys.modules, f'{name} imports {module}'\n"
     )
