@@ -121,11 +121,13 @@ class PeopleAgreements(Tabular):
         return self._tables(f"Agreement between people, {self.source}")
 
     def _tables(self, caption: str, *, shared: bool = False) -> tuple[Table, ...]:
-        """The tables, people by a campaign's short ids; a page that is `shared` has numbers for other ids."""
+        """The tables, people of a campaign by short ids; a page that is `shared` has numbers in place of ids."""
         pairs = self.to_arrow(by="pair").to_pylist()
         people = dict.fromkeys(person for pair in pairs for person in (pair["first"], pair["second"]))
-        called = {person: str(number) if shared else person for number, person in enumerate(people, 1)}
-        called |= {person: person[:SHORT_ID] for person in people if re.fullmatch("[0-9a-f]{32}", person)}
+        called = {person: str(number) for number, person in enumerate(people, 1)}
+        if not shared:
+            in_campaign = re.compile("[0-9a-f]{32}").fullmatch
+            called = {person: person[:SHORT_ID] if in_campaign(person) else person for person in people}
         questions = self.table(
             caption,
             {

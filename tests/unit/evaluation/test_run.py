@@ -18,7 +18,7 @@ from counterfoil.benchmarks.answers import Rankings
 from counterfoil.benchmarks.folder import load, save
 from counterfoil.errors import CounterfoilError
 from counterfoil.evaluation.evaluate import evaluate
-from counterfoil.evaluation.run import find_runs, load_run, save_run
+from counterfoil.evaluation.run import find_runs, is_run_of, load_run, save_run
 from counterfoil.metrics.ties import Ties
 from faults.files import at, change_column, change_json, drop_column, json_faults, reseal
 from refusals import refuses
@@ -59,6 +59,17 @@ def test_runs_without_a_name_are_named_after_their_folders(tmp_path, quads):
     _saved(tmp_path / "more" / "clip" / "toy", quads(3), answers, named=False)
     names = [run.name for run in find_runs([tmp_path / "runs" / "clip" / "toy", tmp_path / "more"])]
     assert names == ["runs/clip", "more/clip"]
+
+
+def test_a_run_that_names_its_model_scorer_as_before_is_read(tmp_path, quads):
+    saved = _saved(tmp_path, quads(3), Scores(np.zeros((3, 2, 2))))
+    for name in ("result.json", "manifest.json"):
+        path = tmp_path / name
+        path.write_text(path.read_text().replace('"model":', '"scorer":', 1))
+    reseal(tmp_path)
+    loaded = load_run(tmp_path)
+    assert (loaded.result.model, loaded.items["group"].tolist()) == ("s", saved.items["group"].tolist())
+    assert is_run_of(tmp_path, model="s", identity=("s",)) and not is_run_of(tmp_path, model="t")
 
 
 def test_names_that_were_given_count(tmp_path, quads):
