@@ -73,8 +73,8 @@ def test_training_shows_its_plan_and_leaves_a_checkpoint_that_evaluate_takes(tra
     quads = tmp_path / "quads"
     assert counterfoil("world", "build", "quads", "--n", 7, "--size", 48, "--out", quads).code == 0
     done = counterfoil.succeeds(f"evaluate {tmp_path}/ckpt {quads} --draws 100 --json - --quiet")
-    result = json.loads(done.out)
-    assert (result["model"], result["measures"]["i2t"]["n"]) == (f"ckpt:{tmp_path}/ckpt", 7)
+    assert f"ckpt:{tmp_path}/ckpt" in done.out
+    assert json.loads(done.out)["measures"]["i2t"]["n"] == 7
 
 
 @pytest.mark.parametrize("model", ["vse", "vsrn"])
