@@ -81,11 +81,11 @@ def lead(comparison: Comparison) -> str:
         # Other pairs are a family of their own, which one sentence must not mix with this one.
         verdict = "not told apart (p ≥ 0.05 after Holm) from" if rivals else "ahead of"
         luck = "" if rivals else " by more than luck (p < 0.05 after Holm)"
-        return f"{text}: the highest of {len(runs)}, {verdict} the baseline {baseline}{luck}."
+        return f"{text}. It is the highest of {len(runs)}, {verdict} the baseline {baseline}{luck}."
     if not rivals:
         others = "other" if len(runs) == 2 else f"{len(runs) - 1} others"
-        return f"{text}: ahead of the {others} by more than luck (p < 0.05 after Holm)."
-    return f"{text}: the highest of {len(runs)}, not told apart (p ≥ 0.05 after Holm) from {listed(rivals)}."
+        return f"{text}. It is ahead of the {others} by more than luck (p < 0.05 after Holm)."
+    return f"{text}. It is the highest of {len(runs)}, not told apart (p ≥ 0.05 after Holm) from {listed(rivals)}."
 
 
 def tied(comparison: Comparison) -> list[Note]:
