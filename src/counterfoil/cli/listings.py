@@ -94,8 +94,9 @@ def benchmarks(name: Annotated[str | None, option(complete="benchmarks")] = None
         card = catalog.benchmark(name).card if in_folder else catalog.benchmark_card(name)
         facts, release = card.model_dump(mode="json"), serving(card.name)
         fetch = f"counterfoil benchmarks fetch {release.name}" if release else ""
-        # Without the function that reads it, which is for developers.
-        words = {key: value for key, value in facts.items() if key != "reader"} | {"fetch": fetch}
+        # Without the function that reads it, which is for developers, and a limit that leaves nothing out.
+        least = card.macro_least if card.macro_least > 1 else ""
+        words = facts | {"reader": "", "macro_least": least, "fetch": fetch}
         if card.redistributable and not card.licence:
             words["redistributable"] = "unknown: no licence is stated"
         return Listing(facts, show=partial(print_facts, facts=words))

@@ -121,7 +121,7 @@ class PeopleAgreements(Tabular):
         return self._tables(f"Agreement between people, {self.source}")
 
     def _tables(self, caption: str, *, shared: bool = False) -> tuple[Table, ...]:
-        """The tables, people of a campaign by short ids; a page that is `shared` has numbers in place of ids."""
+        """The tables, people of a campaign by short ids; a page that is `shared` has numbers instead."""
         pairs = self.to_arrow(by="pair").to_pylist()
         people = dict.fromkeys(person for pair in pairs for person in (pair["first"], pair["second"]))
         called = {person: str(number) for number, person in enumerate(people, 1)}

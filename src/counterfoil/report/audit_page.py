@@ -70,8 +70,9 @@ def blind_section(audit: BenchmarkAudit) -> Section:
         "Answers without the image",
         "Each model reads captions alone; a tie counts its chance. Those that learn are "
         "cross-validated by cluster: what answers a question was learned from questions that share no "
-        "image or caption with it. Above chance is what is so after Holm's correction over all models "
-        "and measures. By sum a language model finds shorter captions likelier; by mean it does not.",
+        "image or caption with it. A model is called above or below chance if it is so after Holm's "
+        "correction over all models and measures. By sum a language model finds shorter captions likelier; "
+        "by mean it does not.",
         tables=(*models, *told_apart, *groups_table(audit)),
     )
 
@@ -150,7 +151,7 @@ def lead(audit: BenchmarkAudit) -> str:
     below = above_chance(audit.blind, *of(audit.benchmark).main_measures(audit.benchmark), above=False)
     if audit.blind and not above:
         names = ", ".join(result.model for result in audit.blind)
-        parts.append(f"Of the models tried none is significantly above chance: {names} (p ≥ 0.05, Holm).")
+        parts.append(f"None of {names} is significantly above chance over all questions (p ≥ 0.05, Holm).")
     farthest = [("above", *pair) for pair in above[:1]] + [("below", *pair) for pair in below[:1]]
     for side, model, measure in farthest:
         value = next(result[measure] for result in audit.blind if result.model == model)

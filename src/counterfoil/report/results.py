@@ -85,7 +85,8 @@ def lead(comparison: Comparison) -> str:
     if not rivals:
         others = "other" if len(runs) == 2 else f"{len(runs) - 1} others"
         return f"{text}. It is ahead of the {others} by more than luck (p < 0.05 after Holm)."
-    return f"{text}. It is the highest of {len(runs)}, not told apart (p ≥ 0.05 after Holm) from {listed(rivals)}."
+    text += f". It is the highest of {len(runs)}, not told apart (p ≥ 0.05 after Holm)"
+    return f"{text} from {listed(rivals)}."
 
 
 def tied(comparison: Comparison) -> list[Note]:

@@ -69,7 +69,8 @@ def test_a_run_that_names_its_model_scorer_as_before_is_read(tmp_path, quads):
     reseal(tmp_path)
     loaded = load_run(tmp_path)
     assert (loaded.result.model, loaded.items["group"].tolist()) == ("s", saved.items["group"].tolist())
-    assert is_run_of(tmp_path, model="s", identity=("s",)) and not is_run_of(tmp_path, model="t")
+    assert is_run_of(tmp_path, model="s", identity=("s",))
+    assert not is_run_of(tmp_path, model="t")
 
 
 def test_names_that_were_given_count(tmp_path, quads):
