@@ -59,6 +59,8 @@ FILES = (
 _FIXED = ("id", "role", "golden", "instance", "kind", "truth")
 
 _AGAIN = "was it edited? put the file back, or make the campaign again"
+#: Shown of a person's id, which is unique in a campaign of any size.
+SHORT_ID = 10
 #: Words that a person reads in a minute.
 _WORDS_PER_MINUTE = 200
 #: What takes people's time: items by role, and the instructions and what they agree to.

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterfoil.annotate.assignment import invalidate
-from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.campaign import SHORT_ID, Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import FormField
 from counterfoil.annotate.labels import given_labels, of_question
@@ -35,8 +35,6 @@ Decision = Literal["approved", "rejected"]
 DECISIONS: tuple[Decision, ...] = ("approved", "rejected")
 #: Characters of a reason or a note, at most.
 _LONGEST = 2_000
-#: Shown of a person's id, which is unique in a campaign of any size.
-SHORT_ID = 10
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,11 @@ import pyarrow as pa
 
 from counterfoil.annotate import export as exports
 from counterfoil.annotate.agreement import MOST_LISTED, CampaignAgreement, campaign_agreement, fields_of
-from counterfoil.annotate.campaign import RECIPE, Campaign, open_campaign, unanswered
+from counterfoil.annotate.campaign import RECIPE, SHORT_ID, Campaign, open_campaign, unanswered
 from counterfoil.annotate.judgement_table import check_table_kind, read_judgement_table, write_judgement_table
 from counterfoil.annotate.labels import Partly
 from counterfoil.annotate.platforms.label_studio import read_export
 from counterfoil.annotate.platforms.mturk_files import HitLayout, read_results
-from counterfoil.annotate.review import SHORT_ID
 from counterfoil.errors import InputError
 from counterfoil.evaluation.agreement import FEWEST_PEOPLE
 from counterfoil.inputs.options import Option, key_values

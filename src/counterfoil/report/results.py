@@ -106,7 +106,7 @@ def tied(comparison: Comparison) -> list[Note]:
         under = ", ".join(f"{percent(value)} {COUNTED[policy]}" for policy, value in values.items())
         text = (
             f"{run.name} ties a right and a wrong pair in {count:,} of {len(run.benchmark):,} "
-            f"{run.benchmark.questions.units} ({percent(rate)}). {label} by how ties count: {under}."
+            f"{run.benchmark.questions.units} ({percent(rate)}): by how ties count, {label} is {under}."
         )
         notes.append(Note(text, "warning"))
     if notes or not scored:

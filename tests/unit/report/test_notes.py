@@ -29,8 +29,8 @@ def test_a_constant_model_is_exposed():
     comparison = one(np.zeros((40, 2, 2)))
     # A random order of four scores puts the two true ones first in 1 of 6 cases.
     assert said(comparison)[0] == (
-        "alone ties a right and a wrong pair in 40 of 40 questions (100.00 %). "
-        "Group by how ties count: 0.00 % as wrong, 16.67 % by chance, 100.00 % as right."
+        "alone ties a right and a wrong pair in 40 of 40 questions (100.00 %): "
+        "by how ties count, Group is 0.00 % as wrong, 16.67 % by chance, 100.00 % as right."
     )
     assert "Below chance on I2T, T2I and Group, with the whole interval: alone." in said(comparison)
     assert "below chance (16.67" in lead(comparison)

@@ -24,10 +24,10 @@ from pydantic import BaseModel, Field
 
 from counterfoil.annotate.answering import Running, set_running
 from counterfoil.annotate.answers import answers_of
-from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.campaign import SHORT_ID, Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.platforms.prolific import CATEGORIES, SHORTEST
-from counterfoil.annotate.review import SHORT_ID, adjudicate, approve, reject
+from counterfoil.annotate.review import adjudicate, approve, reject
 from counterfoil.annotate.server.security import FORM_PAGE
 from counterfoil.annotate.server.work_api import problems
 from counterfoil.annotate.server.work_pages import NOTHING_ALLOWED, environment, posted
