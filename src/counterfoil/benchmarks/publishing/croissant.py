@@ -66,7 +66,7 @@ def croissant(
     sources = [{"prov:label": one.name, "license": one.licence, "url": one.url} for one in provenance.sources]
     steps = [f"{entry.name}: {entry.summary}".removesuffix(": ") for entry in provenance.steps]
     facts = {
-        "rai:dataLimitations": [*card.pitfalls, *provenance.limits],
+        "rai:dataLimitations": list(about.limits(card)),
         "rai:dataUseCases": list(provenance.uses),
         "rai:dataCollection": provenance.method,
         "rai:annotatorDemographics": list(provenance.people),

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pydantic import BaseModel, BeforeValidator, Field, StrictInt
 
 from counterfoil.benchmarks.benchmark import Card
+from counterfoil.benchmarks.readers.own import OWN_TABLES
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import check_model
 
@@ -205,3 +206,7 @@ class Publication:
     def creators_of(self, card: Card) -> tuple[str, ...]:
         """Who made it: those given; else the citation, or authors without a name."""
         return self.creators or (card.citation or f"the authors of {card.title or card.name}",)
+
+    def limits(self, card: Card) -> tuple[str, ...]:
+        """The limits that are stated, and those of the card: of one's own table they say how it is read."""
+        return (*(() if card.name in OWN_TABLES else card.pitfalls), *self.provenance.limits)

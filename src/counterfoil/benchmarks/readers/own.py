@@ -226,24 +226,28 @@ def _judged(
         for row, cell in enumerate(table["image"])
     ]
     called = texts(table, "image_id") if "image_id" in table else called
-    references: list[list[Caption]] | None = None
     columns = [name for name in table.columns if _REFERENCE.fullmatch(name)]
-    if columns:
-        references = []
-        for row in range(len(table)):
-            of_row: list[str] = []
-            for name in columns:
-                cell, where = table[name][row], table.where(row, name)
-                listed = [
-                    text for text in (cell if isinstance(cell, list | tuple) else [cell]) if text is not None
-                ]
-                of_row += [clean_caption(text, where, "reference") for text in listed if str(text).strip()]
-            references.append([Caption(f"r{row}_{i}", text) for i, text in enumerate(of_row)])
+    references = references_in(table, columns) if columns else None
     card = card.model_copy(update={"title": title_of(path)})
     shown_images = row_images(table, "image", folder, called)
     groupings = {name: labels(table, name) for name in ("type", "source") if name in table}
     rows = Rows(card, _ids(table), candidates, [shown_images], groupings, table.source, path, votes=votes)
     return rows.judged(ratings=ratings, references=references)
+
+
+def references_in(table: DataTable, columns: Sequence[str]) -> list[list[Caption]]:
+    """The references of each row, in columns of a text or a list of texts each, without empty ones."""
+    references = []
+    for row in range(len(table)):
+        of_row: list[str] = []
+        for name in columns:
+            cell, where = table[name][row], table.where(row, name)
+            listed = [
+                text for text in (cell if isinstance(cell, list | tuple) else [cell]) if text is not None
+            ]
+            of_row += [clean_caption(text, where, "reference") for text in listed if str(text).strip()]
+        references.append([Caption(f"r{row}_{i}", text) for i, text in enumerate(of_row)])
+    return references
 
 
 def title_of(path: Path | None) -> str:

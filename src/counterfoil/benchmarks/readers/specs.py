@@ -21,7 +21,7 @@ from numpy import ndarray
 from pydantic import BaseModel, ConfigDict, Discriminator, Tag
 
 from counterfoil.benchmarks.benchmark import BENCHMARKS, SPEC_READER, Benchmark, Card, catalog
-from counterfoil.benchmarks.readers.own import cell_source
+from counterfoil.benchmarks.readers.own import cell_source, references_in
 from counterfoil.benchmarks.readers.questions import Rows, ratings_of, truths, unique_ids
 from counterfoil.benchmarks.readers.released_captions import photographs
 from counterfoil.benchmarks.readers.released_files import (
@@ -152,11 +152,11 @@ class Layout(BaseModel):
     truth: str = ""
     votes: tuple[str, ...] = ()
     calibration: str = ""
-    #: Of judged captions: the columns of ratings, whether some may be missing, how many first references
-    #: that are used, and other fields of the questions.
+    #: Of judged captions: the columns of ratings, whether some may be missing, the columns of references or
+    #: how many first ones of a release are used, and other fields of the questions.
     ratings: tuple[str, ...] = ()
     missing: bool = False
-    references: int | None = None
+    references: int | tuple[str, ...] | None = None
     judged: dict[str, Any] = {}
     #: Of videos: the folder of features that a model made of their frames, and the number of frames.
     features: str = ""
@@ -316,12 +316,14 @@ class _TableRows(Rows):
     def rated(self) -> Benchmark:
         layout, table = self.layout, self.table
         plain = {text: collapsed(text) for side in self.captions for text in dict.fromkeys(side)}
-        sides = zip(self.caption_ids, self.captions, strict=True)
+        names = self.caption_ids or [[f"{name}_c{j}" for name in self.ids] for j in range(len(self.captions))]
+        sides = zip(names, self.captions, strict=True)
         written = [list(map(Caption, of_side or (), map(plain.get, side))) for of_side, side in sides]
+        named = layout.references if isinstance(layout.references, tuple) else ()
         facts: dict[str, Any] = {
             "ratings": ratings_of(table, layout.ratings, missing=layout.missing) if layout.ratings else None,
-            "references": table.columns.get("references"),
-            "most": layout.references,
+            "references": references_in(table, named) if named else table.columns.get("references"),
+            "most": None if named else layout.references,
             "notes": table.notes,
             **layout.judged,
         }

@@ -224,8 +224,8 @@ class RatedEvaluation(JointEvaluation):
             "policy": str(policy),
             "questions": None,
             "rate": rate,
-            "note": f"{100 * rate:.2f} % of pairs of captions score the same; no policy decides them: tau-b "
-            "leaves them out of what could agree, tau-c does not, and for Spearman they share a rank",
+            "note": f"{100 * rate:.2f} % of pairs of captions score the same; --ties does not apply: tau-b "
+            "corrects for them, tau-c does not, and Spearman gives them the mean of their ranks",
         }
 
     def weighted_run(self, run: Run, clusters: Wholes, n_clusters: int) -> WeightedRatings | None:

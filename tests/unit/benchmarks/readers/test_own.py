@@ -268,6 +268,21 @@ def test_a_file_of_any_columns_is_read_by_what_a_toml_file_says(spec):
     assert catalog.benchmark(str(elsewhere), data=spec.parent).path == spec.parent
 
 
+def test_ratings_of_any_columns_are_read_with_their_references(tmp_path):
+    rows = [
+        {"photo": f"{i}.png", "sentence": f"cat {i}", "stars": i, "told": [f"dog {i}", " "]} for i in (1, 2)
+    ]
+    (tmp_path / "stars.json").write_text(json.dumps([*rows, rows[0] | {"told": "a bird"}]))
+    layout = 'files=["stars.json"]\ncaptions=["sentence"]\nimages=["photo"]\nratings=["stars"]\n'
+    layout += 'references = ["told"]'
+    (tmp_path / "stars.toml").write_text(f'[stars]\nform = "rated"\n[stars.layout]\n{layout}\n')
+    benchmark = catalog.benchmark(str(tmp_path / "stars.toml"))
+    rated, texts = benchmark.rated, [caption.text for caption in benchmark.captions]
+    assert [texts[i] for i in rated.captions] == ["cat 1", "cat 2", "cat 1"]
+    assert rated.ratings.tolist() == [[1.0], [2.0], [1.0]]
+    assert [texts[i] for i in rated.references.captions] == ["dog 1", "dog 2", "a bird"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
