@@ -46,7 +46,7 @@ test-fast: $(READY)  ## the tests of single modules, in under two minutes: befor
 
 # The type checker uses one core, so the tests run beside it. Some of them wait for servers and browsers.
 pytest: $(READY)
-	$(BIN)/python -m pytest -n 3 --dist worksteal -q
+	$(BIN)/python -m pytest -n 4 --dist worksteal -q
 
 lint: $(READY)
 	$(BIN)/ruff check .
