@@ -362,7 +362,7 @@ class CampaignExport(Tabular):
         tied = f"; {self.tied:,} items tie" if self.tied else ""
         return lines(
             f"answers of {self.people:,} people",
-            self.model and f"labels by {self.model}{tied}",
+            self.model and f"labels by the model {self.model} (--label-model names others){tied}",
             self.unknown
             and f"{self.unknown:,} items have no known right answer (column 'truth'): no outcomes of theirs",
         )

@@ -254,10 +254,11 @@ def rests_on(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
     ):
         if share > MOST and share * len(measured) >= 5:
             item = int(of_kind[measured[row], column])
-            named = benchmark.images[item].id if kind == "image" else benchmark.captions[item].id
+            of_item = benchmark.captions[item] if kind == "caption" else benchmark.images[item]
+            named = getattr(of_item, "text", None) or of_item.id
             texts.append(
-                f"{kind} '{named}' is in {100 * share:.0f} % of the questions: intervals rest on few others, "
-                "and are wide"
+                f"{kind} '{named}' is in {100 * share:.0f} % of the questions: intervals are wide, since "
+                f"they rest on few other {kind}s"
             )
     of_captions = captions - given[1] if form_of(benchmark).captions_drawn else 0
     few = [
@@ -266,7 +267,7 @@ def rests_on(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
     if effective and min(effective) < FEW:
         few.append(f"effective questions ({min(effective):.0f})")
     if few:
-        texts.append(f"few {listed(few)}: intervals are rough, and may be too narrow")
+        texts.append(f"few {listed(few)}: intervals are approximate, and should perhaps be wider")
     return texts
 
 

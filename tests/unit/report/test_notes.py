@@ -146,5 +146,5 @@ def test_an_image_or_a_caption_of_more_than_a_tenth_is_named():
     captions = np.arange(600).reshape(300, 2)
     captions[:20, 0] = 0
     assert rests_on(asked(captions, np.maximum(np.arange(300) - 39, 0)), [])[1:] == [
-        "image 'i0' is in 13 % of the questions: intervals rest on few others, and are wide"
+        "image 'i0' is in 13 % of the questions: intervals are wide, since they rest on few other images"
     ]
