@@ -70,7 +70,6 @@ def dataset_card(
         about=about,
         licence=about.licence,
         provenance=provenance,
-        limits=about.limits(card),
         size=_SIZE_NAMES[sum(max(map(len, release.tables)) >= most for most in _SIZES)],
         splits=splits,
         rows=[(table.name, split, f"{n:,}", table.about) for (table, split), n in rows_of.items()],

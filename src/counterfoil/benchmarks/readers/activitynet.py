@@ -73,9 +73,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     # A row per sentence: its paragraph, side, caption and segment; and its references.
     rows: list[tuple[int, int, int, int]] = []
     references: list[list[int]] = []
-    ids: list[str] = []
-    videos: list[Video] = []
-    empty_sentences = 0
+    ids, videos, empty_sentences = list[str](), list[Video](), 0
     folder = images or (data / FEATURES if (data / FEATURES).is_dir() else None)
     sources = find(folder, right) if folder is not None else {}
     for name in right:
@@ -97,12 +95,8 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
                 called = f"{name}_{'foil' if side else 'right'}#{position}"
                 caption = captions.add(Caption(called, sentences[position]))
                 rows.append((len(ids), side, caption, segment))
-                references.append(
-                    [
-                        more_captions[place]
-                        for place in overlapping(times.timestamps[position], others.timestamps)
-                    ]
-                )
+                overlap = overlapping(times.timestamps[position], others.timestamps)
+                references.append([more_captions[place] for place in overlap])
         for position in used:
             start, end = times.timestamps[position]
             videos.append(Video(f"{name}#{position}", source, photo=name, start=start, end=end))
