@@ -36,7 +36,7 @@ from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.evaluation.forms import rated
 from counterfoil.evaluation.rank_correlation import rank_correlation
 from counterfoil.evaluation.result import Result, Run
-from counterfoil.stats.dependence import Sharing
+from counterfoil.stats.dependence import Dependence
 from counterfoil.stats.intervals import differences, spread
 
 Rng = np.random.Generator
@@ -109,7 +109,7 @@ class Found:
     error: float = 0.0
 
 
-def sharing_of(setting: Setting, rng: Rng) -> Sharing:
+def dependence_of(setting: Setting, rng: Rng) -> Dependence:
     """What the questions share."""
     n, k = setting.n, setting.captions
 
@@ -122,18 +122,18 @@ def sharing_of(setting: Setting, rng: Rng) -> Sharing:
     images = np.repeat(np.arange(setting.images), setting.sizes)
     if setting.form == "quad":
         other = np.roll(images, -setting.per_image)
-        return Sharing(np.stack([images, other], axis=1), np.stack([drawn(k), k + n + drawn(k)], axis=1))
+        return Dependence(np.stack([images, other], axis=1), np.stack([drawn(k), k + n + drawn(k)], axis=1))
     if setting.form == "caption":
-        return Sharing(images[:, None], drawn(k)[:, None])
+        return Dependence(images[:, None], drawn(k)[:, None])
     # Wrong captions are of the same pool, and sometimes the right ones of another question.
     right = drawn(k)
     if setting.form == "six":
         steps = rng.permuted(np.tile(np.arange(1, k), (n, 1)), axis=1)[:, :WRONG]
-        return Sharing(images[:, None], np.hstack([right[:, None], (right[:, None] + steps) % k]))
-    return Sharing(images[:, None], np.stack([right, (drawn(k) + 1) % max(k, 2)], axis=1))
+        return Dependence(images[:, None], np.hstack([right[:, None], (right[:, None] + steps) % k]))
+    return Dependence(images[:, None], np.stack([right, (drawn(k) + 1) % max(k, 2)], axis=1))
 
 
-def answers(sharing: Sharing, setting: Setting, repetitions: int, rng: Rng) -> ndarray:
+def answers(dependence: Dependence, setting: Setting, repetitions: int, rng: Rng) -> ndarray:
     """Right and wrong answers of two equally good models, (n, 2, repetitions)."""
 
     def normal(rows: int) -> ndarray:
@@ -141,8 +141,8 @@ def answers(sharing: Sharing, setting: Setting, repetitions: int, rng: Rng) -> n
         return (common + own) / np.sqrt(2)
 
     shares = EFFECTS[setting.effect]
-    total = np.sqrt(1 - sum(shares)) * normal(len(sharing))
-    for share, items in zip(shares, (sharing.images, sharing.captions), strict=True):
+    total = np.sqrt(1 - sum(shares)) * normal(len(dependence))
+    for share, items in zip(shares, (dependence.images, dependence.captions), strict=True):
         if share:
             effects = normal(int(items.max()) + 1)
             parts = np.full(items.shape[1], 1 / items.shape[1])
@@ -162,19 +162,19 @@ def measured(setting: Setting, *, repetitions: int, seed: int = 0, designs: int 
         groups = np.minimum(-np.log2(np.linspace(1, 0, setting.n, endpoint=False)), setting.groups - 1)
         groups = rng.permutation(groups.astype(np.int64))
     for _ in range(designs):
-        sharing = sharing_of(setting, rng)
-        values = answers(sharing, setting, each, rng).reshape(len(sharing), -1)
+        dependence = dependence_of(setting, rng)
+        values = answers(dependence, setting, each, rng).reshape(len(dependence), -1)
         pairs = np.stack([np.arange(each), np.arange(each) + each], axis=1)
-        one = spread(values[:, :each], sharing, groups=groups)
+        one = spread(values[:, :each], dependence, groups=groups)
         low, high = one.wilson()
-        least, most, p = differences(values.T[:, :, None], sharing, pairs, groups=groups)[1:, :, 0]
+        least, most, p = differences(values.T[:, :, None], dependence, pairs, groups=groups)[1:, :, 0]
         found.append(
             Found(
                 float(((low <= setting.p) & (setting.p <= high)).mean()),
                 float(((least <= 0) & (most >= 0)).mean()),
                 float((p <= 0.05).mean()),
                 float((p <= 0.5).mean()),
-                int(sharing.given_captions.sum()),
+                int(dependence.given_captions.sum()),
                 float(np.median(one.effective())),
             )
         )
@@ -208,9 +208,9 @@ def items(n: int, kind: str) -> tuple[str, ...]:
     return tuple(f"{kind}{i}" for i in range(n))
 
 
-def benchmark_of(name: str, sharing: Sharing, ratings: ndarray | None = None) -> Benchmark:
+def benchmark_of(name: str, dependence: Dependence, ratings: ndarray | None = None) -> Benchmark:
     """Questions of one image and one caption: with ratings rated captions, without a choice of two."""
-    image, caption = sharing.images[:, 0], sharing.captions[:, 0]
+    image, caption = dependence.images[:, 0], dependence.captions[:, 0]
     n, own = len(image), int(caption.max()) + 1
     images = tuple(Image(key) for key in items(int(image.max()) + 1, "i"))
     if ratings is not None:
@@ -244,20 +244,20 @@ def correlations_cover(setting: Setting, *, repetitions: int, seed: int, truth: 
     # Thousands of points take seconds each.
     repetitions = repetitions if setting.images < 400 else max(16, repetitions // 10)
     for _ in range(repetitions):
-        sharing = sharing_of(setting, rng)
-        both = np.sqrt(1 - sum(shares)) * together(len(sharing))
-        for share, of in zip(shares, (sharing.images[:, 0], sharing.captions[:, 0]), strict=True):
+        dependence = dependence_of(setting, rng)
+        both = np.sqrt(1 - sum(shares)) * together(len(dependence))
+        for share, of in zip(shares, (dependence.images[:, 0], dependence.captions[:, 0]), strict=True):
             both += np.sqrt(share) * together(int(of.max()) + 1)[:, of]
-        benchmark = benchmark_of("rated", sharing, both[0])
+        benchmark = benchmark_of("rated", dependence, both[0])
         found = rated.measured(
-            benchmark, Scores(both[1]), np.ones(len(sharing), bool), list(expected), draws=300, seed=seed
+            benchmark, Scores(both[1]), np.ones(len(dependence), bool), list(expected), draws=300, seed=seed
         )
         result = Result("rated", "", {}, ties={"policy": "strict"})
         runs = [
             Run(name, benchmark, Scores(each), {}, result, {})
             for name, each in zip("ab", both[1:], strict=True)
         ]
-        _, low, high, _ = rated.RatedEvaluation().differences(runs, sharing, [(0, 1)], list(expected))
+        _, low, high, _ = rated.RatedEvaluation().differences(runs, dependence, [(0, 1)], list(expected))
         covered += [
             *(found[name].low <= value <= found[name].high for name, value in expected.items()),
             *((low[0] <= 0) & (high[0] >= 0)),
@@ -279,12 +279,12 @@ def orders_cover(
         ability = rng.multivariate_normal([0, 0], [[1, truth], [truth, 1]], size=models)
         runs = []
         for name, able in zip(("one", "two"), ability.T, strict=True):
-            sharing = sharing_of(setting, rng)
-            hard = np.sqrt(1 - sum(shares)) * rng.normal(size=(len(sharing), models))
-            for share, of in zip(shares, (sharing.images[:, 0], sharing.captions[:, 0]), strict=True):
+            dependence = dependence_of(setting, rng)
+            hard = np.sqrt(1 - sum(shares)) * rng.normal(size=(len(dependence), models))
+            for share, of in zip(shares, (dependence.images[:, 0], dependence.captions[:, 0]), strict=True):
                 hard += np.sqrt(share) * rng.normal(size=(int(of.max()) + 1, models))[of]
             right = (hard < ability_to_threshold(able)).astype(np.float64)
-            benchmark = benchmark_of(name, sharing)
+            benchmark = benchmark_of(name, dependence)
             result = Result(name, "", {}, ties={"policy": "strict"})
             runs += [
                 Run(key, benchmark, Outcomes(), {"accuracy": column}, result, {})

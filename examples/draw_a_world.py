@@ -12,12 +12,12 @@ from pathlib import Path
 from PIL import Image, ImageDraw, ImageFont
 
 from counterfoil.benchmarks.folder import save
-from counterfoil.world import SUBSETS, Contrast, contrasts, draw, matches, quads, text
+from counterfoil.world import SUBSETS, MinimalPair, contrasts, draw, matches, quads, text
 
 SIDE, GAP, LINE = 192, 12, 17
 
 
-def contact_sheet(made: list[Contrast], columns: int = 2) -> Image.Image:
+def contact_sheet(made: list[MinimalPair], columns: int = 2) -> Image.Image:
     """Both pictures of each contrast side by side, with both captions below."""
     font = ImageFont.load_default(12)
     longest = max(font.getlength(f"A  {text(caption)}") for contrast in made for caption in contrast.captions)

@@ -44,7 +44,7 @@ from .jobs.explain import Explanation as Explanation, explain as explain
 from .jobs.pool import CandidatePool as CandidatePool, pool as pool
 from .jobs.preferences import VoteStrengths as VoteStrengths, preferences as preferences
 from .jobs.publish import Published as Published, publish as publish
-from .jobs.reproduce import Ledger as Ledger, reproduce as reproduce
+from .jobs.reproduce import Reproduction as Reproduction, reproduce as reproduce
 from .jobs.shared_options import AnyModel as AnyModel
 from .jobs.tour import demo as demo
 from .jobs.training import TrainedModel as TrainedModel, train_model as train_model

@@ -332,13 +332,13 @@ def caption_metrics(
             raise _no_model(options.backbone)
         return models[key]
 
-    def own(name: str) -> Options:
+    def options_of(name: str) -> Options:
         named = options if settings is None else replace(options, settings=settings.get(name, {}))
         # A metric of texts has no use for the model of the others.
         alone = len(names) == 1 or name not in METRICS or METRICS[name].has_model
         return named if alone else replace(DEFAULT, settings=named.settings)
 
-    return {name: load(name, own(name), backbone) for name in names}
+    return {name: load(name, options_of(name), backbone) for name in names}
 
 
 def _no_model(backbone: str) -> InputError:

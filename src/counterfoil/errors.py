@@ -133,21 +133,21 @@ class UnknownNameError(InputError):
     """
 
     def __init__(
-        self, kind: str, name: str, known: Iterable[str], *, where: object = None, nearest: int | None = None
+        self, kind: str, name: str, names: Iterable[str], *, where: object = None, nearest: int | None = None
     ) -> None:
-        known, name = sorted(known), str(name)
-        near = get_close_matches(name.lower(), known, n=1)
+        names, name = sorted(names), str(name)
+        near = get_close_matches(name.lower(), names, n=1)
         hint = [f"did you mean '{near[0]}'?"] if near else []
-        allowed: str | list[str] = known
-        if len(known) > (nearest or _FEW):
+        allowed: str | list[str] = names
+        if len(names) > (nearest or _FEW):
             # Less near ones are named beside a near one alone.
             least = 0.5 if near else 0.6
-            alike = get_close_matches(name, known, n=nearest or _SUGGESTED, cutoff=0.0 if nearest else least)
-            alike = alike or [other for other in known if name and name.lower() in other.lower()][:_SUGGESTED]
+            alike = get_close_matches(name, names, n=nearest or _SUGGESTED, cutoff=0.0 if nearest else least)
+            alike = alike or [other for other in names if name and name.lower() in other.lower()][:_SUGGESTED]
             if alike:
-                allowed = ", ".join([*alike, f"… ({len(known):,} in all)"])
+                allowed = ", ".join([*alike, f"… ({len(names):,} in all)"])
             elif kind in _LISTS:
-                allowed = f"{len(known):,} names"
+                allowed = f"{len(names):,} names"
             if kind in _LISTS:
                 hint.append(f"'counterfoil {_LISTS[kind]}' lists all")
             if kind == "benchmark" and not near:

@@ -41,7 +41,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self._type, self._name = type_of_entry, name
         self._synonyms = synonyms
         self._sources: list[Sequence[T] | Callable[[], Iterable[T]]] = [entries]
-        self._known: dict[str, T] = {}
+        self._by_name: dict[str, T] = {}
         self._loaded = False
         self._points: dict[str, EntryPoint] | None = None
 
@@ -53,7 +53,7 @@ class Registry(Mapping[str, T], Generic[T]):
         name: str = getattr(entry, self._name)
         if self._entries().get(name, entry) != entry:
             raise InputError(f"there is a {self.kind} of this name already", given=name)
-        self._known[name] = entry
+        self._by_name[name] = entry
         return entry
 
     def extend(self, entries: Sequence[T] | Callable[[], Iterable[T]]) -> None:
@@ -110,8 +110,8 @@ class Registry(Mapping[str, T], Generic[T]):
         if not self._loaded:
             self._loaded = True
             ours = chain(*(source() if callable(source) else source for source in self._sources))
-            self._known = {getattr(entry, self._name): entry for entry in ours} | self._known
-        return self._known
+            self._by_name = {getattr(entry, self._name): entry for entry in ours} | self._by_name
+        return self._by_name
 
     def _offered(self) -> dict[str, EntryPoint]:
         """The entry points of installed packages; of two of one name the first."""

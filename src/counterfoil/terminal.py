@@ -95,7 +95,7 @@ def err() -> Console:
     return _Clean(stderr=True)
 
 
-def beside(json: str | None) -> Console:
+def table_console(json: str | None) -> Console:
     """Where tables go: standard output, but for what `--json -` writes there."""
     return err() if json == "-" else out()
 

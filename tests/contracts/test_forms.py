@@ -228,8 +228,8 @@ def test_a_saved_benchmark_is_loaded_to_the_bit(name, tmp_path):
     assert again.card == benchmark.card
     assert again.captions == benchmark.captions
     assert [image.id for image in again.images] == [image.id for image in benchmark.images]
-    np.testing.assert_array_equal(again.sharing.images, benchmark.sharing.images)
-    np.testing.assert_array_equal(again.sharing.captions, benchmark.sharing.captions)
+    np.testing.assert_array_equal(again.dependence.images, benchmark.dependence.images)
+    np.testing.assert_array_equal(again.dependence.captions, benchmark.dependence.captions)
     save(again, tmp_path / "second")
     assert contents(tmp_path / "first") == contents(tmp_path / "second")
 

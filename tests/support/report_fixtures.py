@@ -202,7 +202,7 @@ def report(everything):
 def undrawn(monkeypatch):
     """Pages without their figures, which take most of the time."""
     monkeypatch.setattr(figure_style, "svg", lambda figure, **names: "")
-    for name in ("measures", "heat", "directions", "significance"):
+    for name in ("measures", "group_heatmap", "directions", "significance"):
         monkeypatch.setattr(figures, name, lambda *values, **options: None)
 
 

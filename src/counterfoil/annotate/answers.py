@@ -91,7 +91,7 @@ class PersonAnswer:
     role: Role
     shown: tuple[Shown, ...]
     fields: tuple[FormField, ...]
-    said: Mapping[str, Any]
+    answer: Mapping[str, Any]
     known: Mapping[str, Any]
     right: bool | None
     others: Mapping[str, int]
@@ -100,7 +100,7 @@ class PersonAnswer:
     counted: bool
 
     def texts(self) -> Mapping[str, str]:
-        return {name: answer_cell(value) for name, value in self.said.items()}
+        return {name: answer_cell(value) for name, value in self.answer.items()}
 
 
 def answers_of(db: Database, campaign: Campaign, person: str) -> tuple[PersonAnswer, ...]:

@@ -57,7 +57,7 @@ _NEW = (
 )
 #: The next item of the queue that is new to a person, and the golden items that are.
 NEXT = f"SELECT position FROM items WHERE open = 1 AND {_NEW} ORDER BY rank LIMIT 1"
-GOLDEN = f"SELECT position FROM items WHERE role = 'golden' AND {_NEW}"
+GOLD_ITEMS = f"SELECT position FROM items WHERE role = 'golden' AND {_NEW}"
 #: A person's leases without an answer, in the order of their pages.
 UNANSWERED = (
     f"SELECT {_COLUMNS} FROM leases WHERE person = :person AND state <> 'answered' AND role <> 'onboarding' "
@@ -255,7 +255,7 @@ def next_items(
             golden_positions = positions_of(campaign, "golden")
             gold = [campaign.items[i] for i in golden_positions]
             order = own_order(gold, recipe.seed, person.id, "golden")
-            free: set[Any] = set(run(connection, GOLDEN, person=person.id).scalars())
+            free: set[Any] = set(run(connection, GOLD_ITEMS, person=person.id).scalars())
             item = next((golden_positions[i] for i in order if golden_positions[i] in free), item)
         before.append(issue(connection, campaign, person.id, item, pages, now, expires))
         pages += 1

@@ -86,7 +86,7 @@ class Campaign:
         return read_items(self.folder / ITEMS, self.form)
 
     @cached_property
-    def places(self) -> dict[str, int]:
+    def positions(self) -> dict[str, int]:
         return {item.id: i for i, item in enumerate(self.items)}
 
     @cached_property
@@ -319,7 +319,7 @@ def items_per_person(campaign: Campaign) -> int:
     recipe = campaign.recipe
     if recipe.design == "blocks":
         return recipe.per_person
-    distinct = len({campaign.items[i].apart for i in positions_of(campaign, "work")})
+    distinct = len({campaign.items[i].exclusion_group for i in positions_of(campaign, "work")})
     gold = round(distinct * recipe.golden_share / (1 - recipe.golden_share))
     most = distinct + min(gold, len(positions_of(campaign, "golden")))
     return min(recipe.per_person or most, most)

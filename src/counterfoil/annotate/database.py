@@ -206,7 +206,7 @@ def _write_items(connection: Connection, campaign: Campaign, planned: tuple[tupl
         {
             "position": i,
             "role": item.role,
-            "instance": numbers.setdefault(item.apart, len(numbers)),
+            "instance": numbers.setdefault(item.exclusion_group, len(numbers)),
             "rank": ranks[i],
             # Items of known answer can be given to all: they want no number of answers.
             "target": campaign.recipe.overlap if item.role == "work" else 0,

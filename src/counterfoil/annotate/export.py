@@ -111,7 +111,7 @@ class JudgedCampaign:
 
     def cells(self, item: str) -> Mapping[str, Any]:
         """The cells of an item by its id."""
-        return self.campaign.items[self.campaign.places[item]].cells
+        return self.campaign.items[self.campaign.positions[item]].cells
 
     def source(self) -> dict[str, list[dict[str, Any]]]:
         """The rows that each item is of; none where the campaign kept none."""
@@ -254,7 +254,7 @@ def question_outcomes(judged: JudgedCampaign) -> QuestionOutcomes:
     by_question: dict[str, dict[str, Any]] = {}
     tied, labels = 0, judged.labels
     positions = {} if labels is None else {name: i for i, name in enumerate(labels.items)}
-    items = {name: judged.campaign.items[judged.campaign.places[name]] for name in answers_of}
+    items = {name: judged.campaign.items[judged.campaign.positions[name]] for name in answers_of}
     with_truth = {name: item for name, item in items.items() if item.truth}
     for name, item in with_truth.items():
         answers, right = answers_of[name], item.truth.split("|")
@@ -266,7 +266,7 @@ def question_outcomes(judged: JudgedCampaign) -> QuestionOutcomes:
         most = sorted(map(answers.count, set(answers)))[-2:]
         tied += len(most) == 2 and most[0] == most[1]
         column = _DIRECTIONS.get(item.kind, "accuracy")
-        by_question.setdefault(item.apart, {"id": item.apart})[column] = share
+        by_question.setdefault(item.exclusion_group, {"id": item.exclusion_group})[column] = share
     directed = all(item.kind in _DIRECTIONS for item in with_truth.values())
     columns = tuple(_DIRECTIONS.values()) if directed else ("accuracy",)
     table = _table([*by_question.values()], ("id", *columns))

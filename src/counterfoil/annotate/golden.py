@@ -79,14 +79,14 @@ def add_golden(
     used: Counter[int] = Counter()
     of_answer: Counter[int] = Counter()
     for block in blocks:
-        taken = {items[position].apart for position in block}
+        taken = {items[position].exclusion_group for position in block}
         here: Counter[int] = Counter()
         for _ in range(recipe.golden_per_block):
             free = [
                 (here[group], of_answer[group], used[position], rng.random(), group, position)
                 for group, members in enumerate(answers)
                 for position in members
-                if items[position].apart not in taken
+                if items[position].exclusion_group not in taken
             ]
             if not free:
                 what = f"golden items do not go into blocks of {recipe.golden_per_block} golden ones"
@@ -94,7 +94,7 @@ def add_golden(
                 raise InputError(what, given=f"{len(gold):,} golden items", hint=hint)
             *_, group, position = min(free)
             block.append(position)
-            taken.add(items[position].apart)
+            taken.add(items[position].exclusion_group)
             here[group] += 1
             of_answer[group] += 1
             used[position] += 1

@@ -54,7 +54,7 @@ def plan_blocks(items: Sequence[WorkItem], recipe: CampaignRecipe) -> tuple[tupl
     size = recipe.per_person - recipe.golden_per_block
     copies = recipe.overlap // recipe.people_per_block
     n_blocks = -(-len(work) * copies // size)
-    groups = grouped(items[position].apart for position in work)
+    groups = grouped(items[position].exclusion_group for position in work)
     name, largest = max(groups.items(), key=lambda group: len(group[1]))
     needed = len(largest) * copies
     if needed > n_blocks:
@@ -118,21 +118,22 @@ class _Plan:
 
     def __init__(self, items: Sequence[WorkItem], blocks: list[list[int]]) -> None:
         self.items, self.blocks = items, blocks
-        self.apart = [{items[i].apart for i in block} for block in blocks]
+        self.groups = [{items[i].exclusion_group for i in block} for block in blocks]
 
     def fits(self, first: int, i: int, second: int, j: int) -> bool:
         """Whether items i and j of two blocks can change places."""
-        one, two = self.items[self.blocks[first][i]].apart, self.items[self.blocks[second][j]].apart
+        positions = self.blocks[first][i], self.blocks[second][j]
+        one, two = (self.items[position].exclusion_group for position in positions)
         if one == two:
             return self.blocks[first][i] != self.blocks[second][j]
-        return one not in self.apart[second] and two not in self.apart[first]
+        return one not in self.groups[second] and two not in self.groups[first]
 
     def swap(self, first: int, i: int, second: int, j: int) -> None:
         one, two = self.blocks[first], self.blocks[second]
         one[i], two[j] = two[j], one[i]
         for block, came, left in ((first, one[i], two[j]), (second, two[j], one[i])):
-            self.apart[block] -= {self.items[left].apart}
-            self.apart[block] |= {self.items[came].apart}
+            self.groups[block] -= {self.items[left].exclusion_group}
+            self.groups[block] |= {self.items[came].exclusion_group}
 
     def even_out(self, rng: np.random.Generator) -> None:
         """Exchange items of different kinds as long as that makes the kinds of two blocks more even."""

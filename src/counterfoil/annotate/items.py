@@ -326,11 +326,11 @@ def _pairs(benchmark: Benchmark, form: WorkForm) -> Iterable[WorkItem]:
     questions = benchmark.listed
     captions, images = (positions.reshape(-1) for positions in questions.pairs())
     filled = questions.filled
-    places = np.argwhere(np.ones(questions.shape, dtype=bool) if filled is None else filled)
-    if len(places) != len(captions):
+    slots = np.argwhere(np.ones(questions.shape, dtype=bool) if filled is None else filled)
+    if len(slots) != len(captions):
         raise DataError("questions that are not of single pairs", where=benchmark.name)
     right, wrong = TRUTHS.get(form.name, ("", ""))
-    listed = zip(places.tolist(), captions.tolist(), images.tolist(), strict=True)
+    listed = zip(slots.tolist(), captions.tolist(), images.tolist(), strict=True)
     for (question, *slot), caption, image in listed:
         name = questions.ids[question]
         kind, truth = "", ""
@@ -381,7 +381,7 @@ def _roles(benchmark: Benchmark, form: WorkForm) -> Iterable[WorkItem]:
 
 def check_items(items: Sequence[WorkItem], recipe: CampaignRecipe) -> None:
     """Raise `InputError` where there are fewer items than the design needs, or they go into no blocks."""
-    count = {role: len({item.apart for item in items if item.role == role}) for role in ROLES}
+    count = {role: len({item.exclusion_group for item in items if item.role == role}) for role in ROLES}
     if not count["work"]:
         raise InputError("a campaign needs items to work on", given="none")
     wanted: list[tuple[str, int, Role, str]] = [("onboarding", recipe.onboarding, "onboarding", "onboarding")]

@@ -76,7 +76,8 @@ def _judged(path: Path, settings: PeopleSettings, where: str) -> tuple[dict[str,
         raise InputError(what, where=where, given=campaign.form.name, allowed=allowed)
     if of_table:
         table = read_judgement_table(path)
-        odd = next((name for name in table.column("item").to_pylist() if name not in campaign.places), None)
+        names = table.column("item").to_pylist()
+        odd = next((name for name in names if name not in campaign.positions), None)
         if odd is not None:
             raise DataError("an item that the campaign does not have", where=path, given=odd)
     else:

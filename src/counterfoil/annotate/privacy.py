@@ -17,7 +17,7 @@ from counterfoil.errors import InputError
 from counterfoil.store import write_csv, write_parquet, write_text
 
 #: The file of labels that stay, in the campaign's folder.
-KEPT = "kept_labels.csv"
+KEPT_LABELS = "kept_labels.csv"
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def delete_people(db: Database, campaign: Campaign, now: float, *, early: bool =
         labels = JudgedCampaign.of(campaign, judgements, adjudicated=decided_answers(db, campaign)).labels
         if labels is not None:
             several = labels.table.filter(pc.greater_equal(labels.table.column("answers"), 2))
-            write_csv(campaign.folder / KEPT, several)
+            write_csv(campaign.folder / KEPT_LABELS, several)
             labelled, single = len(several), len(labels.table) - len(several)
     with db.writing() as connection:
         came, given = (

@@ -18,7 +18,7 @@ from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import NOT_VISIBLE, FormField
 from counterfoil.annotate.item_order import shown_order
 from counterfoil.annotate.judgement_table import Submissions, encoded
-from counterfoil.stats.inattention import FLOOR, SIGNS, CarelessSigns, careless
+from counterfoil.stats.inattention import FLOOR, SIGNS, CarelessSigns, inattention
 from counterfoil.stats.tests import holm
 
 #: The chance that a careful person is flagged, over all people of a campaign.
@@ -86,21 +86,21 @@ def people_quality(table: pa.Table, campaign: Campaign | None = None) -> tuple[P
         words, coded = encoded(rows.column("answer"))
         options = tuple(dict.fromkeys((*(() if field is None else field.values), *words)))
         answer = np.array([options.index(word) for word in words], dtype=np.int64)[coded]
-    truth, labels = _known(item, answer, right, max(2, len(options)))
+    truth, labels = _gold_answers(item, answer, right, max(2, len(options)))
     common: Mapping[str, Any] = {
         "n_classes": max(2, len(options)),
         "seconds": None if np.isnan(done.seconds).all() else done.seconds,
         "order": done.submitted if "submitted" in rows.column_names else None,
-        "known": truth if (truth >= 0).any() else None,
+        "gold": truth if (truth >= 0).any() else None,
         "alike": 0 if field is None or field.alike_in else len(field.exchangeable_values),
         "floor": (0.0 if campaign is None else campaign.recipe.least_seconds) or FLOOR,
     }
-    signs = careless(person, item, labels, **common)
+    signs = inattention(person, item, labels, **common)
     if not options:
         signs = _replaced(signs, ("straight", "disagree"), None)
     elif campaign is not None and field is not None and field.shuffled:
-        positions = _places(rows, campaign, options, answer)
-        signs = _replaced(signs, ("straight",), careless(person, item, positions, **common))
+        positions = _chosen_positions(rows, campaign, options, answer)
+        signs = _replaced(signs, ("straight",), inattention(person, item, positions, **common))
     counts = np.bincount(person, minlength=len(names))
     gold = np.bincount(person[right >= 0], minlength=len(names))
     return tuple(
@@ -109,7 +109,7 @@ def people_quality(table: pa.Table, campaign: Campaign | None = None) -> tuple[P
     ) + tuple(PersonQuality(name, 0, (), n) for name, n in blind.items())
 
 
-def _known(
+def _gold_answers(
     item: NDArray[np.int64], answer: NDArray[np.int64], right: NDArray[np.int8], n_classes: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The right answer of golden items, and the answers with every right one equal to it, no wrong one."""
@@ -129,7 +129,7 @@ def _known(
     return truth, labels
 
 
-def _places(
+def _chosen_positions(
     rows: pa.Table, campaign: Campaign, options: Sequence[str], answer: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """The place at which each person saw the option that they chose, from 0."""
@@ -138,7 +138,7 @@ def _places(
     for row, position in zip(rows.select(["person", "item"]).to_pylist(), answer.tolist(), strict=True):
         name = row["item"]
         if name not in fields:
-            page = campaign.form.page(campaign.items[campaign.places[name]])
+            page = campaign.form.page(campaign.items[campaign.positions[name]])
             fields[name] = next(field for field in page.fields if field.name == campaign.form.main)
         of_field = fields[name]
         order = shown_order(campaign.recipe.seed, row["person"], name, of_field)

@@ -83,7 +83,7 @@ def approve(db: Database, chosen: Sequence[str], *, by: str, now: float, reason:
     with db.writing() as connection:
         done = 0
         for person in chosen:
-            row = _known(connection, person)
+            row = _person_row(connection, person)
             if row.state in ("consent", "onboarding", "work") and row.finished is None:
                 where = f"person {person[:SHORT_ID]}"
                 raise InputError("is not done yet", where=where, given=row.state, hint="approve later")
@@ -100,7 +100,7 @@ def reject(
     """Set the answers of a person aside, whose items are open again; how many answers."""
     reason = " ".join(reason.split())
     with db.writing() as connection:
-        platform = _known(connection, person).platform
+        platform = _person_row(connection, person).platform
         where = f"person {person[:SHORT_ID]}"
         before = _latest(connection, person)
         if before is not None:
@@ -118,7 +118,7 @@ def reject(
     return aside
 
 
-def _known(connection: Connection, person: str) -> Any:
+def _person_row(connection: Connection, person: str) -> Any:
     row = run(connection, "SELECT * FROM people WHERE id = :person", person=person).first()
     if row is None:
         raise InputError("no such person", given=person)
@@ -176,7 +176,7 @@ class DisputedItem:
 
 
 def disputed_items(
-    table: pa.Table, field: FormField, decided: Mapping[tuple[str, str], AdjudicatedAnswer] | None = None
+    table: pa.Table, field: FormField, adjudicated: Mapping[tuple[str, str], AdjudicatedAnswer] | None = None
 ) -> tuple[DisputedItem, ...]:
     """Items with different answers, most undecided first by the one-coin model, decided ones last."""
     rows, values = of_question(table, field), field.values
@@ -192,7 +192,7 @@ def disputed_items(
     logs = np.log2(chances, out=np.zeros_like(chances), where=chances > 0)
     entropy = np.minimum(-(chances * logs).sum(axis=1), math.log2(len(values)))
     split = (given.votes > 0).sum(axis=1) > 1
-    done = decided or {}
+    done = adjudicated or {}
     positions = sorted(
         np.flatnonzero(split).tolist(),
         key=lambda i: ((names[i], field.name) in done, -round(float(entropy[i]), 9), names[i]),
@@ -224,7 +224,7 @@ def adjudicate(
     db: Database, campaign: Campaign, item: str, answer: str, *, by: str, now: float, note: str = ""
 ) -> AdjudicatedAnswer:
     """Decide an item: the value of an option of the form's main question; it replaces an earlier decision."""
-    place, question = campaign.places.get(item), campaign.form.main
+    place, question = campaign.positions.get(item), campaign.form.main
     if place is None:
         raise InputError("no such item in this campaign", given=item)
     field = next(f for f in campaign.form.page(campaign.items[place]).fields if f.name == question)

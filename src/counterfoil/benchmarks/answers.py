@@ -55,7 +55,7 @@ class Scores(Answered):
 
     values: NDArray[np.float64]
     #: Their origin, where the engine made them (`counterfoil.engine.plan`): model, machine, versions.
-    made: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
     #: The questions of which some score is NaN, since a model refused; None where none can be.
     unanswered: NDArray[np.bool_] | None = None
 
@@ -114,7 +114,7 @@ class Outcomes(Answered):
 
     right: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     ties: str = "only right and wrong were given, so how ties were counted is not known"
-    made: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
     #: The questions without an answer, which are not right; None where every question has one.
     unanswered: NDArray[np.bool_] | None = None
     #: Chance by measure, where it is not that of random scores: picking one of two options four times.
@@ -159,7 +159,7 @@ class Rankings(Answered):
 
     i2t: DirectionRanks
     t2i: DirectionRanks
-    made: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     has_rankings: ClassVar[bool] = True
 
@@ -212,4 +212,4 @@ def about(benchmark: Benchmark, *, images: Path | None = None) -> dict[str, Any]
 
 def provenance_of(benchmark: Benchmark, answers: Answers) -> dict[str, Any]:
     """How `answers` to `benchmark` came about: the benchmark, and what the engine wrote on the answers."""
-    return {"benchmark": about(benchmark), "versions": versions(), **answers.made}
+    return {"benchmark": about(benchmark), "versions": versions(), **answers.provenance}

@@ -25,7 +25,7 @@ from counterfoil.inputs.arrays import plain_array
 from counterfoil.inputs.files import check_model, digest, digest_value, parse_toml
 from counterfoil.inputs.options import Option, checked
 from counterfoil.registry import Registry
-from counterfoil.stats.dependence import Sharing
+from counterfoil.stats.dependence import Dependence
 
 if TYPE_CHECKING:
     from counterfoil.benchmarks.forms import Choice, Gallery, Paraphrase, Preference, Quad, Rated, Statement
@@ -207,7 +207,7 @@ class Benchmark:
     gallery = _Only["Gallery"]("Gallery", "not a gallery", "coco-5k, eccv and other galleries")
 
     @cached_property
-    def sharing(self) -> Sharing:
+    def dependence(self) -> Dependence:
         """What questions share: the images and the captions that each is about.
 
         Captions are the same where their texts are, in any Unicode normal form; images where they show one
@@ -221,20 +221,20 @@ class Benchmark:
         shown = self.photos if by_photo else [image.photo or "" for image in self.images]
         photos = [image_key(name) if name else (i,) for i, name in enumerate(shown)]
         texts = [caption_key(c.text) if c.text is not None else (c.id,) for c in self.captions]
-        return Sharing(images=_numbers(photos, images), captions=_numbers(texts, captions))
+        return Dependence(images=_numbers(photos, images), captions=_numbers(texts, captions))
 
     @cached_property
-    def measured_sharing(self) -> Sharing:
+    def measured_dependence(self) -> Dependence:
         """The same of the questions that measures are of."""
-        return self.sharing.part(self.questions.measured)
+        return self.dependence.part(self.questions.measured)
 
     @cached_property
     def clusters(self) -> NDArray[np.int64]:
-        """(n,) numbers; questions of one number are drawn and flipped together (`Sharing.units`).
+        """(n,) numbers; questions of one number are drawn and flipped together (`Dependence.units`).
 
         They share images or captions, directly or through others; where those are crossed, their images.
         """
-        return self.sharing.units
+        return self.dependence.units
 
     @cached_property
     def photos(self) -> tuple[str, ...]:

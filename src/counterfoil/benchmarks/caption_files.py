@@ -185,10 +185,10 @@ def _entries(path: Path, kind: str, *, several: bool) -> tuple[Iterator[Entry], 
             entries = ((f"{path}, '{name}'", name, held, None) for name, held in value.items())
         else:
             raise DataError("not captions", where=path, given=shown(value), allowed=_LAYOUTS)
-    return _apart(entries, kind, several=several), files
+    return _one_by_one(entries, kind, several=several), files
 
 
-def _apart(entries: Iterable[Entry], kind: str, *, several: bool) -> Iterator[Entry]:
+def _one_by_one(entries: Iterable[Entry], kind: str, *, several: bool) -> Iterator[Entry]:
     """Lists of captions taken apart; raises `DataError` for an image with a list and another entry."""
     is_listed: dict[str, bool] = {}
     for where, name, held, candidate in entries:

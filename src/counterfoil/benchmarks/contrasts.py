@@ -46,10 +46,10 @@ class Contrasts:
         if any(text is None for text in texts):
             hint = "give them with --data"
             raise DataError("captions have no text", where=benchmark.source or benchmark.name, hint=hint)
-        sharing = benchmark.sharing
-        clusters = sharing.components
+        dependence = benchmark.dependence
+        clusters = dependence.components
         if len(clusters) > 1 and np.bincount(clusters).max() > len(clusters) / 2:
-            clusters = sharing.units
+            clusters = dependence.units
         of_rows = [text or "" for text in texts], candidates.question, candidates.truth
         return cls(*of_rows, clusters, candidates.rated, candidates.decides)
 

@@ -58,7 +58,7 @@ from counterfoil.store import begin, begun, end, storage_error, write_bytes, wri
 _MAGIC = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"GIF8": ".gif", b"RIFF": ".webp", b"BM": ".bmp"}
 
 #: How `save_items` calls what it writes: a digest, of files with an ending.
-_KEPT = re.compile(r"[0-9a-f]{32}(\.\w+)?")
+_HASH_NAME = re.compile(r"[0-9a-f]{32}(\.\w+)?")
 
 #: What the source of a video is, in the column `video`; null where the item is a picture.
 _FILE, _FRAMES, _FEATURES, _ABSENT = "file", "frames", "features", "absent"
@@ -118,7 +118,7 @@ def move_items(source: Path, target: Path) -> None:
         put(source / name, target / name)
     for path in target.iterdir() if target.is_dir() else ():
         # Files with other names were put there by someone else.
-        if path.name not in names and _KEPT.fullmatch(path.name):
+        if path.name not in names and _HASH_NAME.fullmatch(path.name):
             remove(path)
 
 
@@ -377,7 +377,7 @@ def tables_of(
 def read_tables(folder: Path, facts: Mapping[str, Any], *, where: object, verify: bool = True) -> Benchmark:
     """The benchmark of the card and the tables in a folder, and the facts that a manifest (`where`) has."""
     form = FORMS[check_model(facts, Facts, where=where).form]
-    checked = check_model(facts, form.known, where=where).model_dump()
+    checked = check_model(facts, form.facts_model, where=where).model_dump()
     captions = read_columns(folder / "captions.parquet", _CAPTIONS).to_pylist()
     images = read_columns(folder / "images.parquet", IMAGES).to_pylist()
     tables = {name: read_columns(folder / name, schema) for name, schema in form.schemas.items()}

@@ -265,7 +265,7 @@ class Votes:
         return int(self.wins.sum() - np.trace(self.wins))
 
     @property
-    def own(self) -> int:
+    def self_votes(self) -> int:
         """How many votes prefer something to itself, which say nothing and are in no total."""
         return int(np.trace(self.wins))
 

@@ -327,7 +327,7 @@ class Photos:
     """A folder of image files, each of its folders listed once."""
 
     folder: Path | None
-    beside: Path | None = None
+    data_folder: Path | None = None
     _listed: dict[str, Mapping[str, bool]] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -337,7 +337,7 @@ class Photos:
 
     def source(self, name: str, *, where: object = None) -> FileSource | None:
         """The file of that name (in a subfolder, or with its whole path), or None where there is none."""
-        folder = self.folder or (self.beside if Path(name).is_absolute() else None)
+        folder = self.folder or (self.data_folder if Path(name).is_absolute() else None)
         if folder is None:
             return None
         parent, file = os.path.split(name)

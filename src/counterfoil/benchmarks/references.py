@@ -127,7 +127,7 @@ class Contained:
     equal: int
     dropped: int
 
-    def said(self) -> str:
+    def description(self) -> str:
         """The result in words, for a benchmark's source line; empty where nothing was done."""
         parts = []
         if self.dropped:

@@ -66,9 +66,9 @@ def _generator(
     identity = model.identity
     options = {**identity.options, **settings}
     identity = replace(identity, name=called + identity.name, options=options)
-    maker = LocalTextGenerator(identity, partial(model.write, **settings))
-    remember_source(maker, source)
-    return maker
+    generator = LocalTextGenerator(identity, partial(model.write, **settings))
+    remember_source(generator, source)
+    return generator
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,13 +103,13 @@ def chat_answers(
         content: Sequence[Any] = range(len(requests))
     else:
         content = [endpoint.payload(request)[1] for request in requests]
-    maker, size = ChatGenerator(endpoint), endpoint.settings.concurrency
-    replies = generated_bytes(maker, requests, content, context, stage=stage, size=size, here=True)
+    generator, size = ChatGenerator(endpoint), endpoint.settings.concurrency
+    replies = generated_bytes(generator, requests, content, context, stage=stage, size=size, here=True)
     return [(answer["text"], answer["refused"]) for answer in map(json.loads, replies)]
 
 
 def generated_bytes(
-    maker: BatchGenerator,
+    generator: BatchGenerator,
     items: Sequence[Any],
     content: Sequence[Any],
     context: StepContext,
@@ -122,7 +122,7 @@ def generated_bytes(
     """What is made for each item, small enough to be held; `content` tells the items apart."""
     contents: dict[int, bytes] = {}
     keys, take = batch_keys(content, size), contents.__setitem__
-    context.session.make(maker, items, keys, take, stage=stage, size=size, here=here, keep=keep)
+    context.session.make(generator, items, keys, take, stage=stage, size=size, here=here, keep=keep)
     return [contents[row] for row in range(len(items))]
 
 

@@ -132,7 +132,7 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
     def refusal(self, message: str) -> ImageAnswer:
         return ImageAnswer(refused=message)
 
-    def known(self, key: str) -> ImageAnswer | None:
+    def cached(self, key: str) -> ImageAnswer | None:
         """The image in the folder, one whose address was noted, or what was declined before."""
         cell, answer, noted = f"{key}.png", None, None
         with suppress(CounterfoilError):

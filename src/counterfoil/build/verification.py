@@ -43,11 +43,11 @@ _PEOPLE = ("annotator", "worker", "judge", "person")
 
 
 def fits(
-    rows: pa.Table, image: str, own: str, other: str | None = None, *, where: object = None
+    rows: pa.Table, image: str, caption: str, other: str | None = None, *, where: object = None
 ) -> NDArray[np.bool_] | None:
-    """Whether the caption in `own` is true of the scene of `image`, that in `other` not; None: no scenes."""
+    """Whether `caption` is true of the scene of `image`, and `other` is not; None: no scenes."""
     column = SCENE_OF.get(image)
-    wanted = [name for name in (own, other) if name is not None]
+    wanted = [name for name in (caption, other) if name is not None]
     if column is None or not {column, *wanted} <= set(rows.column_names):
         return None
     scenes: dict[str, Scene] = {}
@@ -81,14 +81,14 @@ class Answers:
     no: NDArray[np.bool_]
 
     @property
-    def asked(self) -> NDArray[np.bool_]:
+    def answered(self) -> NDArray[np.bool_]:
         return np.asarray((self.yes | self.no).any(axis=0), dtype=bool)
 
     def accepted(self, rule: Rule = "majority") -> NDArray[np.bool_]:
         """Which rows people let in: more yes than no, any yes, or no no; never one without an answer."""
         yes, no = self.yes.sum(axis=0), self.no.sum(axis=0)
         by_rule: dict[str, NDArray[np.bool_]] = {"majority": yes > no, "any": yes > 0, "all": no == 0}
-        return np.logical_and(by_rule[rule], self.asked)
+        return np.logical_and(by_rule[rule], self.answered)
 
 
 def answer_gains(table: DataTable) -> NDArray[np.float64]:
@@ -166,7 +166,7 @@ def label_noise(
     answers: Answers, rule: Rule, rng: np.random.Generator, *, draws: int = 2000
 ) -> dict[str, Any] | None:
     """How much of what people let in is not sound, by their answers alone; None for fewer than three."""
-    answered = answers.asked
+    answered = answers.answered
     if len(answers.people) < FEWEST or not answered.any():
         return None
     counted = patterns(answers.yes[:, answered], answers.no[:, answered])

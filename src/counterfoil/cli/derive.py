@@ -154,7 +154,7 @@ class Command(Documented):
                 shown.append(result)
                 if result is not None and not (terminal.quiet and json == "-"):
                     show = program.imported(self.show)
-                    show(result, terminal.beside(json), **_converted(self.of_show, typed))
+                    show(result, terminal.table_console(json), **_converted(self.of_show, typed))
 
             given: dict[str, Any] = self.filled({name: typed[name] for name in self.of_job if name in typed})
             # Of several processes that work together one prints and writes.

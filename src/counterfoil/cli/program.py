@@ -289,7 +289,7 @@ def debugging(arguments: Sequence[str]) -> tuple[bool, list[str]]:
     return len(others) < end, [*others, *arguments[end:]]
 
 
-def unforeseen(error: BaseException, arguments: Sequence[str]) -> str:
+def unexpected(error: BaseException, arguments: Sequence[str]) -> str:
     """The line about a fault of the program; writes the report that it names."""
     from counterfoil.benchmarks.answers import versions
     from counterfoil.store import write_text
@@ -473,6 +473,6 @@ def run(app: click.Command) -> NoReturn:
         expected = expected_error(error)
         if isinstance(error, click.UsageError):
             expected = in_one_line(error)
-        complain(unforeseen(error, arguments) if expected is None else str(expected))
+        complain(unexpected(error, arguments) if expected is None else str(expected))
         sys.exit(SOFTWARE if expected is None else 2)
     sys.exit(0)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from counterfoil.jobs.annotate_campaign import CampaignProgress
     from counterfoil.jobs.compare import RunComparison
     from counterfoil.jobs.evaluate import EvaluationRun
-    from counterfoil.jobs.reproduce import Ledger
+    from counterfoil.jobs.reproduce import Reproduction
     from counterfoil.jobs.results import Tabular
     from counterfoil.jobs.tour import ExampleFiles, Tour
     from counterfoil.jobs.world import Drawn
@@ -253,17 +253,17 @@ def show_drawn(drawn: "Drawn", console: Console) -> None:
         console.print(line, soft_wrap=True)
 
 
-def show_ledger(ledger: "Ledger", console: Console) -> None:
+def show_ledger(reproduction: "Reproduction", console: Console) -> None:
     """Paper by paper a paragraph per row, then what differs and why, then counts; or the files looked for."""
     from counterfoil.cli.listings import print_words
     from counterfoil.jobs.reproduce import BASES
     from counterfoil.report.reproduction import Basis, Verdict, by_basis
 
-    if ledger.files:
-        rows = [(paper, name, place or "not there") for paper, name, place in ledger.files]
+    if reproduction.files:
+        rows = [(paper, name, place or "not there") for paper, name, place in reproduction.files]
         print_words(console, ("paper", "file", "found"), rows)
         return
-    for (_, title), of_paper in groupby(ledger.entries, key=lambda e: (e.paper, e.title)):
+    for (_, title), of_paper in groupby(reproduction.entries, key=lambda e: (e.paper, e.title)):
         console.print(Text(title, style="bold"))
         for table, of_table in groupby(of_paper, key=lambda e: e.table):
             console.print(Text(f"  {table}", style="bold cyan"))
@@ -283,7 +283,7 @@ def show_ledger(ledger: "Ledger", console: Console) -> None:
                 missing = Counter(e.reason for e in cells if e.verdict is Verdict.NO_DATA)
                 for reason, count in missing.items():
                     console.print(Padding(Text(f"no data for {count}: {reason}", style="dim"), (0, 0, 0, 6)))
-    differing = [e for e in ledger.entries if e.verdict is Verdict.DIFFERS]
+    differing = [e for e in reproduction.entries if e.verdict is Verdict.DIFFERS]
     if differing:
         console.print(Text("\nWhat differs, printed ≠ recomputed", style="bold"))
         alike: dict[tuple[str, str, str], list[Entry]] = {}
@@ -294,7 +294,7 @@ def show_ledger(ledger: "Ledger", console: Console) -> None:
             why = Text(reason or "No reason is known.", style="" if reason else "bold red")
             head = Text(f"{number} {table}, {numbers}. ", style="yellow")
             console.print(Padding(head + why, (0, 0, 0, 2)))
-    counts = by_basis(ledger.whole)
+    counts = by_basis(reproduction.whole)
     console.print()
     for basis, label in BASES.items():
         of = counts[basis]

@@ -61,7 +61,7 @@ _STALE_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class CachedValues:
     """The positions of known keys, ascending, their values (None: nothing is known), and `broken` shards."""
 
     rows: Int64[ndarray, "rows"]
@@ -77,10 +77,10 @@ class Cache:
     identity: Identity
     _noted: list[str] = field(default_factory=list, init=False, repr=False)
 
-    def read(self, kind: Kind, keys: Sequence[str]) -> Found:
+    def read(self, kind: Kind, keys: Sequence[str]) -> CachedValues:
         """Look `keys` up; where two shards know one key, the first by file name answers on every machine."""
         if self.folder is None:
-            return Found(np.empty(0, dtype=np.int64), None)
+            return CachedValues(np.empty(0, dtype=np.int64), None)
         wanted = {bytes.fromhex(key): row for row, key in enumerate(keys)}
         rows: list[int] = []
         parts: list[ndarray] = []
@@ -93,9 +93,9 @@ class Cache:
             parts.append(values)
             self._used(entry)
         if not rows:
-            return Found(np.empty(0, dtype=np.int64), None, tuple(broken))
+            return CachedValues(np.empty(0, dtype=np.int64), None, tuple(broken))
         of_rows, order = np.asarray(rows, dtype=np.int64), np.argsort(rows, kind="stable")
-        return Found(of_rows[order], np.concatenate(parts)[order], tuple(broken))
+        return CachedValues(of_rows[order], np.concatenate(parts)[order], tuple(broken))
 
     def write(self, kind: Kind, keys: Sequence[str], values: Values) -> None:
         """Keep one shard; raises `StorageError` where there is no room, and then keeps nothing of it."""

@@ -57,7 +57,7 @@ def image_keys(images: Sequence[Image], *, cache: Path | None, progress: Progres
             continue
         entry = memo.get(_path(source)) if isinstance(source, FileSource) else None
         # Asking a store takes a while: that is done by the threads that read.
-        if entry is not None and not _apart(source) and entry[0] == _stamp(source):
+        if entry is not None and not _is_remote(source) and entry[0] == _stamp(source):
             digests[_name(source)] = entry[1]
         else:
             unread[_name(source)] = source
@@ -110,13 +110,13 @@ def _key(image: Image, digests: Mapping[Hashable, str]) -> str:
     return digest(f"{content} crop {image.crop}".encode()) if image.crop else content
 
 
-def _apart(source: Source) -> bool:
+def _is_remote(source: Source) -> bool:
     return isinstance(source, FileSource) and is_distant(source.path)
 
 
 def _read(source: Source, memo: Mapping[str, tuple[Stamp, str]]) -> tuple[str, Stamp | None]:
     """The digest of a source, and the stamp under which a later run may trust it."""
-    before, unlinked = _stamp(source), _apart(source)
+    before, unlinked = _stamp(source), _is_remote(source)
     remembered = memo.get(_path(source)) if isinstance(source, FileSource) and unlinked else None
     if remembered is not None and remembered[0] == before:
         return remembered[1], before

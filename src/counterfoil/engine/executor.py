@@ -44,22 +44,22 @@ class BatchGenerator(Protocol):
 
 @dataclass(eq=False)
 class GeneratedBytes(StreamedParts):
-    """The bytes of each item, given to `take` and not held; a batch is a shard, which `beside` may keep."""
+    """The bytes of each item, given to `take`, not held; a batch is a shard, in `second_cache` if given."""
 
-    miscounted = "the maker gave the wrong number of items"
+    miscounted = "the generator gave the wrong number of items"
 
     take: Take | None = None
-    beside: Cache | None = None
+    second_cache: Cache | None = None
 
     def read(self, cache: Cache) -> tuple[Sequence[int], Sequence[Path]]:
         rows, broken = super().read(cache)
-        if self.beside is not None:
-            rows, more = super().read(self.beside)
+        if self.second_cache is not None:
+            rows, more = super().read(self.second_cache)
             broken = [*broken, *more]
         return rows, broken
 
     def write(self, cache: Cache, rows: Sequence[int], parts: Sequence[Sequence[Parts]]) -> None:
-        super().write(self.beside or cache, rows, parts)
+        super().write(self.second_cache or cache, rows, parts)
 
     def _take(self, row: int, parts: Parts, where: str) -> Parts:
         if self.take is not None:
@@ -68,9 +68,9 @@ class GeneratedBytes(StreamedParts):
 
 
 def generated_parts(
-    maker: BatchGenerator, batches: Sequence[Sequence[Any]], workers: int
+    generator: BatchGenerator, batches: Sequence[Sequence[Any]], workers: int
 ) -> Iterator[list[dict[str, np.ndarray]]]:
-    for batch in maker.make(batches):
+    for batch in generator.make(batches):
         yield [{"bytes": np.frombuffer(data, dtype=np.uint8)} for data in batch]
 
 

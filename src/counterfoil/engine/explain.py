@@ -166,7 +166,7 @@ class PairToExplain:
 
 
 @dataclass(frozen=True, eq=False)
-class Heat:
+class Heatmap:
     """The heatmaps of one pair by one method: of the caption as a whole and of each of its parts."""
 
     method: str
@@ -182,7 +182,7 @@ class ExplainedPair:
     item: PairToExplain
     score: float
     drops: Float[ndarray, "spans"]
-    heats: tuple[Heat, ...] = ()
+    heats: tuple[Heatmap, ...] = ()
 
     @property
     def words(self) -> list[str]:
@@ -275,13 +275,13 @@ def _by_scores(
         part = scores[start : start + len(texts) * len(pictures)].reshape(len(texts), len(pictures))
         start += part.size
         drop = _rounded(part[0, 0] - part[1:, 0], part)
-        heat = None
+        heatmap = None
         if occlusion is not None:
             fall = _rounded(part[:, :1] - part[:, 1:], part)
             grid = (-1, occlusion.cells, occlusion.cells)
             more = _rounded(fall[0] - fall[1:], part)
-            heat = Heat(OCCLUSION.name, fall[0].reshape(grid[1:]), more.reshape(grid))
-        yield float(part[0, 0]), drop, heat
+            heatmap = Heatmap(OCCLUSION.name, fall[0].reshape(grid[1:]), more.reshape(grid))
+        yield float(part[0, 0]), drop, heatmap
 
 
 def _rounded(differences: ndarray, scores: ndarray) -> ndarray:
@@ -290,7 +290,7 @@ def _rounded(differences: ndarray, scores: ndarray) -> ndarray:
     return np.where(np.abs(differences) <= least, 0.0, differences)
 
 
-def _patches(model: Any, pairs: Sequence[PairToExplain], session: Session) -> list[Heat]:
+def _patches(model: Any, pairs: Sequence[PairToExplain], session: Session) -> list[Heatmap]:
     """The cosine of every patch with the caption and with each part of it as a text of its own."""
     images = list({pair.image.id: pair.image for pair in pairs}.values())
     image_batches = batches(images, session.batch_size)
@@ -308,20 +308,20 @@ def _patches(model: Any, pairs: Sequence[PairToExplain], session: Session) -> li
         patches = patches_of[pair.image.id]
         text_vectors = vectors[[texts[text] for text in pair.texts]]
         maps = np.einsum("rcw,tw->trc", patches.vectors.astype(np.float64), text_vectors)
-        heats.append(Heat(PATCHES.name, maps[0], maps[1:], patches.box))
+        heats.append(Heatmap(PATCHES.name, maps[0], maps[1:], patches.box))
     return heats
 
 
-def _cross(name: str, model: Any, pairs: Sequence[PairToExplain], session: Session) -> list[Heat]:
+def _cross(name: str, model: Any, pairs: Sequence[PairToExplain], session: Session) -> list[Heatmap]:
     heats = []
     for done, pair in enumerate(pairs, 1):
         whole, parts = model.heats.maps(name, pair.image, pair.caption, pair.spans)
-        heats.append(Heat(name, whole, parts))
+        heats.append(Heatmap(name, whole, parts))
         session.progress(METHODS[name].title.lower(), done, len(pairs))
     return heats
 
 
-_Inside = Callable[[Any, Sequence[PairToExplain], Session], list[Heat]]
+_Inside = Callable[[Any, Sequence[PairToExplain], Session], list[Heatmap]]
 
 
 def _inside(name: str, model: Any) -> _Inside | None:

@@ -88,10 +88,10 @@ class _Pass:
         # The distinct pairs that are right in any gallery: by image for i2t, by caption for t2i.
         self.query: dict[str, ndarray] = {}
         self.item: dict[str, ndarray] = {}
-        self.places: dict[str, Sequence[ndarray]] = {}
+        self.positions: dict[str, Sequence[ndarray]] = {}
         for side, n_items in (("i2t", self.n["t2i"]), ("t2i", self.n["i2t"])):
             spread = [_spread(getattr(gallery, side), self.n[side]) for gallery in galleries]
-            self.query[side], self.item[side], self.places[side] = distinct_pairs(spread, n_items)
+            self.query[side], self.item[side], self.positions[side] = distinct_pairs(spread, n_items)
         # Galleries that are seen alike are counted together.
         keys = [
             tuple(None if of is None else of.tobytes() for of in (gallery.image_parts, gallery.caption_parts))
@@ -102,7 +102,7 @@ class _Pass:
             alike = [i for i, other in enumerate(keys) if other == key]
             pairs = {
                 side: np.unique(np.concatenate([positions[i] for i in alike]))
-                for side, positions in self.places.items()
+                for side, positions in self.positions.items()
             }
             self.scopes[key] = _Scope(galleries[alike[0]], pairs)
         self.scope_of = [self.scopes[key] for key in keys]
@@ -243,7 +243,7 @@ class _Pass:
         above, level = np.full(len(positives.items), -1), np.zeros(len(positives.items), np.int64)
         pairs = _pairs_by_query(search)
         present = pairs[positives.items[pairs] >= 0]
-        place = np.searchsorted(scope.pairs[side], self.places[side][i])
+        place = np.searchsorted(scope.pairs[side], self.positions[side][i])
         above[present], level[present] = scope.above[side][place], scope.level[side][place]
         return DirectionRanks(above, level, depth, top, top_scores)
 

@@ -41,7 +41,7 @@ def warn(message: str) -> None:
 
 
 #: Positions of captions and of images whose scores are asked for, both of one shape.
-Asked = tuple[Int64[ndarray, "*asked"], Int64[ndarray, "*asked"]]
+PairPositions = tuple[Int64[ndarray, "*asked"], Int64[ndarray, "*asked"]]
 _EVERY = frozenset(FORMS)
 #: What errors call the models of an ability, and the forms it answers; the first ability that fits is used.
 ANSWERS: Mapping[Ability, tuple[str, frozenset[str]]] = {
@@ -123,7 +123,7 @@ def check_images(images: Sequence[Image], where: object, hint: str) -> None:
 
 
 def deduplicate(
-    benchmark: Benchmark, image_keys: Sequence[str], *, pairs: Asked | None = None
+    benchmark: Benchmark, image_keys: Sequence[str], *, pairs: PairPositions | None = None
 ) -> ScoringPlan:
     """The distinct items and pairs behind `benchmark`; `pairs` asks for other scores than its questions."""
     questions = benchmark.questions
@@ -140,7 +140,7 @@ def items(
     captions: Sequence[Caption],
     used: tuple[Int64[ndarray, "used_captions"], Int64[ndarray, "used_images"]],
     image_keys: Sequence[str],
-    pairs: Asked = (_NONE, _NONE),
+    pairs: PairPositions = (_NONE, _NONE),
 ) -> ScoringPlan:
     """The distinct items among captions and images in use, and the (caption, image) `pairs` asked for."""
     used_captions, used_images = used

@@ -350,7 +350,7 @@ class _Stage:
         self._open = set(range(len(work)))
         self._name = f"{work.cache.identity.key} {type(work.model).__qualname__}"
         self._sent: tuple[Any, ...] = ()
-        self._asked: dict[Any, tuple[Any, bool]] = {}
+        self._requested: dict[Any, tuple[Any, bool]] = {}
         self._turn = self._failures = 0
 
     def run(self) -> None:
@@ -365,21 +365,21 @@ class _Stage:
                 while len(self._pool.workers) < min(self._pool.most, len(self._open)):
                     self._pool.start()
                 for worker in self._pool.workers:
-                    if not any(worker is busy for busy, _ in self._asked.values()):
+                    if not any(worker is busy for busy, _ in self._requested.values()):
                         place.write(self._handshake.probe, token.encode())
-                        self._asked[worker.meet.remote(self._handshake)] = worker, False
+                        self._requested[worker.meet.remote(self._handshake)] = worker, False
                 if not self._turn and time.monotonic() > until:
                     problem = f"no worker of the Ray cluster has started within {_START:.0f} s"
                     hint = "is it busy with other work, or has it lost its machines? 'ray status' tells"
                     raise StorageError(problem, hint=hint)
-                for ref in ray.wait(list(self._asked), timeout=_POLL)[0]:
+                for ref in ray.wait(list(self._requested), timeout=_POLL)[0]:
                     self._take(ref)
-            computing = [ref for ref, (_, computes) in self._asked.items() if computes]
+            computing = [ref for ref, (_, computes) in self._requested.items() if computes]
             if computing:
                 for ref in ray.wait(computing, num_returns=len(computing), timeout=_END)[0]:
-                    del self._asked[ref]
+                    del self._requested[ref]
         finally:
-            for worker, computes in self._asked.values():
+            for worker, computes in self._requested.values():
                 if computes:
                     self._pool.end(worker)
             with suppress(StorageError):
@@ -396,7 +396,7 @@ class _Stage:
         """Take the answer of a worker; one that agreed gets the work, one that is lost is let go."""
         import ray
 
-        worker, computes = self._asked.pop(ref)
+        worker, computes = self._requested.pop(ref)
         try:
             answer = ray.get(ref)
         except ray.exceptions.RayError as error:
@@ -420,7 +420,7 @@ class _Stage:
         elif not computes:
             work, items, model = self._packed()
             call = worker.compute.remote(work, items, self._name, [model], self._turn, self._pool.most)
-            self._asked[call] = worker, True
+            self._requested[call] = worker, True
             self._turn += 1
 
     def _packed(self) -> tuple[Any, ...]:

@@ -87,7 +87,7 @@ class Session:
         model: base.TextEmbedder | base.PairModel | base.Model | base.Classifier,
         *,
         reads: Collection[str] | None = None,
-        pairs: plan.Asked | None = None,
+        pairs: plan.PairPositions | None = None,
     ) -> tuple[plan.ScoringPlan, Cache]:
         """The distinct work behind a benchmark (or `pairs` of it), and the model's shards."""
         reads = getattr(model, "needs", ("images", "captions")) if reads is None else reads
@@ -156,7 +156,7 @@ class Session:
         return scores[np.searchsorted(pairs[:, 0], work.pairs[:, 0])] if alone else scores
 
     def scores(
-        self, benchmark: Benchmark, model: base.PairModel | base.Model, pairs: plan.Asked
+        self, benchmark: Benchmark, model: base.PairModel | base.Model, pairs: plan.PairPositions
     ) -> Float64[ndarray, "*asked"]:
         """The scores of `pairs` of a benchmark's items, each distinct one once."""
         work, cache = self.prepare(benchmark, model, pairs=pairs)
@@ -198,7 +198,7 @@ class Session:
 
     def make(
         self,
-        maker: executors.BatchGenerator,
+        generator: executors.BatchGenerator,
         items: Sequence[Any],
         keys: Sequence[str],
         take: executors.Take,
@@ -215,11 +215,11 @@ class Session:
         pace are this process's.
         """
         session = replace(self, executor=None) if here and self.executor and self.executor.distant else self
-        session_cache = None if self.executor else Cache(keep, maker.identity)
-        values = executors.GeneratedBytes("made", keys, take, beside=session_cache)
-        cache, compute = self.cache_for(maker), executors.generated_parts
+        session_cache = None if self.executor else Cache(keep, generator.identity)
+        values = executors.GeneratedBytes("made", keys, take, second_cache=session_cache)
+        cache, compute = self.cache_for(generator), executors.generated_parts
         session._finish(
-            maker, compute, values, items, cache=cache, batch_size=size, shard_rows=size, stage=stage
+            generator, compute, values, items, cache=cache, batch_size=size, shard_rows=size, stage=stage
         )
 
     def note_truncated(self, embedder: object, work: plan.ScoringPlan, cache: Cache, name: str) -> None:
@@ -354,7 +354,7 @@ def with_provenance(answers: _Answers, model: Any, *, first: Any = None, session
         },
         "versions": versions(),
     }
-    return replace(answers, made=provenance)
+    return replace(answers, provenance=provenance)
 
 
 def score_pairs(benchmark: Benchmark, model: base.PairModel | base.Model, *, session: Session) -> Scores:
@@ -365,7 +365,7 @@ def score_pairs(benchmark: Benchmark, model: base.PairModel | base.Model, *, ses
     work, cache = session.prepare(benchmark, model)
     if not hasattr(model, "unanswered"):
         scores = work.spread(session.score_pairs(model, work, cache))
-        return _signed(benchmark, model, scores, session)
+        return _checked(benchmark, model, scores, session)
     total = len(work.pairs)
     pairs = [(work.images[image], work.captions[caption]) for caption, image in work.pairs]
     batches = plan.batches(pairs, session.batch_size)
@@ -416,7 +416,7 @@ def score_items(
     images: Sequence[Image],
     image_keys: Sequence[str],
     captions: Sequence[Caption],
-    pairs: plan.Asked,
+    pairs: plan.PairPositions,
     *,
     session: Session,
 ) -> Float64[ndarray, "*asked"]:
@@ -450,11 +450,11 @@ def compare_embedded(benchmark: Benchmark, model: Any, *, session: Session) -> S
     work, cache = session.prepare(benchmark, model)
     if text_pairs is None:
         values = compare_rows(model, *session.embed(model, work, cache), *work.pairs.T)
-        return _signed(benchmark, model, work.spread(values), session)
+        return _checked(benchmark, model, work.spread(values), session)
     captions = session.embed_captions(model, work, cache)
     session.note_truncated(model, work, cache, model.identity.name)
     pairs = (work.caption_of[side].ravel() for side in text_pairs)
-    return _signed(benchmark, model, compare_rows(model, captions, captions, *pairs), session)
+    return _checked(benchmark, model, compare_rows(model, captions, captions, *pairs), session)
 
 
 def answer_by_learning(benchmark: Benchmark, model: Any, *, session: Session) -> Scores:
@@ -465,7 +465,7 @@ def answer_by_learning(benchmark: Benchmark, model: Any, *, session: Session) ->
     contrasts = Contrasts.of(benchmark)
     candidates = benchmark.questions.caption_candidates()
     assert candidates is not None
-    return _signed(benchmark, model, model.answer(contrasts)[candidates.row_of], session)
+    return _checked(benchmark, model, model.answer(contrasts)[candidates.row_of], session)
 
 
 #: Where the function that answers a gallery stands, and those for other forms by ability.
@@ -481,7 +481,7 @@ _QUESTIONS: Mapping[base.Ability, str] = {
 }
 
 
-def _signed(benchmark: Benchmark, model: Any, scores: Float64[ndarray, "..."], session: Session) -> Scores:
+def _checked(benchmark: Benchmark, model: Any, scores: Float64[ndarray, "..."], session: Session) -> Scores:
     checked = Scores(benchmark.listed.collect(scores))
     checked.check(benchmark, where=f"scores of {model.identity.name}")
     return with_provenance(checked, model, session=session)

@@ -59,13 +59,13 @@ class Products:
         self._images, self._captions = images, captions
         self.n_images, self.n_captions = len(images), len(captions)
         self.itemsize = int(np.result_type(images, captions).itemsize)
-        self._own = threading.local()
+        self._thread = threading.local()
         #: The first caption of the same embedding, for each caption.
         self._first = first_equal(captions)
         self._doubles = np.flatnonzero(self._first != np.arange(len(captions)))
 
     def rows(self, images: slice) -> Float[ndarray, "rows captions"]:
-        scores = product(self._images[images], self._captions, self._own)
+        scores = product(self._images[images], self._captions, self._thread)
         if len(self._doubles):
             scores[:, self._doubles] = scores[:, self._first[self._doubles]]
         return scores

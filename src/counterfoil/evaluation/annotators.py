@@ -126,7 +126,7 @@ def per_query(verified: JudgedPairs, annotators: Truths, measure: str, *, undefi
     if measure.endswith("r_precision"):
         values /= np.maximum(wanted, 1)[:, None]
     # On no benchmark counts a query for which no annotator found anything.
-    counts = wanted > 0 if undefined == "out" else verified.found > 0
+    counts = wanted > 0 if undefined == "out" else verified.n_found > 0
     values[~counts] = np.nan
     return values
 
@@ -143,7 +143,7 @@ def study(
     for measure in measures:
         if measure not in MEASURES:
             raise InputError("not a measure of bias", given=measure or "(empty)", allowed=MEASURES)
-    right_counts = verified.found
+    right_counts = verified.n_found
     if not right_counts.any():
         hint = "do models and judgements go together?"
         raise InputError("no proposal was accepted", where=verified.direction, hint=hint)
@@ -177,7 +177,7 @@ def study(
         if some.any():
             groups = np.where(there, 0, -1)[:, some]
             inside = np.clip(np.nan_to_num(values[:, some]), 0.0, 1.0)
-            low[some], high[some] = spread(inside, verified.sharing, groups=groups).wilson()
+            low[some], high[some] = spread(inside, verified.dependence, groups=groups).wilson()
         ends = Bounds(low.reshape(n + 1, n), high.reshape(n + 1, n))
         named = verified.direction, measure, verified.models
         one = AnnotatorBias(*named, annotators, performance, queries, biases, single, ends, {})
@@ -218,7 +218,7 @@ def _by_number(
         for members in annotators[rows]:
             moves = _moves(per_query(verified, members, of.measure, undefined=undefined), whole)
             moved += np.stack(list(_kinds(moves, members).values()), axis=1) / len(rows)
-        variance, freedom = linear_variance(verified.sharing, moved)
+        variance, freedom = linear_variance(verified.dependence, moved)
         reach = stdtrit(freedom, (1 + 0.95) / 2) * np.sqrt(variance)
         for name, half in zip(KINDS, reach.tolist(), strict=True):
             if size in means[name]:
@@ -238,7 +238,7 @@ def _means(verified: JudgedPairs, annotators: Truths, measure: str, undefined: s
     # The proposers of a pair as bits of a number, so that testing a set of annotators is one comparison.
     bits = 1 << np.arange(proposed.shape[1], dtype=np.int64)
     who = proposed @ bits
-    everyone = int((verified.found > 0).sum())
+    everyone = int((verified.n_found > 0).sum())
     means, queries = np.full(annotators.shape, np.nan), np.zeros(len(annotators), np.int64)
     for i, members in enumerate(annotators @ bits):
         chosen = (who & members) != 0
@@ -264,7 +264,7 @@ def _single(
     for values in of_sets:
         counted = ~np.isnan(values[:, :1])
         columns.append(np.hstack([np.where(counted, values, 0.0), counted]))
-    units = np.unique(verified.sharing.units, return_inverse=True)[1].reshape(-1)
+    units = np.unique(verified.dependence.units, return_inverse=True)[1].reshape(-1)
     clusters = int(units.max()) + 1
     sums = exact_sums(np.hstack(columns), units, repeats=clusters)
 
@@ -283,9 +283,9 @@ def _single(
     ends = {}
     for name, value in centre.items():
         low, high = percentiles(np.concatenate([block[name] for block in blocks]))
-        if verified.sharing.crossed:
+        if verified.dependence.crossed:
             moved = np.stack([one[name] for one in moves], axis=1)
-            wide = inflation(verified.sharing, moved)
+            wide = inflation(verified.dependence, moved)
             low, high = (value[0] + wide * (end - value[0]) for end in (low, high))
         ends[name] = Bounds(np.maximum(low, 0.0), high)
     return ends

@@ -91,11 +91,11 @@ def artefacts(contrasts: Contrasts) -> tuple[Artefact, ...]:
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkAudit:
-    """What an audit found; `apart` says how often blind models put the right caption first."""
+    """What an audit found; `told_apart` says how often blind models put the right caption first."""
 
     benchmark: Benchmark
     blind: tuple[Result, ...]
-    apart: Mapping[str, Estimate]
+    told_apart: Mapping[str, Estimate]
     artefacts: tuple[Artefact, ...]
     same_words: int
     repeated: tuple[Repeated, ...]
@@ -126,7 +126,7 @@ class BenchmarkAudit:
             "digest": self.benchmark.digest,
             "blind": [result.to_json() for result in self.blind],
             "above_chance": [{"model": name, "measure": measure} for name, measure in self.above_chance],
-            "told_apart": {name: asdict(estimate) for name, estimate in self.apart.items()},
+            "told_apart": {name: asdict(estimate) for name, estimate in self.told_apart.items()},
             "words": {"level": self.level, "tested": len(self.artefacts), "artefacts": words},
             "same_words": self.same_words,
             "duplicates": [asdict(repeated) for repeated in self.repeated],
@@ -151,8 +151,8 @@ def told_apart(contrasts: Contrasts, scores: Reals, benchmark: Benchmark) -> Est
     first, second = contrasts.pairs.T
     values = (scores[first] > scores[second]) + 0.5 * (scores[first] == scores[second])
     questions = contrasts.question[first]
-    sharing = benchmark.sharing.take(questions)
-    low, high = cluster_interval(values[:, None], sharing)
+    dependence = benchmark.dependence.take(questions)
+    low, high = cluster_interval(values[:, None], dependence)
     return Estimate(float(values.mean()), float(low[0]), float(high[0]), len(values), 0.5)
 
 

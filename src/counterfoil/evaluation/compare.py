@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.evaluation.evaluate import PairedRuns, evaluate, main_measures, measured_run, of
+from counterfoil.evaluation.evaluate import IndexPairs, PairedRuns, evaluate, main_measures, measured_run, of
 from counterfoil.evaluation.intervals import LEVEL, IntervalMethod
 from counterfoil.evaluation.result import Plain, Run, difference_signature
 from counterfoil.metrics.measures import averaged
@@ -90,10 +90,7 @@ def compare(
 
 
 def _differences(
-    runs: tuple[Run, ...],
-    of_models: Sequence[tuple[int, int]],
-    baseline: str | None,
-    interval: IntervalMethod,
+    runs: tuple[Run, ...], of_models: IndexPairs, baseline: str | None, interval: IntervalMethod
 ) -> tuple[Difference, ...]:
     main, benchmark = main_measures(runs[0].benchmark), runs[0].benchmark.name
     form = of(runs[0].benchmark)

@@ -108,7 +108,7 @@ def caption_duplicates(benchmark: Benchmark) -> list[Repeated]:
     contradiction = "a caption is right of an image in one question and wrong of it in another"
     no_difference = "a right and a wrong caption of one question have the same words in one order"
     # Near captions of questions that share no item.
-    clusters = benchmark.sharing.components
+    clusters = benchmark.dependence.components
     where: dict[str, set[int]] = {}
     for question, caption in zip(candidates.question.tolist(), candidates.caption.tolist(), strict=True):
         where.setdefault(plain[caption], set()).add(int(clusters[question]))

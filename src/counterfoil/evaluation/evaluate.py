@@ -27,7 +27,7 @@ from counterfoil.inputs.columns import ColumnSchema, Schema, check_columns
 from counterfoil.metrics.measures import Measure, averaged, of_form, signed
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats import Reals, Truths, Wholes
-from counterfoil.stats.dependence import Sharing
+from counterfoil.stats.dependence import Dependence
 from counterfoil.stats.intervals import Spread
 from counterfoil.stats.two_way_clustering import inflation, linear_variance
 
@@ -35,6 +35,8 @@ _SCORE, _RIGHT = ColumnSchema("real", low=-LARGEST, high=LARGEST), ColumnSchema(
 #: Columns of right and wrong, which hold shares where a question was answered several times.
 _OUTCOMES = ("ipos2t", "ineg2t", "tpos2i", "tneg2i", "accuracy")
 _SHARE = ColumnSchema("real", low=0.0, high=1.0)
+#: Pairs of positions.
+IndexPairs = Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +45,7 @@ class PairedRuns:
 
     runs: Sequence[Run]
     main: Sequence[str]
-    of_models: Sequence[tuple[int, int]]
+    of_models: IndexPairs
     interval: IntervalMethod
 
     @property
@@ -55,17 +57,17 @@ class PairedRuns:
         )
 
     @property
-    def sharing(self) -> Sharing:
+    def dependence(self) -> Dependence:
         """What questions share by any of the runs: some may know images or captions that others lack."""
-        return Sharing.joined([run.benchmark.sharing for run in self.runs])
+        return Dependence.joined([run.benchmark.dependence for run in self.runs])
 
-    def facts(self, sharing: Sharing, **more: Any) -> dict[str, Any]:
+    def facts(self, dependence: Dependence, **more: Any) -> dict[str, Any]:
         """How intervals of the differences were made."""
         method = str(self.interval)
         if self.interval in (IntervalMethod.AUTO, IntervalMethod.WILSON):
-            crossed = self.interval is IntervalMethod.AUTO and sharing.crossed
-            method = "crossed" if crossed else "clusters"
-        clusters = "question" if self.interval is IntervalMethod.WILSON else sharing.clustered
+            two_way = self.interval is IntervalMethod.AUTO and dependence.crossed
+            method = "crossed" if two_way else "clusters"
+        clusters = "question" if self.interval is IntervalMethod.WILSON else dependence.clustered
         return {"method": method, "clusters": clusters, **more}
 
 
@@ -361,21 +363,21 @@ class JointEvaluation(FormEvaluation):
         """Student's t intervals and p-values, since no question has a value of its own to compare."""
         benchmark = paired.runs[0].benchmark
         self.refuse(paired.interval, benchmark)
-        sharing = paired.sharing.part(benchmark.questions.measured)
-        sharing = shared_by(sharing, paired.interval, images_alone=self.images_alone)
-        table = self.differences(paired.runs, sharing, paired.of_models, paired.main)
+        dependence = paired.dependence.part(benchmark.questions.measured)
+        dependence = shared_by(dependence, paired.interval, images_alone=self.images_alone)
+        table = self.differences(paired.runs, dependence, paired.of_models, paired.main)
         value, low, high, p = table.reshape(4, -1)
-        method = "crossed" if sharing.crossed else "influence"
+        method = "crossed" if dependence.crossed else "influence"
         return Tested(
-            value, low, high, p, [None] * len(value), paired.facts(sharing, method=method, **self.ends)
+            value, low, high, p, [None] * len(value), paired.facts(dependence, method=method, **self.ends)
         )
 
     def differences(
-        self, runs: Sequence[Run], sharing: Sharing, pairs: Sequence[tuple[int, int]], names: Sequence[str]
+        self, runs: Sequence[Run], dependence: Dependence, pairs: IndexPairs, names: Sequence[str]
     ) -> Reals:
         """(4, pairs, names) value, ends and p of run a less run b; NaN where one is undefined."""
         where = [self.joint.index(name) for name in names]
-        units = float(len(np.unique(sharing.units)))
+        units = float(len(np.unique(dependence.units)))
         ready = [self.weighted_run(run, np.zeros(len(run.benchmark), dtype=np.int64), 1) for run in runs]
         nothing = np.full(len(names), np.nan)
         values = [nothing if one is None else one.values()[where] for one in ready]
@@ -385,7 +387,7 @@ class JointEvaluation(FormEvaluation):
             value = values[a] - values[b]
             defined = ~np.isnan(value)
             if defined.any():
-                variance, freedom = linear_variance(sharing, (moves[a] - moves[b])[:, defined])
+                variance, freedom = linear_variance(dependence, (moves[a] - moves[b])[:, defined])
                 spread = Spread(value[defined], variance, freedom, np.full(len(variance), units))
                 table[:, k, defined] = spread.value, *spread.student(widest=self.widest)
                 if units == 1 and self.widest == 2:
@@ -399,8 +401,8 @@ class JointEvaluation(FormEvaluation):
         both = [(run.name, self.weighted_run(run, drawn.clusters, drawn.n_clusters)) for run in runs]
         ready = {name: of_run for name, of_run in both if of_run is not None}
         wide = None
-        if drawn.sharing.crossed:
-            part = drawn.sharing.part(drawn.benchmark.questions.measured)
+        if drawn.dependence.crossed:
+            part = drawn.dependence.part(drawn.benchmark.questions.measured)
             moves = (np.nan_to_num(of_run.influences()[:, where]) for of_run in ready.values())
             wide = np.stack([inflation(part, moved) for moved in moves])
 
@@ -410,11 +412,11 @@ class JointEvaluation(FormEvaluation):
         return MeasureDraws(tuple(ready), tuple(measures), drawn.n_clusters, wide, weighted)
 
 
-def shared_by(sharing: Sharing, interval: IntervalMethod, *, images_alone: bool = False) -> Sharing:
+def shared_by(dependence: Dependence, interval: IntervalMethod, *, images_alone: bool = False) -> Dependence:
     """What questions share in joint measures: by `clusters` their images."""
-    if interval is IntervalMethod.CLUSTERS and (images_alone or sharing.crossed):
-        return Sharing(sharing.images, np.zeros((len(sharing), 0), dtype=np.int64))
-    return replace(sharing, always_crossed=interval is IntervalMethod.CROSSED)
+    if interval is IntervalMethod.CLUSTERS and (images_alone or dependence.crossed):
+        return Dependence(dependence.images, np.zeros((len(dependence), 0), dtype=np.int64))
+    return replace(dependence, always_crossed=interval is IntervalMethod.CROSSED)
 
 
 def outcome_ties(answers: Answers, policy: Ties) -> dict[str, Any]:
@@ -458,7 +460,7 @@ def check_answers(
 SCHEMA = 4
 
 #: What of a result's provenance a manifest says.
-_MADE = ("benchmark", "model", "versions", "interval")
+_PROVENANCE = ("benchmark", "model", "versions", "interval")
 
 _Name = TypeVar("_Name", bound=StrEnum)
 
@@ -541,7 +543,7 @@ def evaluate(
     measures = [measures] if isinstance(measures, str) else measures
     ties, interval = _named(Ties, "policy of ties", ties), _named(IntervalMethod, "interval", interval)
     if model is None:
-        identity = answers.made.get("model")
+        identity = answers.provenance.get("model")
         if identity is None:
             raise InputError(
                 "these answers do not say which model gave them", allowed="evaluate(..., model=NAME)"
@@ -572,7 +574,7 @@ def measured_run(
         "command": command(),
         "model": {"name": result.model},
         **provenance_of(benchmark, answers),
-        **{key: result.provenance[key] for key in _MADE if key in result.provenance},
+        **{key: result.provenance[key] for key in _PROVENANCE if key in result.provenance},
         **(manifest or {}),
     }
     return Run(result.model, benchmark, answers, item_values(benchmark, answers, result), result, full)

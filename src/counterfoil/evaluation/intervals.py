@@ -11,7 +11,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics.measures import Measure, of_form
 from counterfoil.stats import Reals, Truths, Wholes
-from counterfoil.stats.dependence import Sharing
+from counterfoil.stats.dependence import Dependence
 from counterfoil.stats.intervals import NORMAL, Spread, macro_weights, spread, wilson
 
 
@@ -30,36 +30,36 @@ class IntervalMethod(StrEnum):
     CROSSED = "crossed"
 
 
-def method(sharing: Sharing, interval: IntervalMethod) -> IntervalMethod:
+def method(dependence: Dependence, interval: IntervalMethod) -> IntervalMethod:
     """The method that `auto` chooses: Wilson's, unless questions share images or captions."""
     if interval is not IntervalMethod.AUTO:
         return interval
-    if sharing.independent:
+    if dependence.independent:
         return IntervalMethod.WILSON
-    return IntervalMethod.CROSSED if sharing.crossed else IntervalMethod.CLUSTERS
+    return IntervalMethod.CROSSED if dependence.crossed else IntervalMethod.CLUSTERS
 
 
-def dependence(sharing: Sharing, interval: IntervalMethod) -> Wholes | Sharing:
-    """The sharing that an interval takes into account: under `wilson` none."""
+def resampled_by(dependence: Dependence, interval: IntervalMethod) -> Wholes | Dependence:
+    """The dependence that an interval takes into account: under `wilson` none."""
     if interval is IntervalMethod.AUTO:
-        return sharing
+        return dependence
     if interval is IntervalMethod.CROSSED:
-        return replace(sharing, always_crossed=True)
-    return sharing.components if interval is IntervalMethod.CLUSTERS else np.arange(len(sharing))
+        return replace(dependence, always_crossed=True)
+    return dependence.components if interval is IntervalMethod.CLUSTERS else np.arange(len(dependence))
 
 
 def facts(benchmark: Benchmark, interval: IntervalMethod) -> dict[str, Any]:
     """What a result says of its intervals: the method, and the items that they are about."""
-    sharing = benchmark.measured_sharing
-    given = {"images": int(sharing.given_images.sum()), "captions": int(sharing.given_captions.sum())}
-    images, captions = sharing.counts
+    dependence = benchmark.measured_dependence
+    given = {"images": int(dependence.given_images.sum()), "captions": int(dependence.given_captions.sum())}
+    images, captions = dependence.counts
     described: dict[str, Any] = {
-        "method": str(method(sharing, interval)),
+        "method": str(method(dependence, interval)),
         "level": 0.95,
         "images": images,
         "captions": captions,
-        "clusters": sharing.clustered,
-        "apart": round(sharing.shared.n_independent, 1),
+        "clusters": dependence.clustered,
+        "apart": round(dependence.shared.n_independent, 1),
     }
     if interval in (IntervalMethod.AUTO, IntervalMethod.CROSSED) and any(given.values()):
         described["given"] = given
@@ -130,8 +130,8 @@ def estimates(
     )
     n = len(table)
     chances = {name: chance(benchmark, declared[name], by_chance[name], mask) for name in names}
-    chosen = method(benchmark.sharing, interval)
-    shared = dependence(benchmark.sharing.part(mask), interval)
+    chosen = method(benchmark.dependence, interval)
+    shared = resampled_by(benchmark.dependence.part(mask), interval)
     effective = [float(n)] * len(plain)
     if chosen in (IntervalMethod.CLUSTERS, IntervalMethod.CROSSED) and plain:
         clustered = spread(table, shared)

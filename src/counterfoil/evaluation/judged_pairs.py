@@ -16,7 +16,7 @@ from counterfoil.metrics.annotators import precision_recall
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Qrels
 from counterfoil.stats import Reals, Truths, Wholes
-from counterfoil.stats.dependence import Sharing
+from counterfoil.stats.dependence import Dependence
 from counterfoil.stats.intervals import cluster_interval
 
 
@@ -31,24 +31,24 @@ class JudgedPairs:
     place: Wholes
     proposed: Truths
     depth: tuple[int, ...]
-    sharing: Sharing
+    dependence: Dependence
 
     @property
     def n_queries(self) -> int:
         """How many queries there are."""
-        return len(self.sharing)
+        return len(self.dependence)
 
     @property
-    def found(self) -> Wholes:
+    def n_found(self) -> Wholes:
         """Per query, how many right answers all models together found."""
         right = (self.gain > 0) & self.proposed.any(axis=1)
         return np.bincount(self.query[right], minlength=self.n_queries)
 
 
-def places(query: Wholes, item: Wholes, tops: Sequence[Wholes]) -> Wholes:
+def positions_in(query: Wholes, item: Wholes, tops: Sequence[Wholes]) -> Wholes:
     """(pairs, models) places of a pair's item in each model's list of the query, from 1; 0 if not there.
 
-    >>> places(np.array([0, 1]), np.array([7, 7]), [np.array([[4, 7], [5, -1]])]).tolist()
+    >>> positions_in(np.array([0, 1]), np.array([7, 7]), [np.array([[4, 7], [5, -1]])]).tolist()
     [[2], [0]]
     """
     width = 1 + max([int(item.max(initial=0)), *(int(top.max(initial=0)) for top in tops)])
@@ -136,7 +136,7 @@ def _listed(benchmark: Benchmark, search: RetrievalDirection) -> Qrels:
 
 def asked_about(
     benchmark: Benchmark | None, direction: Literal["i2t", "t2i"], queries: Sequence[str]
-) -> Sharing:
+) -> Dependence:
     """What queries share: captions the image they were written for, and their text, as the benchmark says."""
     n = len(queries)
     images, captions = np.arange(n), np.full(n, -1)
@@ -149,7 +149,7 @@ def asked_about(
         texts = [None if text is None else caption_key(text) for text in texts]
         number = {text: k for k, text in enumerate(dict.fromkeys(texts))}
         captions = np.array([-1 if text is None else number[text] for text in texts])
-    return Sharing(images[:, None], captions[:, None])
+    return Dependence(images[:, None], captions[:, None])
 
 
 def _sides(
@@ -221,7 +221,7 @@ class Multiplicity:
 
 
 def against(
-    judged: Judgements, benchmarks: Sequence[Benchmark], *, sharing: Sharing
+    judged: Judgements, benchmarks: Sequence[Benchmark], *, dependence: Dependence
 ) -> tuple[list[Coverage], list[Multiplicity]]:
     """Coverage of benchmarks by judgements, and right answers per query of each and, last, of `JUDGED`."""
     way, accepted = judged.direction, judged.gain > 0
@@ -237,7 +237,7 @@ def against(
                 hint="choose positives over the gallery that was judged",
             )
         named = are_right(benchmark, way, judged.queries, judged.items, judged.query, judged.item)
-        of: dict[str, Any] = {"query": judged.query, "accepted": accepted, "sharing": sharing}
+        of: dict[str, Any] = {"query": judged.query, "accepted": accepted, "dependence": dependence}
         coverages += [coverage(name, way, right=right, **of) for name, right in named.items()]
         if not isinstance(_sides(benchmark, way)[0].positives, Plausible):
             counts.append(count(benchmark.name, way, how_many(benchmark, way, judged.queries)))
@@ -246,10 +246,10 @@ def against(
 
 
 def coverage(
-    name: str, direction: str, *, query: Wholes, right: Truths, accepted: Truths, sharing: Sharing
+    name: str, direction: str, *, query: Wholes, right: Truths, accepted: Truths, dependence: Dependence
 ) -> Coverage:
     """How many of a set's right answers people confirm, and how many of theirs it has (ECCV Caption 3.3)."""
-    n = len(sharing)
+    n = len(dependence)
     item = np.arange(len(query))
     sets = []
     for chosen in (right, np.ones(len(query), dtype=bool), accepted):
@@ -262,7 +262,7 @@ def coverage(
         there = ~np.isnan(values)
         if not there.any():
             return np.nan, np.nan, np.nan
-        (low,), (high,) = cluster_interval(values[there][:, None], sharing.take(there))
+        (low,), (high,) = cluster_interval(values[there][:, None], dependence.take(there))
         return float(values[there].mean()), float(low), float(high)
 
     confirmed, covered = ends(precision), ends(np.where(counted, recall, np.nan))

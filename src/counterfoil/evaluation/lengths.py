@@ -14,7 +14,7 @@ from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import main_measures, of
 from counterfoil.evaluation.result import Plain, Run
 from counterfoil.metrics.measures import averaged
-from counterfoil.stats.dependence import Sharing
+from counterfoil.stats.dependence import Dependence
 from counterfoil.stats.two_way_clustering import linear_variance
 
 #: Fewer questions than these have no correlation worth an interval.
@@ -50,7 +50,7 @@ def length_correlations(
     rows = []
     for measure, values in columns.items():
         about = run.name, benchmark.name, measure, len(benchmark), float(lengths.mean())
-        rows.append(LengthCorrelation(*about, *correlation(lengths, values, benchmark.sharing)))
+        rows.append(LengthCorrelation(*about, *correlation(lengths, values, benchmark.dependence)))
     return tuple(rows)
 
 
@@ -73,7 +73,7 @@ def mean_words(benchmark: Benchmark, data: Path | None = None) -> Float[ndarray,
 
 
 def correlation(
-    lengths: Float[ndarray, "n"], values: Float[ndarray, "n"], sharing: Sharing
+    lengths: Float[ndarray, "n"], values: Float[ndarray, "n"], dependence: Dependence
 ) -> tuple[float, float, float, float]:
     """(r, low, high, p) of two columns of questions, from influences, on Fisher's scale.
 
@@ -88,7 +88,7 @@ def correlation(
     if 1 - abs(r) < 1e-12:
         return r, r, r, 0.0
     influence = x * y - r / 2 * (x**2 + y**2)
-    variance, freedom = linear_variance(sharing, influence[:, None] / n)
+    variance, freedom = linear_variance(dependence, influence[:, None] / n)
     error = float(np.sqrt(variance[0])) / (1 - r**2)
     if error == 0:
         return nothing

@@ -40,10 +40,10 @@ class Preferences:
     seed: int
     separated: int
     #: Votes for something over itself, which were left out.
-    own: int = 0
+    self_votes: int = 0
 
     @property
-    def apart(self) -> Truths:
+    def told_apart(self) -> Truths:
         """(n, n): which pairs are told apart."""
         separate: Truths = (self.chance_low > 0.5) | (self.chance_high < 0.5)
         return separate & ~np.eye(len(self.names), dtype=bool)
@@ -58,14 +58,14 @@ class Preferences:
         """The names by strength, "≈" between neighbours that are not told apart: "C > D ≈ A"."""
         words = [self.names[self.order[0]]]
         for before, after in zip(self.order, self.order[1:], strict=False):
-            words += [">" if self.apart[before, after] else "≈", self.names[after]]
+            words += [">" if self.told_apart[before, after] else "≈", self.names[after]]
         return " ".join(words)
 
     @property
     def ranks(self) -> tuple[tuple[int, int], ...]:
         """The best and the worst rank each may have: who is surely ahead of it, who surely behind."""
-        ahead = (self.apart & (self.chance < 0.5)).sum(axis=1)
-        behind = (self.apart & (self.chance > 0.5)).sum(axis=1)
+        ahead = (self.told_apart & (self.chance < 0.5)).sum(axis=1)
+        behind = (self.told_apart & (self.chance > 0.5)).sum(axis=1)
         return tuple((int(a) + 1, len(self.names) - int(b)) for a, b in zip(ahead, behind, strict=True))
 
     def to_json(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class Preferences:
                 for i in self.order
             },
             "votes": self.votes,
-            "votes_for_oneself": self.own,
+            "votes_for_oneself": self.self_votes,
             "judges": self.judges,
             "interval": {
                 "method": "bootstrap over judges" if self.judges else "bootstrap over votes",
@@ -132,7 +132,7 @@ def preferences(votes: Votes, *, draws: int = 10_000, seed: int = 0) -> Preferen
     chance_low, chance_high = np.stack(between, axis=1)
     chance = strength[:, None] / (strength[:, None] + strength[None, :])
     numbers = strength, low, high, chance, chance_low, chance_high
-    return Preferences(votes.names, *numbers, votes.total, judges, draws, seed, separated, votes.own)
+    return Preferences(votes.names, *numbers, votes.total, judges, draws, seed, separated, votes.self_votes)
 
 
 def _resamples(votes: Votes, draws: int, seed: int) -> Iterator[Reals]:

@@ -34,7 +34,7 @@ from counterfoil.evaluation.forms.gallery import overall
 from counterfoil.evaluation.result import Run, or_none
 from counterfoil.metrics.correlation import weighted_spearman, weighted_tau_b
 from counterfoil.stats.bootstrap import cluster_draws, percentiles
-from counterfoil.stats.dependence import Sharing
+from counterfoil.stats.dependence import Dependence
 
 #: Fewer models have no useful correlation: two are in the same order or not.
 LEAST = 3
@@ -103,7 +103,8 @@ def sheets_of(
     chosen = choose(groups, measures)
     few = []
     sheets = []
-    shared = {name: Sharing.joined([run.benchmark.sharing for run in runs]) for name, runs in groups.items()}
+    of_runs = {name: [run.benchmark.dependence for run in runs] for name, runs in groups.items()}
+    shared = {name: Dependence.joined(parts) for name, parts in of_runs.items()}
     for (name, runs), (family, codes, size) in zip(groups.items(), _families(groups, shared), strict=True):
         having = {m: sum(of(run.benchmark).has(run, m) for run in runs) for m in chosen[name]}
         enough = [measure for measure, many in having.items() if many >= LEAST]
@@ -115,7 +116,7 @@ def sheets_of(
 
 
 def _families(
-    groups: Mapping[str, tuple[Run, ...]], shared: Mapping[str, Sharing]
+    groups: Mapping[str, tuple[Run, ...]], shared: Mapping[str, Dependence]
 ) -> list[tuple[int, ndarray, int]]:
     """For each benchmark the number of its family, the cluster of each question, and the family's clusters.
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from counterfoil.errors import InputError
 from counterfoil.inputs.options import fields_of, key_values
 
-Made = TypeVar("Made")
+Fields = TypeVar("Fields")
 
 #: A comma between two pairs KEY=VALUE.
 _NEXT_PAIR = r",(?=[\w.-]+=)"
@@ -88,7 +88,7 @@ def values_of(kind: type, values: Mapping[str, Any], *, where: object) -> dict[s
     return {key: field_value(kind, key, value, where=where) for key, value in values.items()}
 
 
-def made_of(kind: type[Made], settings: Mapping[str, Any], *, where: object) -> Made:
+def made_of(kind: type[Fields], settings: Mapping[str, Any], *, where: object) -> Fields:
     """An instance of the class `kind` with these settings, as TOML has them."""
     values = values_of(kind, settings, where=where)
     try:

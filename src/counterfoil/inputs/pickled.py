@@ -39,7 +39,7 @@ class Type:
         if isinstance(self.code, str) and self.code[:1] in "SU" and not self.code[1:]:
             self.code = f"{self.code}{int(state[5]) // (4 if self.code == 'U' else 1)}"
 
-    def made(self) -> "np.dtype[Any] | None":
+    def to_dtype(self) -> "np.dtype[Any] | None":
         """The type, None for that of objects."""
         if not isinstance(self.code, str) or self.order not in "<>|=" or len(self.code) > 20:
             raise ValueError("no type of numbers or texts")
@@ -66,13 +66,13 @@ class Array:
         self.order = "F" if parts[2] else "C"
 
 
-def made(kind: object, data: object, shape: object, order: object = "C") -> Any:
+def to_array(kind: object, data: object, shape: object, order: object = "C") -> Any:
     """Make an array of plain numbers or texts from its bytes; of objects, the flat list of them."""
     if not isinstance(kind, Type):
         raise ValueError("an array without a type")
     if not isinstance(shape, tuple) or not all(type(side) is int and side >= 0 for side in shape):
         raise ValueError("an array without a shape")
-    dtype, count = kind.made(), prod(shape)
+    dtype, count = kind.to_dtype(), prod(shape)
     if dtype is None:
         if not isinstance(data, list) or len(data) != count:
             raise ValueError("an array of other than its objects")
@@ -88,7 +88,7 @@ def made(kind: object, data: object, shape: object, order: object = "C") -> Any:
 
 def number(kind: object, data: object = b"") -> Any:
     """One number or text of a type from its bytes, as NumPy's scalars are pickled."""
-    return made(kind, data, (1,)).tolist()[0]
+    return to_array(kind, data, (1,)).tolist()[0]
 
 
 def _bytes(data: object = b"", encoding: object = "latin1") -> bytes:
@@ -162,7 +162,7 @@ def _plain(value: Any, depth: int, seen: dict[int, Any]) -> Any:
         return seen[id(value)]
     plain: Any
     if isinstance(value, Array):
-        plain = made(value.kind, value.data, value.shape, value.order)
+        plain = to_array(value.kind, value.data, value.shape, value.order)
         plain = _plain(plain, depth - 1, seen) if isinstance(plain, list) else plain
     elif isinstance(value, list | tuple | set | frozenset):
         plain = type(value)(_plain(item, depth - 1, seen) for item in value)

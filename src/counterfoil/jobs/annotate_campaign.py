@@ -588,7 +588,7 @@ def annotate_adjudicate(
         disputes = disputed_items(judgement_table(connected, source), field, done)
         shown = {}
         for dispute in disputes:
-            page = source.form.page(source.items[source.places[dispute.item]])
+            page = source.form.page(source.items[source.positions[dispute.item]])
             choices = next(question for question in page.fields if question.name == field.name).options
             texts = (f"{choice.value}: {', '.join((*choice.texts, *choice.images))}" for choice in choices)
             shown[dispute.item] = "" if any(choice.label for choice in choices) else "\n".join(texts)

@@ -90,7 +90,7 @@ class CreatedCampaign(Tabular):
         for role in ROLES:
             its = [item for item in self.campaign.items if item.role == role]
             if its:
-                counts = {"items": len(its), "instances": len({item.apart for item in its})}
+                counts = {"items": len(its), "instances": len({item.exclusion_group for item in its})}
                 yield {"role": role, **counts}, parts.get(role, campaigns.BudgetPart(0, 0.0, 0.0))
 
     @property
@@ -116,7 +116,7 @@ class CreatedCampaign(Tabular):
         blind = sum(not item.truth for item in work) if form.name == "choose" else 0
         overlap, most = self.campaign.recipe.overlap, campaigns.items_per_person(self.campaign)
         most = min(most, len(work))
-        together = max(Counter(item.apart for item in work).values(), default=1)
+        together = max(Counter(item.exclusion_group for item in work).values(), default=1)
         people = max(ceil(len(work) * overlap / max(1, most)), together * overlap)
         why = ", and never two of one question" if together > 1 else ""
         return lines(

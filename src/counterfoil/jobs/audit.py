@@ -14,7 +14,7 @@ from counterfoil.benchmarks.contrasts import Contrasts
 from counterfoil.engine.plan import check_at_hand
 from counterfoil.engine.session import run
 from counterfoil.errors import CounterfoilError, DataError, InputError, UnknownNameError
-from counterfoil.evaluation import audit as found, duplicates as duplicates
+from counterfoil.evaluation import audit as audits, duplicates as duplicates
 from counterfoil.evaluation.audit import Artefact, BenchmarkAudit, artefacts
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.intervals import LEVEL
@@ -241,7 +241,7 @@ def _audited(
         models = [(name, model) for name, model in models if "learns" not in abilities(model)]
     else:
         contrasts = Contrasts.of(benchmark)
-        benchmark = found.with_same_words(benchmark, contrasts)
+        benchmark = audits.with_same_words(benchmark, contrasts)
     blind: list[Result] = []
     told_apart: dict[str, Estimate] = {}
     with inputs.feedback.progress() as progress:
@@ -264,13 +264,13 @@ def _audited(
                 flat, size = benchmark.listed.of_pairs(answers.scores), len(candidates.caption)
                 sums = np.bincount(candidates.row_of, weights=flat, minlength=size)
                 means = sums / np.bincount(candidates.row_of, minlength=size)
-                told_apart[name] = found.told_apart(contrasts, means, benchmark)
+                told_apart[name] = audits.told_apart(contrasts, means, benchmark)
         progress(f"auditing {benchmark.name}", len(models), len(models))
         words: tuple[Artefact, ...] = artefacts(contrasts) if contrasts is not None else ()
         repeated: list[duplicates.Repeated] = duplicates.caption_duplicates(benchmark)
         if rows["pictures"]:
             repeated += _images(benchmark, progress, notes)
-        shared = _leakages(benchmark, others, progress)
+        shared = _leakages(benchmark, others)
     return BenchmarkAudit(
         benchmark,
         tuple(blind),
@@ -306,18 +306,14 @@ def _images(benchmark: Benchmark, progress: Any, notes: list[str]) -> list[dupli
     return duplicates.image_duplicates(facts)
 
 
-def _leakages(
-    benchmark: Benchmark, others: Sequence[tuple[str, list[str], list[str]]], progress: Any
-) -> list[duplicates.Leakage]:
+def _leakages(benchmark: Benchmark, others: Sequence[Any]) -> list[duplicates.Leakage]:
     """What the benchmark shares with other sets, and its splits with each other."""
     leakages = [duplicates.leakage(benchmark, *other) for other in others if other[0] != benchmark.name]
     labels = np.array(benchmark.questions.groupings.get(_SPLIT, ()), dtype=object)
     names = [name for name in dict.fromkeys(labels.tolist()) if name]
     for i, name in enumerate(names):
         for other in names[i + 1 :]:
-            rest = benchmark.select(labels == other)
-            part = duplicates.leakage(
-                benchmark, f"{name} in {other}", *_captions(rest), rows=np.flatnonzero(labels == name)
-            )
+            texts, rows = _captions(benchmark.select(labels == other)), np.flatnonzero(labels == name)
+            part = duplicates.leakage(benchmark, f"{name} in {other}", *texts, rows=rows)
             leakages.append(replace(part, of=f"{benchmark.name}, {name}"))
     return leakages

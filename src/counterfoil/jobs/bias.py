@@ -68,8 +68,8 @@ class AnnotatorStudy(Tabular):
     @property
     def tables(self) -> list[Table]:
         """Performance and bias per direction and measure, what benchmarks know, and several right answers."""
-        made = (annotators.performance, annotators.alone, annotators.by_number)
-        all_tables = [table(measure) for measure in self.studies for table in made]
+        builders = (annotators.performance, annotators.alone, annotators.by_number)
+        all_tables = [table(measure) for measure in self.studies for table in builders]
         if self.coverages:
             all_tables.append(annotators.coverages(self.coverages))
         return [*all_tables, annotators.multiplicities(self.multiplicities)]
@@ -195,8 +195,8 @@ def bias(
             )
         studies += measured
         notes += _remarks(verified, unjudged, measured[0].queries, undefined)
-        crossed = crossed or verified.sharing.crossed
-        some, many = judged_pairs.against(one, galleries, sharing=verified.sharing)
+        crossed = crossed or verified.dependence.crossed
+        some, many = judged_pairs.against(one, galleries, dependence=verified.dependence)
         coverages += some
         counts += many
     if clustering is None and any(one.direction == "t2i" for one in judged.directions):
@@ -264,7 +264,7 @@ def _verified(
         tops.append(
             topk_lists(m, way, one.queries, max(deep, 1 if named is not None else handed), progress=report)
         )
-    place = judged_pairs.places(one.query, item, tops)
+    place = judged_pairs.positions_in(one.query, item, tops)
     unjudged = 0
     if named is not None:
         proposed = (named > 0) & (named <= handed)

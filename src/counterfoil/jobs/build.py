@@ -376,7 +376,7 @@ def _work(
 
 
 #: Rows that are shown of each step: kept, dropped per reason, and dropped in all.
-_KEPT, _PER_REASON, _DROPPED = 4, 2, 12
+_ROWS, _PER_REASON, _DROPPED = 4, 2, 12
 
 
 def build_report(
@@ -403,7 +403,7 @@ def _section(record: StepRecord, artefact: StepFolder, work: StepContext) -> Ste
         reasons = np.array(dropped[REASON].to_pylist())
         for reason in record.dropped:
             order += np.flatnonzero(reasons == reason)[:_PER_REASON].tolist()
-    spread = np.linspace(0, max(0, len(rows) - 1), min(_KEPT, len(rows))).round().astype(int)
+    spread = np.linspace(0, max(0, len(rows) - 1), min(_ROWS, len(rows))).round().astype(int)
     settings = {
         name: "" if value is None else ", ".join(map(str, value if isinstance(value, list) else [value]))
         for name, value in record.settings.items()

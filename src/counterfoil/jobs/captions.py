@@ -128,7 +128,7 @@ def _without_themselves(
             f"{inputs.name}: {amount(containment.equal, 'candidate')} of {len(inputs):,} with a reference "
             "that says the same, which is kept; see --references-contain"
         )
-    if message := containment.said():
+    if message := containment.description():
         note(f"{inputs.name}: {message}")
     rows = np.flatnonzero(containment.included)
     if not len(rows):
@@ -421,15 +421,15 @@ class MetricRequest:
             names = _matched(written, Named([*people.captions, *files]), people.path, "references")
             names = [files.get(name, name) for name in names]
             _say_left_out(len(people) - len(set(names)), "image with references", people.path, note)
-            own = [
+            of_people = [
                 [Caption(f"{name}#{number}", text) for number, text in enumerate(people.captions[name])]
                 for name in names
             ]
-            ends = np.cumsum([len(captions), *map(len, own)])
+            ends = np.cumsum([len(captions), *map(len, of_people)])
             reference_rows = References.of([list(range(*bounds)) for bounds in pairwise(ends.tolist())]).take(
                 owner
             )
-            captions += chain.from_iterable(own)
+            captions += chain.from_iterable(of_people)
         double = first_double(caption.id for caption in captions) if embedded else None
         if double is not None:
             what, hint = "two captions of one name", "call the images otherwise"

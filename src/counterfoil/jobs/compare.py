@@ -406,9 +406,9 @@ class Lengths(Tabular):
             for of in its:
                 p = "<0.0001" if of.p < 1e-4 else f"{of.p:.4f}"
                 numbers = (f"{of.value:+.2f}", f"[{of.low:+.2f}, {of.high:+.2f}]", p)
-                signed = (text.replace("-", "−") for text in numbers)
+                printed = (text.replace("-", "−") for text in numbers)
                 varies = of.value == of.value
-                rows.append((of.model, of.measure, *(signed if varies else ("–", "does not vary", ""))))
+                rows.append((of.model, of.measure, *(printed if varies else ("–", "does not vary", ""))))
             title = f"{benchmark}, {its[0].questions:,} questions, {its[0].words:.1f} words a caption"
             tables.append(Table.of(title, "model", columns, rows))
         return tables

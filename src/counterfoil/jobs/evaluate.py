@@ -466,7 +466,7 @@ def _named(
         options = replace(
             options,
             whole_rows=reading.whole_rows(model, keys),
-            ids=reading.beside(options.ids, plain),
+            ids=reading.in_data_folder(options.ids, plain),
             backbone=reading.beside_data(options.backbone, plain),
         )
         inputs = replace(inputs, options=options)

@@ -20,10 +20,10 @@ from counterfoil.models.base import Options, abilities, identity_of, stated_iden
 from counterfoil.storage.object_store import user_cache
 
 #: Paths given with one option: under "" that for all benchmarks, and those of single ones.
-Places = Mapping[str, Path]
+PathsOf = Mapping[str, Path]
 
 
-def read_places(paths: shared.Data, benchmarks: Sequence[str], *, option: str = "--data") -> Places:
+def read_places(paths: shared.Data, benchmarks: Sequence[str], *, option: str = "--data") -> PathsOf:
     """A path for all benchmarks, one per name, or texts as in a shell: PATH once, and NAME=PATH of some.
 
     Raises `DataError` where a path does not exist. A URL is looked at when it is read.
@@ -67,7 +67,7 @@ def read_places(paths: shared.Data, benchmarks: Sequence[str], *, option: str = 
     return folders
 
 
-def data_of(paths: Places, benchmark: str, *, many: bool) -> Path | None:
+def data_of(paths: PathsOf, benchmark: str, *, many: bool) -> Path | None:
     """Where the data of a benchmark lie: its own path, of `many` PATH/NAME, or what was fetched.
 
     Sets of judged captions share folders called as the first words of the name: flickr8k for flickr8k-expert.
@@ -95,8 +95,8 @@ class BenchmarkSources:
     """Benchmarks that are named or read, and where the data and images of those that are named lie."""
 
     benchmarks: Sequence[str | Benchmark]
-    data: Places
-    images: Places
+    data: PathsOf
+    images: PathsOf
 
     @classmethod
     def of(
@@ -270,7 +270,7 @@ def whole_rows(model: str, benchmarks: Sequence[str]) -> bool:
     return all(question_form is not None and question_form.row_per_question for question_form in forms)
 
 
-def beside(path: Path | None, data: Path | None) -> Path | None:
+def in_data_folder(path: Path | None, data: Path | None) -> Path | None:
     """A relative path may also be meant from the data folder."""
     return data / path if path and data and not path.exists() and (data / path).exists() else path
 
@@ -278,7 +278,7 @@ def beside(path: Path | None, data: Path | None) -> Path | None:
 def beside_data(model: str, data: Path | None) -> str:
     """A relative path to given numbers may also be meant from the data folder."""
     kind, _, path = model.partition(":")
-    return f"{kind}:{beside(Path(path), data)}" if kind in ("given", "embeddings") and path else model
+    return f"{kind}:{in_data_folder(Path(path), data)}" if kind in ("given", "embeddings") and path else model
 
 
 def narrowed(

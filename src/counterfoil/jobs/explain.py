@@ -105,9 +105,9 @@ class Explanation(Tabular):
                 if by == "word":
                     drops = zip(words, pair.drops.tolist(), strict=True)
                     yield from ({**about, "word": w, "score": pair.score, "drop": d} for w, d in drops)
-                for heat in pair.heats if by == "cell" else ():
-                    for word, grid in zip(["", *words], [heat.whole, *heat.parts], strict=True):
-                        cell = {**about, "method": heat.method, "word": word}
+                for heatmap in pair.heats if by == "cell" else ():
+                    for word, grid in zip(["", *words], [heatmap.whole, *heatmap.parts], strict=True):
+                        cell = {**about, "method": heatmap.method, "word": word}
                         for (row, column), value in np.ndenumerate(grid):
                             yield {**cell, "row": row, "column": column, "heat": float(value)}
 
@@ -126,9 +126,9 @@ class Explanation(Tabular):
                     "drops": pair.drops.tolist(),
                     "heatmaps": {},
                 }
-                for heat in pair.heats:
-                    parts = {"caption": heat.whole.tolist(), "words": heat.parts.tolist()}
-                    facts["heatmaps"][heat.method] = {"box": list(heat.box), **parts}
+                for heatmap in pair.heats:
+                    parts = {"caption": heatmap.whole.tolist(), "words": heatmap.parts.tolist()}
+                    facts["heatmaps"][heatmap.method] = {"box": list(heatmap.box), **parts}
                 questions[-1]["pairs"].append(facts)
         return {
             "model": self.model,

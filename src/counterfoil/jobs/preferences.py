@@ -39,8 +39,9 @@ class VoteStrengths(Tabular):
                 continue
             for j in of.order:
                 if i != j:
-                    ends = {"low": of.chance_low[i, j], "high": of.chance_high[i, j], "apart": of.apart[i, j]}
-                    yield {"name": names[i], "over": names[j], "chance": of.chance[i, j], **ends}
+                    ends = {"low": of.chance_low[i, j], "high": of.chance_high[i, j]}
+                    facts = {"chance": of.chance[i, j], **ends, "apart": of.told_apart[i, j]}
+                    yield {"name": names[i], "over": names[j], **facts}
 
     @property
     def heading(self) -> str:
@@ -68,7 +69,7 @@ class VoteStrengths(Tabular):
             chances = (
                 Cell(
                     "" if i == j else f"{100 * strengths.chance[i, j]:.1f} %",
-                    rank=int(bool(strengths.apart[i, j] and strengths.chance[i, j] > 0.5)),
+                    rank=int(bool(strengths.told_apart[i, j] and strengths.chance[i, j] > 0.5)),
                 )
                 for j in over
             )
@@ -83,11 +84,11 @@ class VoteStrengths(Tabular):
         strengths, order = self.strengths, self.strengths.written_order
         # Where it is rare it does not reach the ends of a 95 % interval.
         often = "warning: " if strengths.separated > 0.02 * strengths.draws else ""
-        self_votes = amount(strengths.own, "vote")
+        own = amount(strengths.self_votes, "vote")
         return lines(
             f"order: {order}"
             + ("; ≈: neighbours that these votes do not tell apart" if " ≈ " in order else ""),
-            strengths.own and f"warning: left out, since they prefer something to itself: {self_votes}",
+            strengths.self_votes and f"warning: left out, since they prefer something to itself: {own}",
             strengths.separated
             and f"{often}in {strengths.separated:,} of {strengths.draws:,} draws one won every vote against "
             "the rest: half a vote was added both ways to every pair in these",

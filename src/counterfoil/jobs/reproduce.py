@@ -19,7 +19,7 @@ _FILE = ("paper", "file", "found")
 BASES = {Basis.DATA: "recomputed from data", Basis.DERIVED: "derived from other printed numbers"}
 
 
-class Ledger(Tabular):
+class Reproduction(Tabular):
     """Every number that the papers print in the tables of the ledger, beside the recomputed one."""
 
     #: The numbers of the verdict and the basis that are wanted, of `whole`.
@@ -53,10 +53,10 @@ class Ledger(Tabular):
         """How many numbers there are no data for."""
         return [] if self.files else [f"no data: {by_basis(self.entries)[Basis.NONE]['no data']:,}"]
 
-    def only(self, verdict: str | None = None, basis: str | None = None) -> "Ledger":
+    def only(self, verdict: str | None = None, basis: str | None = None) -> "Reproduction":
         """The numbers of one verdict ("same", "differs", "no data"), of one basis ("data", "derived")."""
         wanted = (e for e in self.entries if verdict in (None, e.verdict) and basis in (None, e.basis))
-        return Ledger(tuple(wanted), self.whole, self.files)
+        return Reproduction(tuple(wanted), self.whole, self.files)
 
     def to_json(self) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = self.to_arrow(by="file" if self.files else "number").to_pylist()
@@ -83,7 +83,7 @@ def reproduce(
     basis: Literal["data", "derived"] | None = None,
     files: Annotated[bool, option(flag="--list-files")] = False,
     **reporting: Unpack[Reporting],
-) -> Ledger:
+) -> Reproduction:
     """Recompute the papers' numbers from the data at hand and show both.
 
     Each cell is "same" (to the printed digit), "differs" (with the reason, if known) or "no data" (with what
@@ -108,7 +108,7 @@ def reproduce(
         raise DataError("no such folder", where=folder, hint="check --data")
     named = ((papers,) if isinstance(papers, str) else papers) or None
     if files:
-        return Ledger((), files=reproduction.files(data=folder, papers=named))
+        return Reproduction((), files=reproduction.files(data=folder, papers=named))
     with feedback_of(reporting).progress() as progress:
         entries = reproduction.reproduce(data=folder, papers=named, progress=progress)
-    return Ledger(entries, entries).only(only and only.replace("-", " "), basis)
+    return Reproduction(entries, entries).only(only and only.replace("-", " "), basis)

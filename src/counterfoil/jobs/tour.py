@@ -130,7 +130,7 @@ def commands(sizes: TourSizes, seed: int, question: str) -> dict[str, tuple[str,
             f"train {recipe} --model small --data {_TRAINING} --steps {sizes.steps} "
             f"--batch-size {batch} --lr {_LR}{seeded} --out models/{name}"
         )
-    for name, (model, more) in _ASKED.items():
+    for name, (model, more) in _MODELS.items():
         given = "".join(f" --set {key}={value}" for key, value in more.items())
         measure.append(f"evaluate {model} {_BENCHMARK}{given} --out runs/{name}")
     parts = {
@@ -150,7 +150,7 @@ def commands(sizes: TourSizes, seed: int, question: str) -> dict[str, tuple[str,
 
 
 #: The model of each run, and its settings.
-_ASKED: Mapping[str, tuple[str, Mapping[str, str]]] = {
+_MODELS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     **{name: (f"models/{name}", {}) for name in _NETWORKS},
     "blind": ("blind:learned", {}),
     "people": (f"people:{_ANSWERS}", {"campaign": _CAMPAIGN}),
@@ -264,7 +264,7 @@ class _Making:
 
     def measure(self) -> None:
         with self._timed("measuring", f"measured {len(MODELS)} models"):
-            for name, (model, settings) in _ASKED.items():
+            for name, (model, settings) in _MODELS.items():
                 evaluate(model, _BENCHMARK, out=Path("runs", name), settings=settings, **self._alone)
 
     def build(self) -> None:

@@ -626,11 +626,11 @@ def _train_detector(backbone: "Backbone", recipe: Detection, data: TrainingSet, 
     curves = {f"accuracy of {side}s": dict(enumerate(values, 1)) for side, values in right.items()}
     points: dict[str, dict[str, float]] = {}
     for side, values in right.items():
-        for moment, epoch in (("first", 0), ("kept", fitted.kept[side] - 1), ("last", -1)):
+        for moment, epoch in (("first", 0), ("kept", fitted.best_epochs[side] - 1), ("last", -1)):
             points.setdefault(f"{moment} epoch", {})[f"accuracy of {side}s"] = values[epoch]
     return Outcome(
         points,
-        max(fitted.kept.values()),
+        max(fitted.best_epochs.values()),
         max(map(len, right.values())),
         perf_counter() - began,
         unit="epochs",

@@ -215,7 +215,7 @@ def by_name(*declared: _Declared) -> Mapping[str, _Declared]:
 
 
 #: Where the measures of counterfoil's own forms stand: "module:mapping" of `counterfoil.metrics`.
-_OWN = {
+_BUILTIN = {
     "quad": ("contrast:QUAD",),
     "choice": ("contrast:CHOICE",),
     "paraphrase": ("contrast:PARAPHRASE",),
@@ -263,10 +263,10 @@ class MeasureRegistry(Registry[Declared]):
         """The measures of a form, counterfoil's own first; the modules of other forms stay unread."""
         if form not in self._of:
             measures: dict[str, Declared] = {}
-            for source in _OWN.get(form, ()):
+            for source in _BUILTIN.get(form, ()):
                 for entry in resolve(f"counterfoil.metrics.{source}").values():
                     measures[entry.key] = entry
-            for key in (*self._known, *self._offered()):
+            for key in (*self._by_name, *self._offered()):
                 if key.startswith(f"{form}.") and key not in measures:
                     measures[key] = self[key]
             self._of[form] = [*measures.values()]
@@ -275,7 +275,7 @@ class MeasureRegistry(Registry[Declared]):
     @property
     def forms(self) -> list[str]:
         """All forms that have measures, counterfoil's own first."""
-        added = (key.partition(".")[0] for key in (*self._known, *self._offered()))
+        added = (key.partition(".")[0] for key in (*self._by_name, *self._offered()))
         return list(dict.fromkeys((*FORMS, *added)))
 
     def _load(self, point: EntryPoint) -> Declared:
@@ -293,12 +293,12 @@ def _check(declared: Declared) -> None:
         raise InputError(f"a direction is put before names, so it is '{base}'", given=general.name)
 
 
-def _own() -> Iterator[Declared]:
-    for source in chain.from_iterable(_OWN.values()):
+def _builtin() -> Iterator[Declared]:
+    for source in chain.from_iterable(_BUILTIN.values()):
         yield from resolve(f"counterfoil.metrics.{source}").values()
 
 
-MEASURES = MeasureRegistry("measure", Declared, "counterfoil.measures", _own, name="key")
+MEASURES = MeasureRegistry("measure", Declared, "counterfoil.measures", _builtin, name="key")
 
 
 def of_form(form: str) -> tuple[Measure, ...]:

@@ -35,7 +35,7 @@ def recall_at_k(ranks: Ranks, k: int, *, ties: Ties = Ties.STRICT) -> Float[ndar
     """
     if k < 1:
         raise InputError("recall needs places to look at", given=k, allowed="k of 1 or more")
-    _known(ranks, f"recall at {k}", _unless_found(ranks, k))
+    _check_depth(ranks, f"recall at {k}", _unless_found(ranks, k))
     if ties != Ties.HALF:
         position, _ = positions(ranks, ties)
         return _per_query(ranks, (position <= k) & _is_first(ranks))
@@ -75,7 +75,7 @@ def graded_recall_at_1(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarr
     >>> [graded_recall_at_1(positive_ranks(np.array([[7, 7, 1]]), both), ties=ties).item() for ties in Ties]
     [0.5, 0.75, 1.0]
     """
-    _known(ranks, "graded recall at 1", np.ones(len(ranks.depth), np.int64))
+    _check_depth(ranks, "graded recall at 1", np.ones(len(ranks.depth), np.int64))
     chance, gains = chance_within(ranks, np.ones(len(ranks.query), np.int64), ties)
     return _per_query(ranks, chance * gains)
 
@@ -91,7 +91,7 @@ def map_at_r(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queri
     0.66
     """
     wanted = ranks.positives.counts
-    _known(ranks, "mAP@R", wanted)
+    _check_depth(ranks, "mAP@R", wanted)
     return _precisions(ranks, wanted, ties) / np.maximum(wanted, 1)
 
 
@@ -108,7 +108,7 @@ def average_precision(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarra
     array([0.75])
     """
     everywhere = np.full(len(ranks.depth), _EVERYWHERE)
-    _known(ranks, "average precision", everywhere)
+    _check_depth(ranks, "average precision", everywhere)
     return _precisions(ranks, everywhere, ties) / np.maximum(ranks.positives.counts, 1)
 
 
@@ -141,7 +141,7 @@ def reciprocal_rank(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray,
     >>> [round(reciprocal_rank(one, ties=ties).item(), 4) for ties in Ties]
     [0.3333, 0.4167, 0.5]
     """
-    _known(ranks, "the reciprocal rank", _unless_found(ranks, _EVERYWHERE))
+    _check_depth(ranks, "the reciprocal rank", _unless_found(ranks, _EVERYWHERE))
     if ties != Ties.HALF:
         position, _ = positions(ranks, ties)
         return _per_query(ranks, _is_first(ranks) / position)
@@ -161,7 +161,7 @@ def ndcg(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queries"]
     0.6309
     """
     wanted = ranks.positives
-    _known(ranks, "nDCG", np.full(len(ranks.depth), _EVERYWHERE))
+    _check_depth(ranks, "nDCG", np.full(len(ranks.depth), _EVERYWHERE))
     longest = max(ranks.gallery, int(wanted.counts.max(initial=0)), 1)
     discount = 1 / np.log2(1 + np.arange(1, longest + 1))
     if ties == Ties.HALF:
@@ -222,7 +222,7 @@ MEASURES: Mapping[str, Measure | MeasureAtK] = by_name(
 def _hits(ranks: Ranks, measure: str, ties: Ties, *, graded: bool) -> Float[ndarray, "queries"]:
     """The expected number of positives, or sum of their gains, among the first R, divided by R."""
     wanted = ranks.positives.counts
-    _known(ranks, measure, wanted)
+    _check_depth(ranks, measure, wanted)
     chance, gains = chance_within(ranks, wanted[ranks.query], ties)
     hits = np.bincount(ranks.query, weights=chance * gains if graded else chance, minlength=len(wanted))
     return np.divide(hits, wanted, out=np.full(len(wanted), np.nan), where=wanted > 0)
@@ -244,7 +244,7 @@ def _unless_found(ranks: Ranks, depth: int) -> ndarray:
     return np.where(np.isin(np.arange(len(ranks.depth)), ranks.query), 0, depth)
 
 
-def _known(ranks: Ranks, measure: str, need: ndarray) -> None:
+def _check_depth(ranks: Ranks, measure: str, need: ndarray) -> None:
     """Raise where a query's ranking was cut before the place it is needed to."""
     short = ranks.positives.defined & (ranks.depth < need) & ranks.cut
     if short.any():

@@ -27,7 +27,7 @@ _NOT_WEIGHTS = re.compile(
     r"(.*\.)?(attn_mask|position_ids|input_resolution|context_length|vocab_size)|logit_(scale|bias)"
 )
 #: What training scripts put beside the weights: their command line and NumPy's numbers. They run no code.
-_BESIDE: list[Any] = [
+_PLAIN_TYPES: list[Any] = [
     argparse.Namespace,
     # Never NumPy's own: it would take the bytes of an object for a pointer.
     (pickled.Type, "numpy.dtype"),
@@ -166,7 +166,7 @@ def _unpickled(path: Path) -> Any:
     torch = import_torch()
     check_archive(path)
     try:
-        with torch.serialization.safe_globals(_BESIDE):
+        with torch.serialization.safe_globals(_PLAIN_TYPES):
             return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         match = re.search(r"(?:GLOBAL|class|global) `?'?([\w.]+)", str(error))

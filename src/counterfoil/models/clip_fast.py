@@ -256,7 +256,7 @@ def _known_blocks(transformer: Any) -> bool:
     """Whether every block is open_clip's plain one: normalise, attend, add; normalise, multiply, add."""
     from open_clip.transformer import QuickGELU, ResidualAttentionBlock, Transformer
 
-    def known(block: Any) -> bool:
+    def is_plain(block: Any) -> bool:
         attention = block.attn
         return (
             type(block) is ResidualAttentionBlock
@@ -273,7 +273,7 @@ def _known_blocks(transformer: Any) -> bool:
             and not attention.add_zero_attn
         )
 
-    return type(transformer) is Transformer and all(known(block) for block in transformer.resblocks)
+    return type(transformer) is Transformer and all(is_plain(block) for block in transformer.resblocks)
 
 
 def _pooled(x: Any, blocks: Any, layout: PackedLayout) -> Any:

@@ -122,7 +122,7 @@ class Blip(PixelFamily):
             hidden = layer.feed_forward_chunk(hidden)
         return self.model.itm_head(hidden[:, 0])
 
-    def crossed(self, picture: ndarray, ids: Sequence[int]) -> saliency.TokenMaps:
+    def attention_maps(self, picture: ndarray, ids: Sequence[int]) -> saliency.TokenMaps:
         model = self.model
         text = torch.tensor([list(ids)], device=self.device)
         if self.protocol == "retrieval":
@@ -334,7 +334,7 @@ class Lxmert(RegionFamily):
         logits = self.model.cls.seq_relationship(lxmert.pooler(words))
         return cross_encoder.probability(logits, self.match)
 
-    def crossed(self, regions: Any, ids: Sequence[int]) -> saliency.TokenMaps:
+    def attention_maps(self, regions: Any, ids: Sequence[int]) -> saliency.TokenMaps:
         attention = saliency.inner_layer(self.model.lxmert.encoder.x_layers).visual_attention.att
         fill = saliency.painted(regions, self.where)
         head = self.model.cls.seq_relationship

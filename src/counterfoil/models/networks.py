@@ -47,7 +47,7 @@ class Local(NamedTuple):
     #: (batch, width): the same points as those of `Encoded`.
     whole: Tensor
     #: (batch, places, local width): a picture's patches or cells, a text's words.
-    places: Tensor
+    tokens: Tensor
     #: (batch, places), true where there is nothing (padding); None where all places count.
     nothing: Tensor | None = None
 

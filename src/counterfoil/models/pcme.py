@@ -27,7 +27,7 @@ class Attention(nn.Module):
 
     def forward(self, local: Local) -> Tensor:
         """(batch, heads, places), zero where there is nothing; each head's sum is one."""
-        scores = self.w2(torch.tanh(self.w1(local.places))).mT
+        scores = self.w2(torch.tanh(self.w1(local.tokens))).mT
         if local.nothing is not None:
             # At least one place stays unmasked: an empty text would give NaN.
             closed = local.nothing & ~local.nothing.all(dim=1, keepdim=True)
@@ -38,15 +38,15 @@ class Attention(nn.Module):
 class Heads(nn.Module):
     """Several views of an item: norm(whole + sigmoid(map(what a head attends to))) (PVSE).
 
-    With `own` each head has a map (the paper has one for all), so that heads on one place differ.
+    With `per_head` each head has a map (the paper has one for all), so that heads on one place differ.
     """
 
     def __init__(
-        self, width: int, local: int, heads: int, *, hidden: int | None, dropout: float, own: bool
+        self, width: int, local: int, heads: int, *, hidden: int | None, dropout: float, per_head: bool
     ) -> None:
         super().__init__()
         self.attention = Attention(local, heads, hidden or max(1, local // 2))
-        self.maps = nn.ModuleList(nn.Linear(local, width) for _ in range(heads if own else 1))
+        self.maps = nn.ModuleList(nn.Linear(local, width) for _ in range(heads if per_head else 1))
         for layer in self.maps:
             nn.init.xavier_uniform_(layer.weight)
             nn.init.zeros_(layer.bias)
@@ -55,7 +55,7 @@ class Heads(nn.Module):
 
     def forward(self, local: Local) -> Encoded:
         attention = self.attention(local)
-        attended = attention @ local.places
+        attended = attention @ local.tokens
         if len(self.maps) == 1:
             mapped = self.maps[0](attended)
         else:
@@ -77,7 +77,7 @@ class LogVariance(nn.Module):
         nn.init.constant_(self.of_places.bias, log_sigma)
 
     def forward(self, local: Local) -> Tensor:
-        attended = (self.attention(local) @ local.places).squeeze(1)
+        attended = (self.attention(local) @ local.tokens).squeeze(1)
         return 2 * (self.of_places(attended) + self.of_whole(local.whole))
 
 
@@ -184,7 +184,7 @@ def pvse(
     with drawn_from(seed):
         for widths, positions in shown:
             own_projection = projection == "own" or (projection == "auto" and positions == 1)
-            sides.append(Heads(*widths, heads, hidden=hidden, dropout=dropout, own=own_projection))
+            sides.append(Heads(*widths, heads, hidden=hidden, dropout=dropout, per_head=own_projection))
     return _with(backbone, PVSE(backbone.network, *sides), "pvse", options)
 
 
@@ -211,7 +211,7 @@ def pcme(
     shown, sides = _shown(backbone), []
     with drawn_from(seed):
         for widths, _ in shown:
-            head = Heads(*widths, 1, hidden=hidden, dropout=dropout, own=False)
+            head = Heads(*widths, 1, hidden=hidden, dropout=dropout, per_head=False)
             sides.append((head, LogVariance(*widths, hidden=hidden, log_sigma=log_sigma)))
     images, texts = sides
     network = PCME(backbone.network, images, texts, (scale, shift), samples=samples)
@@ -241,7 +241,7 @@ def _shown(backbone: Backbone) -> list[tuple[tuple[int, int], int]]:
             both = network.local_images(pixels.to(device)), network.local_texts(tokens.to(device))
     finally:
         network.train(training)
-    return [((local.whole.shape[1], local.places.shape[2]), local.places.shape[1]) for local in both]
+    return [((local.whole.shape[1], local.tokens.shape[2]), local.tokens.shape[1]) for local in both]
 
 
 def _with(backbone: Backbone, network: Network, kind: str, options: Mapping[str, object]) -> Backbone:

@@ -54,7 +54,7 @@ class RegionTower(nn.Module):
         self.body = small.convolutions(sizes) if regions is None else None
         self.projection = nn.Linear(sizes.channels[-1] if regions is None else regions, sizes.width)
 
-    def found(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+    def region_features(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """(batch, regions, width) features, and (batch, regions, 1): 1 for regions, 0 for padding."""
         if self.body is not None:
             cells = self.body(inputs).flatten(2).transpose(1, 2)
@@ -66,7 +66,7 @@ class MeanTower(RegionTower):
     """The mean of the regions' features through a linear map (VSE++)."""
 
     def forward(self, inputs: Tensor) -> Local:
-        regions, there = self.found(inputs)
+        regions, there = self.region_features(inputs)
         mean = (regions * there).sum(dim=1) / there.sum(dim=1)
         return Local(self.projection(mean), regions, there[:, :, 0] == 0)
 
@@ -98,7 +98,7 @@ class ReasoningTower(RegionTower):
         self.norm = nn.LayerNorm(sizes.width)
 
     def forward(self, inputs: Tensor) -> Local:
-        features, there = self.found(inputs)
+        features, there = self.region_features(inputs)
         regions = normalize(self.projection(features), dim=-1)
         for layer in self.relations:
             regions = layer(regions, there)
@@ -152,7 +152,8 @@ def with_regions(backbone: Backbone, regions: RegionFile) -> Backbone:
 def from_card(card: Mapping[str, Any], folder: Path | None = None, *, seed: int = 0) -> Backbone:
     """The architecture that `card` describes, its weights drawn from `seed`; `folder` is not looked at."""
     kind, width = str(card["kind"]), card.get("regions")
-    backbone = small.made(card, seed, partial(RecurrentNetwork, kind=kind, regions=width), name=kind)
+    network = partial(RecurrentNetwork, kind=kind, regions=width)
+    backbone = small.network_from_card(card, seed, network, name=kind)
     if width is None:
         return backbone
     return replace(backbone, preparation=RegionReader(int(width)), pixels=padded_regions)

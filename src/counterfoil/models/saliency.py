@@ -44,7 +44,7 @@ class PairSaliency:
     @property
     def methods(self) -> tuple[str, ...]:
         protocol = getattr(self.matcher, "protocol", "itm")
-        if hasattr(self.matcher, "crossed"):
+        if hasattr(self.matcher, "attention_maps"):
             return ("grad-cam",) if protocol != "itc" else ()
         return ("rollout",) if hasattr(self.matcher, "stream") and protocol == "itm" else ()
 
@@ -65,7 +65,7 @@ class PairSaliency:
             whole, tokens = self.matcher.stream(self.read(image), ids)
         else:
             # Gradient-weighted cross-attention of every token; of the whole the mean over the caption's.
-            tokens = self.matcher.crossed(self.read(image), ids)
+            tokens = self.matcher.attention_maps(self.read(image), ids)
             whole = (tokens[1:-1] if len(ids) > 2 else tokens).mean(axis=0)
         # The prompt moves the caption's letters.
         shift = self.identity.prompt.index("{}")

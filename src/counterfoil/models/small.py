@@ -155,7 +155,7 @@ class SmallNetwork(PlacesNetwork):
         """The towers for scoring, with the cells of the grid: each as if all cells were like it."""
 
         def cells(pictures: Sequence[ndarray]) -> Tensor:
-            features = self.visual(backbone.pixels(pictures).to(device=device, dtype=dtype)).places
+            features = self.visual(backbone.pixels(pictures).to(device=device, dtype=dtype)).tokens
             return self.visual.projection(torch.cat([features, features], dim=-1))
 
         patches = PatchEncoder(cells, backbone.preparation)
@@ -176,7 +176,7 @@ def backbone(captions: Iterable[str], *, sizes: Sizes | None = None, seed: int =
     (2, 128)
     """
     card = {"kind": "small", "vocabulary": words_of(captions), **asdict(sizes or Sizes())}
-    return made(card, seed, SmallNetwork, name="small")
+    return network_from_card(card, seed, SmallNetwork, name="small")
 
 
 def words_of(captions: Iterable[str]) -> list[str]:
@@ -185,10 +185,10 @@ def words_of(captions: Iterable[str]) -> list[str]:
 
 def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
     """The architecture that `card` describes, with weights of no meaning; it needs no files from `folder`."""
-    return made(card, 0, SmallNetwork, name="small")
+    return network_from_card(card, 0, SmallNetwork, name="small")
 
 
-def made(
+def network_from_card(
     card: Mapping[str, Any], seed: int, network_of: Callable[[int, Sizes], Network], *, name: str
 ) -> Backbone:
     """A network of words and small pictures that a card describes, with weights drawn from `seed`."""

@@ -63,7 +63,8 @@ def blind_section(audit: BenchmarkAudit) -> Section:
     chance = [next(result[name].chance for result in audit.blind if name in result) for name in names]
     # How often each model puts caption 0 first, where each caption is right of an image of its own.
     first = [Column("caption 0 first")]
-    told_apart = _table(audit, "caption 0 told from caption 1", "model", first, [*audit.apart.items()], [0.5])
+    apart = [*audit.told_apart.items()]
+    orders = _table(audit, "caption 0 told from caption 1", "model", first, apart, [0.5])
     models = _table(audit, "models that see no image", "model", columns, rows, chance)
     return Section(
         "blind",
@@ -73,7 +74,7 @@ def blind_section(audit: BenchmarkAudit) -> Section:
         "image or caption with it. A model is called above or below chance if it is so after Holm's "
         "correction over all models and measures. By sum a language model finds shorter captions likelier; "
         "by mean it does not.",
-        tables=(*models, *told_apart, *groups_table(audit)),
+        tables=(*models, *orders, *groups_table(audit)),
     )
 
 
@@ -179,7 +180,7 @@ def chapters(audits: Sequence[BenchmarkAudit]) -> list[tuple[Any, ...]]:
         audit = replace(
             given,
             blind=tuple(replace(result, model=shareable(result.model)) for result in given.blind),
-            apart={shareable(name): value for name, value in given.apart.items()},
+            told_apart={shareable(name): value for name, value in given.told_apart.items()},
             notes=tuple(map(shareable, given.notes)),
         )
         key, size = f"benchmark-{number}", len(audit.benchmark)

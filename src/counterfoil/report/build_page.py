@@ -115,7 +115,7 @@ def build_page(
             "reasons": dropped if step.reasons else None,
             "changes": changes if changed else None,
             "settings": [(name, shareable(value)) for name, value in step.settings.items() if value != ""],
-            "facts": [(name, shareable(text)) for name, text in _said(step.facts)],
+            "facts": [(name, shareable(text)) for name, text in _fact_rows(step.facts)],
             "curves": [
                 drawn(name, "", f"curve-{number}-{i}", curve_figure(curve))
                 for i, (name, curve) in enumerate(_curves(step.facts))
@@ -175,7 +175,7 @@ def _curves(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     return curves
 
 
-def _said(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _fact_rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     for name, value in facts.items():
         label = name.replace("_", " ")

@@ -38,7 +38,7 @@ def measures(comparison: Comparison, names: Sequence[str] | None = None, *, colu
     return dots(titled, ranking(comparison), columns)
 
 
-def heat(comparison: Comparison, grouping: str, measure: str) -> Any:
+def group_heatmap(comparison: Comparison, grouping: str, measure: str) -> Any:
     """Models by groups, each cell its value times a hundred, the deeper the farther from 0."""
     labels = groupings(comparison.runs[0].benchmark.questions)[grouping]
     order = ranking(comparison)
@@ -79,7 +79,7 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i")) -
         axes.errorbar(points[:, 0], points[:, 1], **spans, **look)
         axes.plot(points[:, 0], points[:, 1], "o", ms=5, color=RIGHT, mec="none", zorder=3, clip_on=False)
         for name, x, y in models:
-            both = f"{measure_label(across)} {said(x)}, {measure_label(up)} {said(y)}"
+            both = f"{measure_label(across)} {described(x)}, {measure_label(up)} {described(y)}"
             tip(axes, 100 * x.value, 100 * y.value, f"{name}: {both}")
         axes.plot(*at_chance, marker="x", ms=6.5, mew=1.6, color=WRONG, ls="none", zorder=3)
         axes.set_xlabel(f"{measure_label(across)}: {_ASKS.get(across, 'images look for captions')} (%)")
@@ -144,10 +144,10 @@ def training_curves(curves: Mapping[str, Mapping[int, float]], *, kept_step: int
     return figure
 
 
-def said(estimate: Estimate) -> str:
+def described(estimate: Estimate) -> str:
     """A value times a hundred with its interval and chance, as a dot says it where a pointer rests on it.
 
-    >>> said(Estimate(0.7583, 0.7421, 0.7739, 2933, 0.25))
+    >>> described(Estimate(0.7583, 0.7421, 0.7739, 2933, 0.25))
     '75.83 [74.21, 77.39], chance 25.00'
     """
     value, low, high = (number(v, "correlation") for v in (estimate.value, estimate.low, estimate.high))
@@ -183,7 +183,7 @@ def dots(
             for value in {e.chance for _, e in here if e.chance is not None}:
                 axes.axvline(100 * value, color=WRONG, lw=1, ls=(0, (4, 3)), zorder=0)
             for i, e in here:
-                tip(axes, 100 * e.value, i, f"{order[i]}, {title}: {said(e)}")
+                tip(axes, 100 * e.value, i, f"{order[i]}, {title}: {described(e)}")
             axes.set(xlim=(low, high), ylim=(len(order) - 0.4, -0.6))
             axes.set_yticks(range(len(order)), names)
             plain(axes, title, grid="x", left=False)

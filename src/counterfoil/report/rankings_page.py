@@ -80,7 +80,7 @@ def lead(correlation: RankCorrelation) -> str:
         return "No two measures have enough models in common, or vary enough, to say whether they agree."
     name = dict(zip((c.name for c in correlation.columns), labels(correlation), strict=True))
 
-    def said(pair: Agreement) -> str:
+    def described(pair: Agreement) -> str:
         ends = f"{written(pair.tau_low)} to {written(pair.tau_high)}"
         return f"{name[pair.a]} and {name[pair.b]} (τ {written(pair.tau)}, {ends})"
 
@@ -88,8 +88,9 @@ def lead(correlation: RankCorrelation) -> str:
     sure = sum(pair.sure for pair in defined)
     of_them = f"For {sure} of {len(defined)} pairs of measures the interval leaves out 0."
     if len(defined) == 1:
-        return f"{said(most)}. {of_them}"
-    return f"The order of models agrees most between {said(most)} and least between {said(least)}. {of_them}"
+        return f"{described(most)}. {of_them}"
+    ends = f"most between {described(most)} and least between {described(least)}"
+    return f"The order of models agrees {ends}. {of_them}"
 
 
 def ranks_table(correlation: RankCorrelation) -> Table:
@@ -241,7 +242,7 @@ def bump(correlation: RankCorrelation) -> Any:
     from matplotlib.patches import Rectangle
 
     ranks = correlation.ranks
-    heights = _places(ranks)
+    heights = _distinct_ranks(ranks)
     heads = [short(name, _COLUMN) for name in labels(correlation)]
     n, wide = ranks.shape
     step = min(1.5, max(_STEP, 4.2 / max(wide - 1, 1)))
@@ -292,7 +293,7 @@ def bump(correlation: RankCorrelation) -> Any:
     return figure
 
 
-def _places(ranks: Reals) -> Reals:
+def _distinct_ranks(ranks: Reals) -> Reals:
     """(models, columns) different places from 1; equal ranks keep the order of the column before."""
     positions = np.full(ranks.shape, np.nan)
     last = np.arange(len(ranks), dtype=np.float64)

@@ -63,12 +63,12 @@ def lead(comparison: Comparison) -> str:
         return f"No model has a value of {label}."
     best = max(runs, key=lambda run: run.result.measures[measure].value)
     e = best.result.measures[measure]
-    value, low, high = (said(measure, bound) for bound in (e.value, e.low, e.high))
+    value, low, high = (formatted(measure, bound) for bound in (e.value, e.low, e.high))
     text = f"{best.name} has {label} {value} ({low} to {high})"
     if e.chance is not None:
         sides = {"above": e.low > e.chance, "below": e.high < e.chance, "not told apart from": True}
         side = next(side for side, holds in sides.items() if holds)
-        text += f", {side} chance ({said(measure, e.chance)})"
+        text += f", {side} chance ({formatted(measure, e.chance)})"
     if len(runs) == 1:
         return f"{text}."
     rivals = [
@@ -218,10 +218,10 @@ def percent(value: float) -> str:
     return f"{100 * value:.2f}\N{NO-BREAK SPACE}%"
 
 
-def said(measure: str, value: float) -> str:
+def formatted(measure: str, value: float) -> str:
     """A value of a measure in a sentence: correlations times a hundred without a unit, others per cent.
 
-    >>> said("kendall_tau_b", -0.3217)
+    >>> formatted("kendall_tau_b", -0.3217)
     '−32.17'
     """
     style = style_of(measure)
@@ -230,16 +230,22 @@ def said(measure: str, value: float) -> str:
 
 def rests_on(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
     """What intervals rest on, then what is taken as given and what is too few, without full stops."""
-    sharing = benchmark.measured_sharing
-    images, captions = sharing.counts
+    dependence = benchmark.measured_dependence
+    images, captions = dependence.counts
     parts = [amount(images, "image"), *([amount(captions, "caption")] if captions else [])]
     texts = [f"intervals rest on {listed(parts)}"]
-    measure, effective = _effective(benchmark, results)
-    if effective:
+    form, numbers = form_of(benchmark), dict[str, list[float]]()
+    for name in form.main_measures(benchmark):
+        of_all = [result.measures[name] for result in results if name in result.measures]
+        # Never more than there are questions.
+        if effective := [min(e.effective, e.n) for e in of_all if e.effective is not None]:
+            numbers[name] = effective
+    measure = form.leading(benchmark, numbers) if numbers else ""
+    if effective := numbers.get(measure, []):
         low, high = (f"{round(bound):,}" for bound in (min(effective), max(effective)))
         span = low if low == high else f"{low} to {high}"
         texts[0] += f"; {measure_label(measure)}: {span} effective {benchmark.questions.units}"
-    given = int(sharing.given_images.sum()), int(sharing.given_captions.sum())
+    given = int(dependence.given_images.sum()), int(dependence.given_captions.sum())
     if set(map(_method, results)) <= {"wilson", "crossed"}:
         for many, kind in zip(given, ("image", "caption"), strict=True):
             if many:
@@ -250,7 +256,7 @@ def rests_on(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
                 )
     measured = np.flatnonzero(benchmark.questions.measured)
     for kind, of_kind, (row, column, share) in zip(
-        ("image", "caption"), benchmark.questions.about(), sharing.fullest, strict=True
+        ("image", "caption"), benchmark.questions.about(), dependence.fullest, strict=True
     ):
         if share > MOST and share * len(measured) >= 5:
             item = int(of_kind[measured[row], column])
@@ -269,18 +275,6 @@ def rests_on(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
     if few:
         texts.append(f"few {listed(few)}: intervals are approximate, and should perhaps be wider")
     return texts
-
-
-def _effective(benchmark: Benchmark, results: Sequence[Result]) -> tuple[str, list[float]]:
-    """The leading measure with effective numbers of questions, and these; never more than questions."""
-    numbers: dict[str, list[float]] = {}
-    form = form_of(benchmark)
-    for name in form.main_measures(benchmark):
-        of_all = [result.measures[name] for result in results if name in result.measures]
-        if effective := [min(e.effective, e.n) for e in of_all if e.effective is not None]:
-            numbers[name] = effective
-    measure = form.leading(benchmark, numbers) if numbers else ""
-    return measure, numbers.get(measure, [])
 
 
 def of_gallery(result: Result) -> list[Note]:

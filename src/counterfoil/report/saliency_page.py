@@ -84,12 +84,12 @@ def pair_card(pair: ExplainedPair, picture: int, *, captioned: bool) -> dict[str
         marks.append((word, style, _number(drop, signed=True)))
     marks.append((text[position:] if captioned else "", "", ""))
     methods = []
-    for heat in pair.heats:
-        method = METHODS[heat.method]
-        left, top, right, bottom = (100 * end for end in heat.box)
+    for heatmap in pair.heats:
+        method = METHODS[heatmap.method]
+        left, top, right, bottom = (100 * end for end in heatmap.box)
         place = f"left: {left:.4g}%; top: {top:.4g}%; width: {right - left:.4g}%; height: {bottom - top:.4g}%"
         pictures, even = [], []
-        for grid, label in zip([heat.whole, *heat.parts], ["whole caption", *words], strict=True):
+        for grid, label in zip([heatmap.whole, *heatmap.parts], ["whole caption", *words], strict=True):
             low, high = float(grid.min()), float(grid.max())
             extent = _number(high) if low == high else f"{_number(low)} to {_number(high)}"
             if uri := _overlay(grid, signed=method.signed):

@@ -148,13 +148,13 @@ def spread(comparison: Comparison, kinds: Callable[[Run], Int[ndarray, "question
     """All questions in an order whose every beginning samples each group and each pattern of `kinds`."""
     patterns = zip(*(kinds(run).tolist() for run in comparison.runs), strict=True)
     labels = next(iter(comparison.runs[0].benchmark.questions.groupings.values()), None)
-    return turns([(labels[i] if labels else "", *pattern) for i, pattern in enumerate(patterns)])
+    return round_robin([(labels[i] if labels else "", *pattern) for i, pattern in enumerate(patterns)])
 
 
-def turns(strata: Sequence[Hashable]) -> list[int]:
+def round_robin(strata: Sequence[Hashable]) -> list[int]:
     """Positions, each stratum having its turn, so that every beginning holds all strata.
 
-    >>> turns(["a", "a", "a", "b"])
+    >>> round_robin(["a", "a", "a", "b"])
     [0, 3, 1, 2]
     """
     positions: dict[Hashable, list[int]] = {}

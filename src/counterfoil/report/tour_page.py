@@ -29,7 +29,7 @@ FILES = {
 #: Room for the pictures of the page, in bytes.
 _BUDGET = 1_000_000
 #: Rows of a build that are shown: kept, and dropped.
-_KEPT, _DROPPED = 3, 2
+_ROWS, _DROPPED = 3, 2
 #: In inches, so that a telephone can shrink them: the width of a figure, and of the bars of the build's.
 _WIDTH, _BARS = 4.6, 2.4
 
@@ -66,7 +66,7 @@ def page(
     # Rows that were kept, of different categories, then some that were dropped, for different reasons.
     stayed = {str(row.get("subset")): row for row in reversed(kept_rows)}
     dropped = {str(row.get("reason")): row for row in reversed(dropped_rows)}
-    shown = [*list(stayed.values())[:_KEPT], *list(dropped.values())[:_DROPPED]]
+    shown = [*list(stayed.values())[:_ROWS], *list(dropped.values())[:_DROPPED]]
     columns = ("caption", "negative_caption", "subset", "reason")
     benchmark, cards = comparison.runs[0].benchmark, []
     for pair in explained.pairs.values():

@@ -166,7 +166,7 @@ def _expectation_maximisation(
         if moved <= tolerance:
             break
     right = np.diagonal(confusion, axis1=1, axis2=2) @ prior
-    accuracy = np.where(given.asked > 0, right / prior.sum(), np.nan)
+    accuracy = np.where(given.n_answers > 0, right / prior.sum(), np.nan)
     return Confusions(posterior=posterior, prior=prior, accuracy=accuracy, confusion=confusion)
 
 

@@ -1,7 +1,7 @@
 """Images and captions that questions share, and the dependence that follows.
 
 Where what is shared falls into many small sets of questions (SugarCrepe: an image and its captions), a set is
-a unit, drawn, flipped and counted as a whole: `Sharing.components`. Where captions repeat over many images
+a unit, drawn, flipped and counted as a whole: `Dependence.components`. Where captions repeat over many images
 ("a photo of a cat"), such sets run together, although hardly any two questions have an item in common: images
 and captions are then crossed factors, and variances are sums over the pairs that share an item.
 
@@ -12,7 +12,7 @@ limits is in docs/statistics.md.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -35,12 +35,12 @@ _MOST = 1 << 25
 
 
 @dataclass(frozen=True, eq=False)
-class Sharing:
+class Dependence:
     """The images and the captions of every question.
 
     `images` and `captions` are (n, k) numbers, a row per question; equal numbers mean the same item, -1 none.
 
-    >>> cats = Sharing(images=np.arange(4)[:, None], captions=np.array([[0, 1], [2, 3], [0, 1], [3, 4]]))
+    >>> cats = Dependence(images=np.arange(4)[:, None], captions=np.array([[0, 1], [2, 3], [0, 1], [3, 4]]))
     >>> cats.components.tolist(), cats.independent
     ([0, 1, 0, 1], False)
     """
@@ -53,11 +53,11 @@ class Sharing:
     def __len__(self) -> int:
         return len(self.images)
 
-    def take(self, rows: Bool[ndarray, "n"] | Int[ndarray, "m"]) -> "Sharing":
+    def take(self, rows: Bool[ndarray, "n"] | Int[ndarray, "m"]) -> "Dependence":
         """The same of some questions."""
-        return Sharing(self.images[rows], self.captions[rows], self.always_crossed)
+        return Dependence(self.images[rows], self.captions[rows], self.always_crossed)
 
-    def part(self, rows: Bool[ndarray, "n"]) -> "Sharing":
+    def part(self, rows: Bool[ndarray, "n"]) -> "Dependence":
         """The same of the rows of a mask, worked out once for each mask."""
         key = rows.tobytes()
         if key not in self._parts:
@@ -65,16 +65,16 @@ class Sharing:
         return self._parts[key]
 
     @cached_property
-    def _parts(self) -> dict[bytes, "Sharing"]:
+    def _parts(self) -> dict[bytes, "Dependence"]:
         return {}
 
     @classmethod
-    def of_clusters(cls, clusters: Int[ndarray, "n"]) -> "Sharing":
+    def of_clusters(cls, clusters: Int[ndarray, "n"]) -> "Dependence":
         """Questions of one number share one thing, and nothing else is shared."""
         return cls(numbered(clusters)[:, None], np.zeros((len(clusters), 0), dtype=np.int64))
 
     @classmethod
-    def joined(cls, parts: Sequence["Sharing"]) -> "Sharing":
+    def joined(cls, parts: Sequence["Dependence"]) -> "Dependence":
         """What the same questions share by any of several accounts, of which some may know more."""
         return cls(
             images=_side_by_side([part.images for part in parts]),
@@ -104,16 +104,16 @@ class Sharing:
         """What ties the questions of components: "image", "caption", "image+caption"; "question" if nothing.
 
         >>> pairs = np.array([[0, 1], [1, 2]])
-        >>> Sharing(pairs, pairs + 5).clustered, Sharing(pairs, np.array([[0], [1]])).clustered
+        >>> Dependence(pairs, pairs + 5).clustered, Dependence(pairs, np.array([[0], [1]])).clustered
         ('image', 'image')
-        >>> Sharing(np.array([[0], [0], [1]]), np.array([[0], [1], [1]])).clustered
+        >>> Dependence(np.array([[0], [0], [1]]), np.array([[0], [1], [1]])).clustered
         'image+caption'
         """
         n, none = len(self), np.zeros((len(self), 0), dtype=np.int64)
         many = len(np.unique(self.components))
         if many == n:
             return "question"
-        for name, alone in (("image", Sharing(self.images, none)), ("caption", Sharing(none, self.captions))):
+        for name, alone in (("image", replace(self, captions=none)), ("caption", replace(self, images=none))):
             # Fewer links make finer components: with as many of them they are the same.
             if len(np.unique(alone.components)) == many:
                 return name
@@ -208,7 +208,7 @@ class Shared:
     three, with signs by inclusion and exclusion, so that a pair counts once.
     """
 
-    own: Reals
+    diagonal: Reals
     signs: Reals
     #: For each set the rows of its questions, cut at `starts`.
     members: Wholes
@@ -256,7 +256,7 @@ class Shared:
         return cls(factor, np.concatenate(signs), np.concatenate(members), starts)
 
     def __len__(self) -> int:
-        return len(self.own)
+        return len(self.diagonal)
 
     @cached_property
     def _table(self) -> "object":
@@ -267,7 +267,7 @@ class Shared:
 
     def sums(self, values: Reals) -> Reals:
         """(m,) the sum of e_i e_j over all pairs that share something, for each column e of (n, m) values."""
-        totals = column_sums(self.own[:, None] * values**2)
+        totals = column_sums(self.diagonal[:, None] * values**2)
         # Some columns at a time: the sums of sets are as many numbers again as the values.
         step = max(1, (1 << 24) // max(len(self.signs), 1))
         for lo in range(0, values.shape[1] if len(self.signs) else 0, step):
@@ -277,7 +277,7 @@ class Shared:
 
     def around(self, values: Reals) -> Reals:
         """(n, m) the sum of each column over the questions that each shares something with, and itself."""
-        totals: Reals = self.own[:, None] * values
+        totals: Reals = self.diagonal[:, None] * values
         if len(self.signs):
             of_sets = self.signs[:, None] * (self._table @ values)  # type: ignore[operator]
             totals += self._table.T @ of_sets  # type: ignore[attr-defined]

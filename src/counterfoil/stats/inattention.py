@@ -1,7 +1,7 @@
 """Careless people, found from their answers: speed, straight lines, golden items and disagreement.
 
-    found = careless(people, items, answers, n_classes=4, seconds=seconds, order=order, known=known)
-    found.flagged(level=0.05), found.p, found.adjusted     # (people,), (people, signs): columns are SIGNS
+    signs = inattention(people, items, answers, n_classes=4, seconds=seconds, order=order, gold=gold)
+    signs.flagged(level=0.05), signs.p, signs.adjusted     # (people,), (people, signs): columns are SIGNS
 
 Each sign tests "this person answers as the pool does". Careful people differ too, so the middle of the pool
 and its spread are the median and the median deviation, which up to half of the pool cannot move far, and the
@@ -68,7 +68,7 @@ class CarelessSigns:
         return tuple(name for name, p in zip(SIGNS, self.adjusted[person], strict=True) if p <= level)
 
 
-def careless(
+def inattention(
     people: Int[ndarray, "n"],
     items: Int[ndarray, "n"],
     answers: Int[ndarray, "n"],
@@ -76,15 +76,15 @@ def careless(
     n_classes: int,
     seconds: Float[ndarray, "n"] | None = None,
     order: Float[ndarray, "n"] | Int[ndarray, "n"] | None = None,
-    known: Int[ndarray, "items"] | None = None,
+    gold: Int[ndarray, "items"] | None = None,
     alike: int = 0,
     floor: float = FLOOR,
 ) -> CarelessSigns:
     """The signs of each person 0, 1, ..., from one row per answer.
 
     `seconds` an answer took (NaN where not known), `order` grows along a person's answers (by default rows
-    are in order), `known` is the right answer of golden items, -1 elsewhere, `alike` as in `Labels`. Without
-    `seconds` or `known`, and with fewer than `FEWEST` comparable people, a sign is NaN. Raises `InputError`
+    are in order), `gold` is the right answer of golden items, -1 elsewhere, `alike` as in `Labels`. Without
+    `seconds` or `gold`, and with fewer than `FEWEST` comparable people, a sign is NaN. Raises `InputError`
     as `Labels.of`, and for no answers.
 
     >>> rng = np.random.default_rng(0)
@@ -92,11 +92,11 @@ def careless(
     >>> truth = rng.integers(0, 4, 60)[items]
     >>> answers = np.where(rng.random(600) < 0.9, truth, rng.integers(0, 4, 600))
     >>> answers[people == 7] = 2
-    >>> found = careless(people, items, answers, n_classes=4)
+    >>> found = inattention(people, items, answers, n_classes=4)
     >>> np.flatnonzero(found.flagged()), found.reasons(7)
     (array([7]), ('straight', 'disagree'))
     """
-    n_items = None if known is None else len(known)
+    n_items = None if gold is None else len(gold)
     given = Labels.of(items, people, answers, n_classes=n_classes, n_items=n_items, alike=alike)
     if not len(items):
         raise InputError("no answers to look at", given="0 answers", allowed="1 or more")
@@ -104,7 +104,7 @@ def careless(
     columns = [
         (nothing, nothing) if seconds is None else _fast(given, seconds, floor),
         _straight(given, np.arange(len(items)) if order is None else order),
-        (nothing, nothing) if known is None else _golden(given, known),
+        (nothing, nothing) if gold is None else _gold_errors(given, gold),
         _disagreement(given),
     ]
     p, value = (np.stack(column, axis=1) for column in zip(*columns, strict=True))
@@ -193,10 +193,10 @@ def run_tail(answers: Int[ndarray, "n"], n_classes: int) -> float:
     return min(1.0, windows(longest) - windows(longest + 1))
 
 
-def _golden(given: Labels, known: Wholes) -> tuple[Reals, ...]:
-    gold = known[given.items] >= 0
-    hit = gold & (known[given.items] == given.labels)
-    n_golden = np.bincount(given.people[gold], minlength=given.n_people).astype(np.float64)
+def _gold_errors(given: Labels, gold: Wholes) -> tuple[Reals, ...]:
+    is_gold = gold[given.items] >= 0
+    hit = is_gold & (gold[given.items] == given.labels)
+    n_golden = np.bincount(given.people[is_gold], minlength=given.n_people).astype(np.float64)
     right = np.bincount(given.people[hit], minlength=given.n_people).astype(np.float64)
     share = np.divide(right, n_golden, out=np.full(len(n_golden), np.nan), where=n_golden > 0)
     if not (n_golden > 0).any():

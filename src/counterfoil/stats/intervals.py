@@ -29,7 +29,7 @@ from numpy import ndarray
 
 from counterfoil.errors import InputError
 from counterfoil.stats import Reals
-from counterfoil.stats.dependence import Sharing, column_sums
+from counterfoil.stats.dependence import Dependence, column_sums
 from counterfoil.stats.two_way_clustering import mean_variance
 
 #: Where 95 % intervals end, and the normal quantile there, so that independent questions wait for no SciPy.
@@ -173,7 +173,7 @@ def wilson(successes: float, n: float) -> tuple[float, float]:
 
 
 def cluster_interval(
-    values: Float[ndarray, "n m"], clusters: Int[ndarray, "n"] | Sharing
+    values: Float[ndarray, "n m"], clusters: Int[ndarray, "n"] | Dependence
 ) -> tuple[Float[ndarray, "m"], Float[ndarray, "m"]]:
     """95 % intervals for the mean of each column, where questions of one cluster depend on one another.
 
@@ -260,7 +260,7 @@ def deviations(
 
 def spread(
     values: Float[ndarray, "n m"],
-    clusters: Int[ndarray, "n"] | Sharing,
+    clusters: Int[ndarray, "n"] | Dependence,
     *,
     groups: Int[ndarray, "n"] | Int[ndarray, "n m"] | None = None,
     shares: Float[ndarray, "groups"] | None = None,
@@ -291,7 +291,7 @@ def spread(
 
 def differences(
     values: Float[ndarray, "s n m"],
-    clusters: Int[ndarray, "n"] | Sharing,
+    clusters: Int[ndarray, "n"] | Dependence,
     pairs: Int[ndarray, "p 2"],
     *,
     groups: Int[ndarray, "n"] | Int[ndarray, "n m"] | None = None,
@@ -326,12 +326,12 @@ def differences(
 def _spread(
     tables: Float[ndarray, "s n m"],
     groups: Int[ndarray, "n m"],
-    clusters: Int[ndarray, "n"] | Sharing,
+    clusters: Int[ndarray, "n"] | Dependence,
     shares: Float[ndarray, "groups"] | None,
     averages: Float[ndarray, "m k"] | None,
 ) -> Spread:
     """The spread of every average of columns of every table, a table after the other."""
-    sharing = clusters if isinstance(clusters, Sharing) else Sharing.of_clusters(clusters)
+    dependence = clusters if isinstance(clusters, Dependence) else Dependence.of_clusters(clusters)
     if averages is None:
         averages = np.eye(groups.shape[1])
     table = np.zeros((4, len(tables), averages.shape[1]))
@@ -356,7 +356,7 @@ def _spread(
     for alike in kinds.values():
         rows, strata, weights, _ = results[alike[0]]
         chosen = [tables[:, rows, results[k][3]].T for k in alike]
-        part = sharing.part(rows)
+        part = dependence.part(rows)
         for number, of_kind in enumerate(mean_variance(part, np.hstack(chosen), strata, weights)):
             table[number][:, alike] = of_kind.reshape(len(alike), -1).T
         table[3][:, alike] = part.n_independent

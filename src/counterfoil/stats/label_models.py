@@ -39,7 +39,7 @@ M = TypeVar("M", bound="LabelModel")
 class Labels:
     """Answers, one per row: person `people[a]` gave item `items[a]` the label `labels[a]`, all from 0 on.
 
-    `known` has an item's true label (golden items), else -1. `weights` is how many items, answered alike,
+    `gold` has an item's true label (golden items), else -1. `weights` is how many items, answered alike,
     each stands for. The first `alike[i]` classes of item i are exchangeable, 0 of all where every class is
     the same thing throughout; an item with fewer than the most cannot be of those between.
     """
@@ -50,7 +50,7 @@ class Labels:
     n_items: int
     n_people: int
     n_classes: int
-    known: Int[ndarray, "items"]
+    gold: Int[ndarray, "items"]
     weights: Float[ndarray, "items"]
     alike: Int[ndarray, "items"]
 
@@ -64,7 +64,7 @@ class Labels:
         n_classes: int,
         n_items: int | None = None,
         n_people: int | None = None,
-        known: Int[ndarray, "_"] | None = None,
+        gold: Int[ndarray, "_"] | None = None,
         weights: Float[ndarray, "_"] | None = None,
         alike: Int[ndarray, "_"] | int = 0,
     ) -> "Labels":
@@ -74,7 +74,7 @@ class Labels:
         classes, and labels that an item does not have.
 
         >>> given = Labels.of(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 2, 0]), n_classes=3)
-        >>> given.n_items, given.n_people, given.known.tolist()
+        >>> given.n_items, given.n_people, given.gold.tolist()
         (2, 2, [-1, -1])
         """
         if not len(items) == len(people) == len(labels):
@@ -84,18 +84,18 @@ class Labels:
             raise InputError("classes to tell apart", given=n_classes, allowed="2 or more")
         n_items = 1 + int(items.max(initial=-1)) if n_items is None else n_items
         n_people = 1 + int(people.max(initial=-1)) if n_people is None else n_people
-        known = np.full(n_items, -1) if known is None else known
+        gold = np.full(n_items, -1) if gold is None else gold
         for name, column, least, most in (
             ("item", items, 0, n_items),
             ("person", people, 0, n_people),
             ("label", labels, 0, n_classes),
-            ("known label", known, -1, n_classes),
+            ("known label", gold, -1, n_classes),
         ):
             if len(odd := column[(column < least) | (column >= most)]):
                 raise InputError(f"{name} out of range", given=odd[0], allowed=f"{least} to {most - 1}")
         weights = np.ones(n_items) if weights is None else weights
-        if len(known) != n_items or len(weights) != n_items:
-            given, allowed = f"{len(known)} and {len(weights)}", f"{n_items} of each"
+        if len(gold) != n_items or len(weights) != n_items:
+            given, allowed = f"{len(gold)} and {len(weights)}", f"{n_items} of each"
             raise InputError("known labels and weights are of all items", given=given, allowed=allowed)
         alike = np.full(n_items, alike) if isinstance(alike, int) else alike
         most = int(alike.max(initial=0))
@@ -103,7 +103,7 @@ class Labels:
             given = f"{alike.min(initial=0)} to {most} of {len(alike)} items"
             allowed = f"1 to {n_classes} of each of {n_items}, or 0 of all"
             raise InputError("exchangeable classes of an item", given=given, allowed=allowed)
-        checked = cls(items, people, labels, n_items, n_people, n_classes, known, weights, alike)
+        checked = cls(items, people, labels, n_items, n_people, n_classes, gold, weights, alike)
         if not checked.possible[items, labels].all():
             raise InputError("an answer that its item does not have", allowed="its own exchangeable classes")
         return checked
@@ -140,15 +140,15 @@ class Labels:
         """
         rank = np.full((self.n_items, self.n_classes), self.n_people)
         np.minimum.at(rank, (self.items, self.labels), self.people)
-        rows = np.flatnonzero(self.known >= 0)
-        rank[rows, self.known[rows]] = -1
+        rows = np.flatnonzero(self.gold >= 0)
+        rank[rows, self.gold[rows]] = -1
         # What an item does not have comes after what it has, and what is not exchangeable stays.
         positions, most = np.arange(self.n_classes), int(self.alike.max(initial=0))
         rank = np.where(self.possible, rank, self.n_people + 1)
         rank = np.where(positions < most, rank, self.n_people + 2 + positions)
         place = np.argsort(np.argsort(rank, axis=1, kind="stable"), axis=1)
-        truth = np.where(self.known >= 0, place[np.arange(self.n_items), self.known], -1)
-        return replace(self, labels=place[self.items, self.labels], known=truth), place
+        truth = np.where(self.gold >= 0, place[np.arange(self.n_items), self.gold], -1)
+        return replace(self, labels=place[self.items, self.labels], gold=truth), place
 
     @cached_property
     def table(self) -> Any:
@@ -167,17 +167,17 @@ class Labels:
         return counts.reshape(self.n_items, self.n_classes).astype(np.float64)
 
     @cached_property
-    def asked(self) -> Float[ndarray, "people"]:
+    def n_answers(self) -> Float[ndarray, "people"]:
         """How many answers each person gave, with the items' weights."""
         return np.bincount(self.people, weights=self.weights[self.items], minlength=self.n_people)
 
     def pinned(self, posterior: Float[ndarray, "items classes"]) -> Float[ndarray, "items classes"]:
         """`posterior` with certainty where the label is known."""
-        rows = np.flatnonzero(self.known >= 0)
+        rows = np.flatnonzero(self.gold >= 0)
         if len(rows):
             posterior = posterior.copy()
             posterior[rows] = 0.0
-            posterior[rows, self.known[rows]] = 1.0
+            posterior[rows, self.gold[rows]] = 1.0
         return posterior
 
     def shares(self) -> Float[ndarray, "items classes"]:
@@ -190,7 +190,7 @@ class Labels:
     def per_person(self, values: Float[ndarray, "answers"]) -> Float[ndarray, "people"]:
         """The mean of a value of each answer over a person's answers; NaN for a person without any."""
         sums = np.bincount(self.people, weights=values * self.weights[self.items], minlength=self.n_people)
-        return np.divide(sums, self.asked, out=np.full(self.n_people, np.nan), where=self.asked > 0)
+        return np.divide(sums, self.n_answers, out=np.full(self.n_people, np.nan), where=self.n_answers > 0)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -347,7 +347,7 @@ def pooled_one_coin(given: Labels, *, seed: int = 0, draws: int = 300, burn: int
     posterior, typical = given.shares(), min(mean_accuracy(given), 0.99)
     for _ in range(_FIRST_ROUNDS):
         hits = _hits(given, given.weights[:, None] * posterior)
-        accuracy = (hits + typical * _FIRST_WEIGHT) / (given.asked + _FIRST_WEIGHT)
+        accuracy = (hits + typical * _FIRST_WEIGHT) / (given.n_answers + _FIRST_WEIGHT)
         share = given.tied((given.weights @ posterior + 1.0) / (given.weights.sum() + k))
         posterior = _posterior(given, np.clip(accuracy, LEAST, 1 - LEAST), share)
     stretches = np.zeros((_STRETCHES, *posterior.shape))
@@ -357,7 +357,7 @@ def pooled_one_coin(given: Labels, *, seed: int = 0, draws: int = 300, burn: int
         classes = rng.multinomial(many, whole).astype(np.float64)
         classes, hits, log = _exchanged(given, population, classes, rng)
         mean, weight = population.draw(log, rng)
-        right, wrong = mean * weight + hits, (1 - mean) * weight + given.asked - hits
+        right, wrong = mean * weight + hits, (1 - mean) * weight + given.n_answers - hits
         accuracy = np.clip(rng.beta(right, wrong), LEAST, 1 - LEAST)
         share = given.tied(np.maximum(rng.dirichlet(classes.sum(axis=0) + 1.0), LEAST))
         posterior = _posterior(given, accuracy, share)
@@ -367,7 +367,7 @@ def pooled_one_coin(given: Labels, *, seed: int = 0, draws: int = 300, burn: int
             shares += share
     chances, means = stretches.sum(axis=0) / draws, stretches * (_STRETCHES / draws)
     error = means.std(axis=0, ddof=1) / np.sqrt(_STRETCHES)
-    accuracy = np.where(given.asked > 0, accuracies / draws, np.nan)
+    accuracy = np.where(given.n_answers > 0, accuracies / draws, np.nan)
     return SampledLabels(posterior=chances, error=error, prior=shares / draws, accuracy=accuracy)
 
 
@@ -380,22 +380,22 @@ class _Population:
         self.means = np.repeat(means, len(_WEIGHTS))
         self.weights = np.tile(_WEIGHTS, _MEANS)
         self.prior = np.log(self.means - low)
-        self.asked = given.asked
-        self.of_asked = self._rises(self.weights, given.asked)
+        self.n_answers = given.n_answers
+        self.of_answers = self._rises(self.weights, given.n_answers)
 
     def density(self, hits: Reals) -> Reals:
         """The log density of each mean and weight, from the number of right answers of each person."""
         right = self._rises(self.means * self.weights, hits)
-        wrong = self._rises((1 - self.means) * self.weights, self.asked - hits)
-        return self.prior + right + wrong - self.of_asked
+        wrong = self._rises((1 - self.means) * self.weights, self.n_answers - hits)
+        return self.prior + right + wrong - self.of_answers
 
     @staticmethod
-    def _rises(at: Reals, counts: Reals) -> Reals:
+    def _rises(start: Reals, counts: Reals) -> Reals:
         """The log of rising factorials, over people: it depends on how many have each number of answers."""
         from scipy.special import gammaln
 
         values, n = np.unique(counts, return_counts=True)
-        return (gammaln(at[:, None] + values) - gammaln(at)[:, None]) @ n
+        return (gammaln(start[:, None] + values) - gammaln(start)[:, None]) @ n
 
     def draw(self, log: Reals, rng: np.random.Generator) -> tuple[float, float]:
         """A mean and a weight, as likely as their density makes them."""
@@ -415,7 +415,7 @@ def _exchanged(
     # Of classes some of which are exchangeable only these are: shares mind the exchange of others.
     k = int(given.alike.min(initial=classes.shape[1]) or classes.shape[1])
     ways = [classes]
-    if k > 1 and not (given.known >= 0).any():
+    if k > 1 and not (given.gold >= 0).any():
         order = np.arange(classes.shape[1])
         one, two = rng.choice(k, 2, replace=False)
         order[[one, two]] = two, one

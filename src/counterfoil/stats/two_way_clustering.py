@@ -26,7 +26,7 @@ from numpy import ndarray
 
 from counterfoil.stats import Reals, Wholes
 from counterfoil.stats.bootstrap import cluster_sums
-from counterfoil.stats.dependence import Shared, Sharing, column_sums
+from counterfoil.stats.dependence import Dependence, Shared, column_sums
 
 #: The variance is at least this share of that of one factor alone.
 _LEAST = 0.5
@@ -39,7 +39,10 @@ _BLOCK = 1 << 22
 
 
 def mean_variance(
-    sharing: Sharing, values: Float[ndarray, "n m"], strata: Int[ndarray, "n"], weights: Float[ndarray, "n"]
+    dependence: Dependence,
+    values: Float[ndarray, "n m"],
+    strata: Int[ndarray, "n"],
+    weights: Float[ndarray, "n"],
 ) -> tuple[Float[ndarray, "m"], Float[ndarray, "m"], Float[ndarray, "m"]]:
     """Weighted sums of the columns, the variance of each, and its degrees of freedom, 1 or more.
 
@@ -47,9 +50,9 @@ def mean_variance(
     a group. The questions of a group that lies in one cluster deviate from the weighted sum instead, as if
     group means varied by chance alone.
 
-    >>> sharing = Sharing(images=np.repeat(np.arange(3), 2)[:, None], captions=np.arange(6)[:, None])
+    >>> pairs = Dependence(images=np.repeat(np.arange(3), 2)[:, None], captions=np.arange(6)[:, None])
     >>> one = np.zeros(6, dtype=int), np.full(6, 1 / 6)
-    >>> value, variance, freedom = mean_variance(sharing, np.array([[1.0], [1], [0], [0], [-1], [-1]]), *one)
+    >>> value, variance, freedom = mean_variance(pairs, np.array([[1.0], [1], [0], [0], [-1], [-1]]), *one)
     >>> value, (variance * 36).round(6), freedom.round(6)  # (4 + 0 + 4) * 3 / 2, two degrees of freedom
     (array([0.]), array([12.]), array([2.]))
     """
@@ -60,7 +63,7 @@ def mean_variance(
     relative = share / share.max()
     value = column_sums(relative[:, None] * centre) / relative.sum()
     factors, gaps = [], np.full(len(sizes), np.inf)
-    for part in sharing.factors:
+    for part in dependence.factors:
         # With how many questions of its group each shares something, itself included.
         near = np.zeros(len(group))
         for columns, first in _indicators(group):
@@ -76,36 +79,36 @@ def mean_variance(
     for part, near in factors:
         scale = _scale(np.where(alone, share[group], near / sizes[group]))
         corrected.append((part, scale, _freedom(part, weights * scale, merged)))
-    return value, *_variance(sharing, corrected, moved)
+    return value, *_variance(dependence, corrected, moved)
 
 
 def linear_variance(
-    sharing: Sharing, deviations: Float[ndarray, "n m"]
+    dependence: Dependence, deviations: Float[ndarray, "n m"]
 ) -> tuple[Float[ndarray, "m"], Float[ndarray, "m"]]:
     """The variance of the sum of each column of `deviations`, and its degrees of freedom, 1 or more.
 
     A deviation is what a question adds to the error of an estimate; columns sum to 0.
 
-    >>> sharing = Sharing(images=np.repeat(np.arange(3), 2)[:, None], captions=np.arange(6)[:, None])
-    >>> variance, freedom = linear_variance(sharing, np.array([[1.0], [1], [0], [0], [-1], [-1]]))
+    >>> pairs = Dependence(images=np.repeat(np.arange(3), 2)[:, None], captions=np.arange(6)[:, None])
+    >>> variance, freedom = linear_variance(pairs, np.array([[1.0], [1], [0], [0], [-1], [-1]]))
     >>> variance.round(6), freedom.round(6)  # (4 + 0 + 4) * 3 / 2
     (array([12.]), array([2.]))
     """
-    n, corrected = len(sharing), []
-    for part in sharing.factors:
+    n, corrected = len(dependence), []
+    for part in dependence.factors:
         scale = _scale(part.partners / n)
         corrected.append((part, scale, _freedom(part, scale, np.zeros(n, dtype=np.int64))))
-    return _variance(sharing, corrected, deviations)
+    return _variance(dependence, corrected, deviations)
 
 
 def _variance(
-    sharing: Sharing, factors: list[tuple[Shared, Reals, float]], moved: Reals
+    dependence: Dependence, factors: list[tuple[Shared, Reals, float]], moved: Reals
 ) -> tuple[Reals, Reals]:
     """`factors` are each with what deviations are multiplied by for it, and its degrees of freedom."""
     variances = [np.maximum(part.sums(moved * scale[:, None]), 0.0) for part, scale, _ in factors]
     if len(factors) == 1:
         return variances[0], np.full(len(variances[0]), factors[0][2])
-    variance, spent = sharing.shared.sums(moved), np.zeros(moved.shape[1])
+    variance, spent = dependence.shared.sums(moved), np.zeros(moved.shape[1])
     least = _LEAST * column_sums(moved**2)
     for (part, _, freedom), of_factor in zip(factors, variances, strict=True):
         variance += of_factor - part.sums(moved)
@@ -148,20 +151,20 @@ def _indicators(group: Wholes) -> Iterator[tuple[Reals, int]]:
         yield (group[:, None] == np.arange(first, min(first + step, many))).astype(np.float64), first
 
 
-def inflation(sharing: Sharing, deviations: Float[ndarray, "n m"]) -> Float[ndarray, "m"]:
+def inflation(dependence: Dependence, deviations: Float[ndarray, "n m"]) -> Float[ndarray, "m"]:
     """How much wider 95 % intervals from draws of units must be for few, unequal or crossed units.
 
     `deviations` are what each question adds to the error of a statistic (sums to 0); percentiles of draws of
     units are as if normal.
 
-    >>> many = Sharing(images=np.arange(999)[:, None], captions=np.arange(999)[:, None])
+    >>> many = Dependence(images=np.arange(999)[:, None], captions=np.arange(999)[:, None])
     >>> inflation(many, np.linspace(-1, 1, 999)[:, None]).round(2)
     array([1.])
     """
     from scipy.special import ndtri, stdtrit
 
-    variance, freedom = linear_variance(sharing, deviations)
-    drawn = column_sums(cluster_sums(deviations, sharing.units) ** 2)
+    variance, freedom = linear_variance(dependence, deviations)
+    drawn = column_sums(cluster_sums(deviations, dependence.units) ** 2)
     wide = np.sqrt(variance / np.maximum(drawn, _NOTHING))
     quantile = (1 + 0.95) / 2
     return np.where(variance > _NOTHING, wide * stdtrit(freedom, quantile) / ndtri(quantile), 1.0)

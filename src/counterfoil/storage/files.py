@@ -17,7 +17,7 @@ def read_file(where: Location, start: int | None = None, end: int | None = None)
 
 
 #: Bytes that are asked for at a time, and blocks that are kept of a file.
-_BLOCK, _KEPT = 1 << 22, 12
+_BLOCK, _CACHED = 1 << 22, 12
 
 
 def open_file(where: Location) -> Any:
@@ -29,7 +29,7 @@ def open_file(where: Location) -> Any:
         files = _filesystem(where)
         if files.info(str(where))["type"] == "directory":
             raise DataError("is a folder", where=where, hint="name the file in it")
-        options = {"cache_type": "background", "cache_options": {"maxblocks": _KEPT}}
+        options = {"cache_type": "background", "cache_options": {"maxblocks": _CACHED}}
         return files.open(str(where), "rb", block_size=_BLOCK, **options)
 
 

@@ -20,7 +20,7 @@ from counterfoil.world.ratings import GradedDrawing, level
 from counterfoil.world.truth import matches, read
 
 #: The random part of a score, so that pairs that are all right (or all wrong) do not tie.
-_APART = 1e-6
+_JITTER = 1e-6
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Oracle:
             if isinstance(source, GradedDrawing):
                 scores.append(level(read(text), source.scene))
             elif isinstance(source, LazyDrawing):
-                scores.append(matches(text, source.scene) + _APART * luck)
+                scores.append(matches(text, source.scene) + _JITTER * luck)
             else:
                 what = "the oracle knows the scenes behind pictures, and this one is only a picture"
                 hint = "ask it about world-quads, world-rated and others of the world by name, without --data"

@@ -160,7 +160,7 @@ class Feed:
         return ahead(prepared, depth=_AHEAD) if self.works_ahead else prepared
 
     def _prepared(self, parts: Sequence[BatchPart]) -> Generator[Batch, None, None]:
-        with closing(self.pictures.batches(images.Mapped(self.asked, parts))) as pictures:
+        with closing(self.pictures.batches(images.Mapped(self.batch_images, parts))) as pictures:
             for part, pixels in zip(parts, pictures, strict=True):
                 texts = [text_of(self.data.captions[i]) for i in self._positions(self.caption_roles, part)]
                 if share := self.variation.word_drop:
@@ -182,7 +182,7 @@ class Feed:
     def _positions(self, roles: Sequence[str], part: BatchPart) -> ndarray:
         return np.concatenate([self.data.need(role)[part.rows] for role in roles])
 
-    def asked(self, part: BatchPart) -> images.BatchImages:
+    def batch_images(self, part: BatchPart) -> images.BatchImages:
         """The pictures of one batch."""
         positions = self._positions(self.image_roles, part)
         if not self.variation.of_pictures:

@@ -125,7 +125,7 @@ class FittedDetectors:
     #: "image" and "caption" to what each epoch gave.
     history: Mapping[str, tuple[Epoch, ...]]
     #: The epochs whose units were kept, counted from 1.
-    kept: Mapping[str, int]
+    best_epochs: Mapping[str, int]
     recipe: Detection
     data: Mapping[str, Any]
     #: Rows that were not trained on because their pictures could not be read.
@@ -143,7 +143,7 @@ class FittedDetectors:
             side: [{key: value for key, value in epoch._asdict().items() if value == value} for epoch in some]
             for side, some in self.history.items()
         }
-        recipe, data, best = asdict(self.recipe), dict(self.data), dict(self.kept)
+        recipe, data, best = asdict(self.recipe), dict(self.data), dict(self.best_epochs)
         facts = {"recipe": recipe, "data": data, "epochs": epochs, "kept": best}
         checkpoint.save(folder, self.backbone, facts)
 

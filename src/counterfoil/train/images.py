@@ -150,7 +150,7 @@ def _rectangle(
 
 
 #: Bytes of prepared pictures that are kept in memory.
-KEPT = 1 << 30
+MAX_PREPARED = 1 << 30
 #: Pictures that are prepared at a time before training starts.
 _AT_ONCE = 64
 
@@ -195,13 +195,13 @@ class ImageStore:
         workers: int = 0,
         varies: bool = False,
         skip: bool = False,
-        memory: int = KEPT,
+        memory: int = MAX_PREPARED,
         progress: Progress = silent,
     ) -> None:
         self._images, self._preparation, self._workers = images, preparation, workers
         self.unreadable: tuple[int, ...] = ()
         self._pixels: ndarray | None = None
-        self._places = np.full(len(images), -1, dtype=np.int64)
+        self._rows = np.full(len(images), -1, dtype=np.int64)
         # A prepared picture: the first one that can be read.
         first: ndarray | None = None
         for position in used if skip else used[:1]:
@@ -232,7 +232,7 @@ class ImageStore:
                     pixels = None  # Pictures of different shapes make no array.
                 elif pixels is not None:
                     pixels[done] = picture
-                    self._places[position] = done
+                    self._rows[position] = done
                     done += 1
             progress("preparing pictures", min(len(used), int(np.searchsorted(used, cut[-1])) + 1), len(used))
         self.unreadable, self._pixels = tuple(failed), pixels
@@ -249,7 +249,7 @@ class ImageStore:
             yield from prepared(wanted, self._preparation, workers=self._workers)
             return
         for request in requests:
-            yield list(self._pixels[self._places[request.positions]])
+            yield list(self._pixels[self._rows[request.positions]])
 
     def _requested(self, request: BatchImages) -> list[Image]:
         images = [self._images[i] for i in request.positions]

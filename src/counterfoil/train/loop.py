@@ -96,7 +96,7 @@ def fit(
 
     # The state of this training in the folder, if there is one to go on from.
     resume = saving.resume
-    same, state = training_state.found(out, backbone, recipe, data, validation, resume=resume, fabric=fabric)
+    same, state = training_state.opened(out, backbone, recipe, data, validation, resume=resume, fabric=fabric)
     readings, resumed = RunningMetrics(partial(optim.largest, fabric)), None
     if state is not None:
         with training_state.fitting(out):

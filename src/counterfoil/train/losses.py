@@ -1,9 +1,9 @@
 """Losses of batches of matching images and texts: row i of one belongs to row i of the other.
 
 Pure functions of features, in float32 at least. Features are brought to length one inside; `scale` is the
-inverse temperature, exp(logit_scale). What is gathered from several devices goes in as one batch; `own` are
-then the rows of this device, and the loss is of these as queries among all: the mean over devices is the loss
-of the whole batch (open_clip's local loss). None: all rows are its own.
+inverse temperature, exp(logit_scale). What is gathered from several devices goes in as one batch; `local`
+are then the rows of this device, and the loss is of these as queries among all: the mean over devices is the
+loss of the whole batch (open_clip's local loss). None: all rows are of this device.
 
 Mining is a mask over a batch's similarities: row i is a query, column j an item, (i, i) the right pair. In
 PCME's loss items are Gaussians, and how probably two of them match is learned (Chun et al. 2021).
@@ -24,49 +24,49 @@ Mining = Literal["sum", "semi-hard", "hardest"]
 
 
 #: Positions among all rows; the right columns of as many queries.
-Own = Int[Tensor, "own"] | None
+Local = Int[Tensor, "own"] | None
 
 
-def wrong(similarity: Float[Tensor, "own rows"], own: Own = None) -> Bool[Tensor, "own rows"]:
+def wrong(similarity: Float[Tensor, "own rows"], local: Local = None) -> Bool[Tensor, "own rows"]:
     """All pairs but the right ones: no mining (VSE0).
 
     >>> wrong(torch.zeros(2, 2)).tolist()
     [[False, True], [True, False]]
     """
-    right = _right(similarity, own)
+    right = _right(similarity, local)
     return torch.arange(similarity.shape[1], device=similarity.device) != right[:, None]
 
 
-def hardest(similarity: Float[Tensor, "own rows"], own: Own = None) -> Bool[Tensor, "own rows"]:
+def hardest(similarity: Float[Tensor, "own rows"], local: Local = None) -> Bool[Tensor, "own rows"]:
     """The most similar wrong item of each row, the first of equals (VSE++: Faghri et al. 2018).
 
     >>> hardest(torch.tensor([[0.9, 0.1, 0.3], [0.2, 0.1, 0.0], [0.5, 0.5, 0.9]])).int().tolist()
     [[0, 0, 1], [1, 0, 0], [1, 0, 0]]
     """
-    return _most_similar(similarity, wrong(similarity, own))
+    return _most_similar(similarity, wrong(similarity, local))
 
 
-def semi_hard(similarity: Float[Tensor, "own rows"], own: Own = None) -> Bool[Tensor, "own rows"]:
+def semi_hard(similarity: Float[Tensor, "own rows"], local: Local = None) -> Bool[Tensor, "own rows"]:
     """The most similar wrong item of each row among those less similar than the right one (FaceNet, 2015).
 
     >>> semi_hard(torch.tensor([[0.4, 0.5, 0.3], [0.2, 0.1, 0.1], [0.5, 0.6, 0.9]])).int().tolist()
     [[0, 0, 1], [0, 0, 0], [0, 1, 0]]
     """
-    right = similarity.gather(1, _right(similarity, own)[:, None])
-    return _most_similar(similarity, wrong(similarity, own) & (similarity < right))
+    right = similarity.gather(1, _right(similarity, local)[:, None])
+    return _most_similar(similarity, wrong(similarity, local) & (similarity < right))
 
 
 #: The rules by name: a similarity to the pairs that count.
-RULES: Mapping[Mining, Callable[[Tensor, Own], Tensor]] = {
+RULES: Mapping[Mining, Callable[[Tensor, Local], Tensor]] = {
     "sum": wrong,
     "semi-hard": semi_hard,
     "hardest": hardest,
 }
 
 
-def _right(scores: Float[Tensor, "own rows"], own: Own) -> Int[Tensor, "own"]:
+def _right(scores: Float[Tensor, "own rows"], local: Local) -> Int[Tensor, "own"]:
     """The right column of each query."""
-    return torch.arange(len(scores), device=scores.device) if own is None else own
+    return torch.arange(len(scores), device=scores.device) if local is None else local
 
 
 def _most_similar(
@@ -114,18 +114,18 @@ def similarity(
 def both_ways(
     images: Float[Tensor, "rows *heads width"],
     texts: Float[Tensor, "texts *other_heads width"],
-    own: Own = None,
+    local: Local = None,
     scale: Scale | float = 1.0,
 ) -> tuple[Float[Tensor, "own texts"], Float[Tensor, "own rows"]]:
     """`scale` x the cosines of images with all texts, and of the texts that have an image with all images."""
-    if own is None:
+    if local is None:
         scores = scale * similarity(images, texts)
         return scores, scores[:, : len(images)].T
-    return scale * similarity(images[own], texts), scale * similarity(texts[own], images)
+    return scale * similarity(images[local], texts), scale * similarity(texts[local], images)
 
 
 def info_nce(
-    images: Float[Tensor, "rows width"], texts: Float[Tensor, "texts width"], scale: Scale, own: Own = None
+    images: Float[Tensor, "rows width"], texts: Float[Tensor, "m width"], scale: Scale, local: Local = None
 ) -> Float[Tensor, ""]:
     """The mean of both directions' cross-entropies over the batch: CLIP's loss (BiVLC Appendix E).
 
@@ -142,8 +142,8 @@ def info_nce(
     if len(texts) < len(images):
         given = f"{len(texts)} texts for {len(images)} images"
         raise InputError("a caption belongs to each image, and negatives come on top", given=given)
-    image_scores, text_scores = both_ways(images, texts, own, scale)
-    right = _right(image_scores, own)
+    image_scores, text_scores = both_ways(images, texts, local, scale)
+    right = _right(image_scores, local)
     return (functional.cross_entropy(image_scores, right) + functional.cross_entropy(text_scores, right)) / 2
 
 
@@ -157,7 +157,7 @@ def positive_augmented(
     lambda_v: float = 0.05,
     lambda_t: float = 0.1,
     halved: bool = False,
-    own: Own = None,
+    local: Local = None,
 ) -> Float[Tensor, ""]:
     """L(V, T) + lambda_v L(V', T) + lambda_t L(V, T') (PAC-S equations 2 to 4).
 
@@ -166,9 +166,9 @@ def positive_augmented(
     known.
     """
     whole = (
-        info_nce(images, texts, scale, own)
-        + lambda_v * info_nce(generated_images, texts, scale, own)
-        + lambda_t * info_nce(images, generated_texts, scale, own)
+        info_nce(images, texts, scale, local)
+        + lambda_v * info_nce(generated_images, texts, scale, local)
+        + lambda_t * info_nce(images, generated_texts, scale, local)
     )
     return whole if halved else 2 * whole
 
@@ -180,7 +180,7 @@ def triplet(
     margin: float = 0.2,
     mining: Mining = "hardest",
     reduction: Literal["mean", "sum"] = "mean",
-    own: Own = None,
+    local: Local = None,
 ) -> Float[Tensor, ""]:
     """Hinge on each right pair and the wrong ones that count, in both directions (VSE0, VSE++).
 
@@ -192,17 +192,17 @@ def triplet(
     >>> round(loss.item(), 4)  # 0.1 + 0.3 each way, over two rows
     0.4
     """
-    right = _right(similarity, own)
+    right = _right(similarity, local)
     total = similarity.new_zeros(())
     for scores in (similarity, similarity.T if texts is None else texts):
         hinge = functional.relu(margin - scores.gather(1, right[:, None]) + scores)
-        total = total + torch.where(RULES[mining](scores, own), hinge, 0).sum()
-    return total / len(similarity) if reduction == "mean" else total * _shares(similarity.shape[1], own)
+        total = total + torch.where(RULES[mining](scores, local), hinge, 0).sum()
+    return total / len(similarity) if reduction == "mean" else total * _shares(similarity.shape[1], local)
 
 
-def _shares(rows: int, own: Own) -> float:
+def _shares(rows: int, local: Local) -> float:
     """By how much a sum over own rows counts more, so that the mean over devices is that over all rows."""
-    return 1.0 if own is None else rows / len(own)
+    return 1.0 if local is None else rows / len(local)
 
 
 def diversity(rows: Float[Tensor, "batch heads width"]) -> Float[Tensor, ""]:
@@ -227,7 +227,7 @@ def mmd(
     *,
     gamma: float = 0.5,
     kernel: Literal["gaussian", "distance"] = "gaussian",
-    own: Own = None,
+    local: Local = None,
 ) -> Float[Tensor, ""]:
     """How differently the two sides are spread: the squared maximum mean discrepancy (PVSE).
 
@@ -242,7 +242,7 @@ def mmd(
         left, right = unit(images), unit(texts)
         x, y = (side.reshape(-1, side.shape[-1]) for side in (left, right))
         mine, other = (
-            side if own is None else whole[own].reshape(-1, whole.shape[-1])
+            side if local is None else whole[local].reshape(-1, whole.shape[-1])
             for side, whole in ((x, left), (y, right))
         )
 
@@ -308,7 +308,7 @@ def soft_contrastive(
     vib: float = 1e-5,
     information: Literal["released", "exact"] = "released",
     reduction: Literal["sum", "mean"] = "sum",
-    own: Own = None,
+    local: Local = None,
 ) -> Matching:
     """The negative log-likelihood that right pairs match and wrong ones do not, and a price on certainty.
 
@@ -322,12 +322,12 @@ def soft_contrastive(
         draws(mean, spread, samples, generator)
         for mean, spread in ((images, image_log_variance), (texts, text_log_variance))
     )
-    if own is not None:
-        left, images, image_log_variance = left[own], images[own], image_log_variance[own]
+    if local is not None:
+        left, images, image_log_variance = left[local], images[local], image_log_variance[local]
     logits = 2 * match_logits(left, right, match)
-    sign = 1 - 2 * wrong(logits[:, :, 0], own).to(logits.dtype)
-    if own is not None:
-        right, texts, text_log_variance = right[own], texts[own], text_log_variance[own]
+    sign = 1 - 2 * wrong(logits[:, :, 0], local).to(logits.dtype)
+    if local is not None:
+        right, texts, text_log_variance = right[local], texts[local], text_log_variance[local]
     likelihood = torch.logsumexp(functional.logsigmoid(sign[:, :, None] * logits), dim=2)
     matching = -2 * (likelihood - math.log(logits.shape[2])).sum()
     if information == "exact":
@@ -336,7 +336,7 @@ def soft_contrastive(
         price = divergence(left.mean(1), image_log_variance / 2) + divergence(
             right.mean(1), text_log_variance / 2
         )
-    over = len(images) if reduction == "mean" else 1 / _shares(logits.shape[1], own)
+    over = len(images) if reduction == "mean" else 1 / _shares(logits.shape[1], local)
     matching, price = matching / over, price / over
     return Matching(matching + vib * price, matching, price)
 

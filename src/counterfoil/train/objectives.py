@@ -35,7 +35,7 @@ class Sides:
     rank: int = 0
     world: int = 1
 
-    def own(self, roles: int = 1) -> losses.Own:
+    def local(self, roles: int = 1) -> losses.Local:
         """The rows of this device among those of `roles` roles one after the other; None: all of them are."""
         if self.world == 1:
             return None
@@ -133,7 +133,7 @@ def contrastive(recipe: Recipe) -> Objective:
 
     def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
         images, texts = (side[0] if len(side) == 1 else torch.cat(side) for side in sides.points())
-        return losses.info_nce(images, texts, sides.scale, sides.own(roles=len(sides.images))), {}
+        return losses.info_nce(images, texts, sides.scale, sides.local(roles=len(sides.images))), {}
 
     return Objective(("image", *negative_images), ("caption", *negative_texts), loss)
 
@@ -147,7 +147,7 @@ def positive_augmented(recipe: PositiveAugmented) -> Objective:
     def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
         (images, generated_images), (texts, generated_texts) = sides.points()
         roles = images, texts, generated_images, generated_texts
-        return losses.positive_augmented(*roles, sides.scale, own=sides.own(), **weights), {}
+        return losses.positive_augmented(*roles, sides.scale, local=sides.local(), **weights), {}
 
     return Objective(("image", "generated_image"), ("caption", "generated_caption"), loss)
 
@@ -159,8 +159,8 @@ def triplet(recipe: Triplet) -> Objective:
 
     def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
         (images,), (texts,) = sides.points()
-        own_rows = sides.own()
-        return losses.triplet(*losses.both_ways(images, texts, own_rows), own=own_rows, **how), {}
+        own_rows = sides.local()
+        return losses.triplet(*losses.both_ways(images, texts, own_rows), local=own_rows, **how), {}
 
     return Objective(("image",), ("caption",), loss)
 
@@ -174,10 +174,10 @@ def polysemous(recipe: Polysemous) -> Objective:
         if images.residuals is None or texts.residuals is None:
             raise _lacks("several vectors per item", recipe)
         hinge, _ = hinge_of(sides)
-        own_rows = sides.own()
+        own_rows = sides.local()
         residuals = images.residuals, texts.residuals
         diversity = sum(losses.diversity(rows if own_rows is None else rows[own_rows]) for rows in residuals)
-        together = losses.mmd(images.points, texts.points, kernel=recipe.kernel, own=own_rows)
+        together = losses.mmd(images.points, texts.points, kernel=recipe.kernel, local=own_rows)
         whole = hinge + recipe.diversity * diversity + recipe.mmd * together
         return whole, {"hinge": hinge, "diversity": diversity, "mmd": together}
 
@@ -188,6 +188,7 @@ def probabilistic(recipe: Probabilistic) -> Objective:
     """The soft contrastive loss of matching probabilities, and a KL term (PCME)."""
 
     how: dict[str, Any] = {name: getattr(recipe, name) for name in ("samples", "information", "reduction")}
+    how["vib"] = recipe.vib_beta
 
     def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
         (images,), (texts,) = sides.images, sides.texts
@@ -195,7 +196,7 @@ def probabilistic(recipe: Probabilistic) -> Objective:
             raise _lacks("a variance per item", recipe)
         items = images.points, images.log_variance, texts.points, texts.log_variance
         how["generator"] = torch.Generator().manual_seed(sides.seed)
-        matching = losses.soft_contrastive(*items, sides.match, vib=recipe.vib_beta, own=sides.own(), **how)
+        matching = losses.soft_contrastive(*items, sides.match, local=sides.local(), **how)
         return matching.loss, {"matching": matching.matching, "information": matching.information}
 
     return Objective(("image",), ("caption",), loss, draws=True)

@@ -129,7 +129,7 @@ def check_same(saved: Mapping[str, Any], now: Mapping[str, Any], *, where: Path)
     raise InputError(f"a training with {what} was begun here", where=where, hint=hint)
 
 
-def found(
+def opened(
     out: Path | None,
     backbone: Backbone,
     recipe: Recipe,

@@ -85,7 +85,7 @@ def within_batch(
     Images look through all captions, captions that have an image through all images; generated positives are
     left out, and of ties the first counts. Source: the validation of BiVLC's fine-tuning.
     """
-    pictures, words = _own(images.points, image_roles), _own(texts.points, text_roles)
+    pictures, words = _real_points(images.points, image_roles), _real_points(texts.points, text_roles)
     scores = similarity(pictures, words)
     pairs = min(scores.shape)
     diagonal = torch.arange(pairs, device=scores.device)
@@ -94,7 +94,7 @@ def within_batch(
     return (right_texts + right_images) / 2
 
 
-def _own(points: Tensor, roles: Sequence[str]) -> Tensor:
+def _real_points(points: Tensor, roles: Sequence[str]) -> Tensor:
     parts = zip(roles, points.unflatten(0, (len(roles), -1)), strict=True)
     return torch.cat([part for role, part in parts if not role.startswith("generated_")])
 

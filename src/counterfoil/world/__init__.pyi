@@ -1,6 +1,6 @@
 from .benchmarks import gallery as gallery
 from .captions import Meaning as Meaning, Phrase as Phrase, describe as describe, text as text
-from .edits import SUBSETS as SUBSETS, Contrast as Contrast, edit as edit
+from .edits import SUBSETS as SUBSETS, MinimalPair as MinimalPair, edit as edit
 from .generator import imagine as imagine
 from .painting import STYLES as STYLES, draw as draw, draw_many as draw_many, encode as encode
 from .people import Annotator as Annotator, annotate as annotate

@@ -44,7 +44,7 @@ class Phrase:
             )
 
     @property
-    def said(self) -> tuple[tuple[str, str], ...]:
+    def attributes(self) -> tuple[tuple[str, str], ...]:
         """The attributes that the phrase mentions, as (attribute, value)."""
         pairs = ((name, getattr(self, name)) for name in ("shape", *ATTRIBUTES))
         return tuple((name, value) for name, value in pairs if value is not None)

@@ -20,7 +20,7 @@ from counterfoil.world.captions import Meaning, Phrase, counted, matches, mentio
 from counterfoil.world.scenes import Scene, Thing, hollow, one_of, place, relation_between, sample_thing
 
 Cell = tuple[int, int]
-Said = TypeVar("Said", Thing, Phrase)
+Edited = TypeVar("Edited", Thing, Phrase)
 
 
 def holder(thing: Thing, scene: Scene) -> Thing | None:
@@ -49,10 +49,10 @@ _LINES = {
 def carried(scene: Scene, positions: Mapping[Cell, tuple[float, float]]) -> Scene:
     """The scene with everything in these cells laid to these places."""
     moved = [thing for thing in scene.things if thing.cell in positions]
-    return with_things(scene, *((one, _at(one, *positions[one.cell])) for one in moved))
+    return with_things(scene, *((one, _moved(one, *positions[one.cell])) for one in moved))
 
 
-def _at(thing: Thing, x: float, y: float) -> Thing:
+def _moved(thing: Thing, x: float, y: float) -> Thing:
     return replace(thing, x=x, y=y)
 
 
@@ -62,7 +62,7 @@ def with_things(scene: Scene, *changes: tuple[Thing, Thing]) -> Scene:
     return replace(scene, things=tuple(new.get(thing, thing) for thing in scene.things))
 
 
-def with_values(value: Said, values: Mapping[str, Any]) -> Said:
+def with_values(value: Edited, values: Mapping[str, Any]) -> Edited:
     return replace(value, **values)
 
 
@@ -70,7 +70,7 @@ def moved_in(scene: Scene, first: Thing, second: Thing) -> tuple[str, Scene] | N
     """One of the two laid into the other, where that is an empty container and the first fits in."""
     for relation, guest, host in (("inside", first, second), ("around", second, first)):
         if has_room(host, scene) and guest.size == "small" and not guest.is_container:
-            return relation, with_things(scene, (guest, _at(guest, host.x, host.y)))
+            return relation, with_things(scene, (guest, _moved(guest, host.x, host.y)))
     return None
 
 
@@ -88,7 +88,7 @@ def moved_out(
     if not ways:
         return None
     relation, cell = one_of(ways, rng)
-    return relation, with_things(scene, (guest, _at(guest, *place(rng, cell))))
+    return relation, with_things(scene, (guest, _moved(guest, *place(rng, cell))))
 
 
 def moved_round(
@@ -123,7 +123,7 @@ Draft = tuple[Meaning, Meaning, Scene]
 
 
 @dataclass(frozen=True)
-class Contrast:
+class MinimalPair:
     """Two captions and two scenes; caption i belongs to scene i. `subset` is one of `SUBSETS`."""
 
     subset: str
@@ -136,7 +136,7 @@ class Contrast:
         return self.subset.split("_")[0]
 
     @property
-    def reversed(self) -> "Contrast":
+    def reversed(self) -> "MinimalPair":
         """The same question from the other side."""
         return replace(self, captions=self.captions[::-1], scenes=self.scenes[::-1])
 
@@ -148,7 +148,7 @@ class Contrast:
         )
 
 
-def edit(scene: Scene, subset: str, rng: np.random.Generator) -> Contrast | None:
+def edit(scene: Scene, subset: str, rng: np.random.Generator) -> MinimalPair | None:
     """A caption of `scene` and one edit of both, of the kind `subset`, one of `SUBSETS`.
 
     None where the scene has no room for such an edit.
@@ -168,11 +168,11 @@ def edit(scene: Scene, subset: str, rng: np.random.Generator) -> Contrast | None
         if draft is None:
             continue
         caption, negative, changed = draft
-        contrast = Contrast(subset, (caption, negative), (scene, changed))
+        pair = MinimalPair(subset, (caption, negative), (scene, changed))
         # "A heart and a heart" is not idiomatic.
-        plain_speech = all(len(set(c.phrases)) == len(c.phrases) for c in contrast.captions)
-        if plain_speech and contrast.unambiguous():
-            return contrast
+        plain_speech = all(len(set(c.phrases)) == len(c.phrases) for c in pair.captions)
+        if plain_speech and pair.unambiguous():
+            return pair
     return None
 
 
@@ -230,7 +230,7 @@ def _swap_obj(scene: Scene, rng: np.random.Generator) -> Draft | None:
     if host is not None and fits_in and rng.random() < CONTAINED:
         one, two, around = mention(first, rng), mention(second, rng), mention(host, rng)
         # The two, and nothing else in their cells, in each other's place.
-        moved = _at(first, second.x, second.y), _at(second, first.x, first.y)
+        moved = _moved(first, second.x, second.y), _moved(second, first.x, first.y)
         changed = with_things(scene, *zip((first, second), moved, strict=True))
         if rng.random() < 0.5:
             return Meaning((one, around, two), "inside"), Meaning((two, around, one), "inside"), changed
@@ -295,7 +295,7 @@ def _add_att(scene: Scene, rng: np.random.Generator) -> Draft | None:
     new = one_of(scenes.TEXTURES[1:], rng)
     phrase = replace(phrase, count=len(group))
     more = replace(sample_thing(rng, one_of(free, rng)), texture="plain")
-    more = with_values(more, dict(phrase.said))
+    more = with_values(more, dict(phrase.attributes))
     changed = with_things(scene, *((thing, replace(thing, texture=new)) for thing in group))
     others = [thing for thing in scene.things if thing not in group]
     second = (mention(one_of(others, rng), rng),) if others and rng.random() < _SECOND else ()

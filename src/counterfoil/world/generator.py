@@ -14,7 +14,7 @@ import numpy as np
 from counterfoil.errors import InputError
 from counterfoil.world import scenes
 from counterfoil.world.captions import Meaning, Phrase, matches
-from counterfoil.world.edits import SUBSETS, Cell, Contrast, has_room, with_values
+from counterfoil.world.edits import SUBSETS, Cell, MinimalPair, has_room, with_values
 from counterfoil.world.scenes import Scene, Thing, hollow, one_of, place, sample_scene, sample_thing
 
 #: Tries at one kind of failure before the original is shown.
@@ -29,7 +29,7 @@ _OTHERS = {"original": 0.4, "spoilt": 0.3, "another": 0.2}
 _OPEN = sum(not subset.startswith("add") for subset in SUBSETS) / len(SUBSETS)
 
 
-def imagine(contrast: Contrast, rng: np.random.Generator, *, failure: float = 0.0) -> tuple[Scene, bool]:
+def imagine(pair: MinimalPair, rng: np.random.Generator, *, failure: float = 0.0) -> tuple[Scene, bool]:
     """What the generator draws for the negative caption, and whether only the negative caption is true of it.
 
     With probability `failure` it is not. Of what is wrong, over equally many contrasts of each kind, 40 %
@@ -46,20 +46,20 @@ def imagine(contrast: Contrast, rng: np.random.Generator, *, failure: float = 0.
     """
     _check_failure(failure)
     if rng.random() >= failure:
-        return contrast.scenes[1], True
-    if rng.random() < (0 if contrast.type == "add" else _FITS_BOTH / _OPEN):
+        return pair.scenes[1], True
+    if rng.random() < (0 if pair.type == "add" else _FITS_BOTH / _OPEN):
         kind = "both"
     else:
         odds = np.cumsum(list(_OTHERS.values()))
         kind = list(_OTHERS)[int(np.searchsorted(odds, odds[-1] * rng.random(), side="right"))]
     if kind == "original":
-        return contrast.scenes[0], False
+        return pair.scenes[0], False
     wanted, draw = _KINDS[kind]
     for tried in range(_TRIES):
-        scene = draw(contrast, rng, tried)
-        if tuple(matches(caption, scene) for caption in contrast.captions) == wanted:
+        scene = draw(pair, rng, tried)
+        if tuple(matches(caption, scene) for caption in pair.captions) == wanted:
             return scene, False
-    return contrast.scenes[0], False
+    return pair.scenes[0], False
 
 
 def _check_failure(failure: float) -> None:
@@ -86,13 +86,13 @@ def spoilt(scene: Scene, rng: np.random.Generator, tried: int) -> Scene:
     return replace(scene, things=tuple(things))
 
 
-def _both(contrast: Contrast, rng: np.random.Generator, tried: int) -> Scene:
+def _both(pair: MinimalPair, rng: np.random.Generator, tried: int) -> Scene:
     """The original and what is changed in the right scene, beside each other.
 
     Other tries lay it elsewhere: first with what shares its cell ("inside a box"), then alone; and in the
     last third all things anew, since a relation may need the room.
     """
-    original, right = contrast.scenes
+    original, right = pair.scenes
     changed = [thing for thing in right.things if thing not in original.things]
     if tried == 0 and not {thing.cell for thing in changed} & {thing.cell for thing in original.things}:
         return replace(original, things=(*original.things, *changed))
@@ -124,8 +124,8 @@ def _laid(
 
 
 #: What makes each kind, and of which of the two captions it must be true.
-_KINDS: dict[str, tuple[tuple[bool, bool], Callable[[Contrast, np.random.Generator, int], Scene]]] = {
-    "spoilt": ((False, False), lambda contrast, rng, tried: spoilt(contrast.scenes[1], rng, tried)),
+_KINDS: dict[str, tuple[tuple[bool, bool], Callable[[MinimalPair, np.random.Generator, int], Scene]]] = {
+    "spoilt": ((False, False), lambda pair, rng, tried: spoilt(pair.scenes[1], rng, tried)),
     "another": ((False, False), lambda _, rng, __: sample_scene(rng)),
     "both": ((True, True), _both),
 }
@@ -195,7 +195,7 @@ def imagine_caption(
             others = (spoilt(right, rng, tried) if spoils else sample_scene(rng) for tried in range(_WRONG))
             right = next((scene for scene in others if not matches(meaning, scene)), right)
         return right, _right(meaning, unlike, right)
-    scene, _ = imagine(Contrast(subset, (unlike, meaning), (first, right)), rng, failure=failure)
+    scene, _ = imagine(MinimalPair(subset, (unlike, meaning), (first, right)), rng, failure=failure)
     return scene, _right(meaning, unlike, scene)
 
 
@@ -205,7 +205,7 @@ def _right(meaning: Meaning, unlike: Meaning | None, scene: Scene) -> bool:
 
 def _composed(meaning: Meaning, rng: np.random.Generator) -> Scene | None:
     """A scene that most likely fits; None where things have no room or cannot be as a phrase has them."""
-    cells = _places(meaning, [phrase.count for phrase in meaning.phrases], rng)
+    cells = _cells(meaning, [phrase.count for phrase in meaning.phrases], rng)
     if cells is None:
         return None
     roles = [""] * len(meaning.phrases)
@@ -235,7 +235,7 @@ def _composed(meaning: Meaning, rng: np.random.Generator) -> Scene | None:
     return replace(scene, things=tuple(scene.things[i] for i in rng.permutation(len(scene.things))))
 
 
-def _places(meaning: Meaning, counts: list[int], rng: np.random.Generator) -> list[list[Cell]] | None:
+def _cells(meaning: Meaning, counts: list[int], rng: np.random.Generator) -> list[list[Cell]] | None:
     """The cells of the things of each phrase, so that the relation holds; None where there is no room."""
     order = [scenes.CELLS[i] for i in rng.permutation(len(scenes.CELLS))]
     if meaning.relation is None:
@@ -269,7 +269,7 @@ def _spoken(
 ) -> Thing | None:
     """A thing that fits the phrase and none of the others, which count theirs; None where none is found."""
     for _ in range(_SAMPLES):
-        thing = with_values(sample_thing(rng, cell), dict(phrase.said))
+        thing = with_values(sample_thing(rng, cell), dict(phrase.attributes))
         if role == "host" and phrase.shape is None:
             thing = hollow(thing, rng)
         if thing.is_container:

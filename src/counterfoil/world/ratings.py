@@ -70,7 +70,7 @@ def words(sentences: Sequence[str]) -> Float64[ndarray, "captions"]:
 #: References of an image.
 REFERENCES = 5
 #: Edits of a scene whose captions are tried, and sentences tried for its true ones.
-_EDITED, _SAID = 6, 60
+_EDITED, _TRUE = 6, 60
 #: Scenes of which more captions are drawn than are asked about, so that there are wrong ones of every length.
 _SPARE = 40
 #: Captions of a level that are looked at for one of the right length.
@@ -98,15 +98,15 @@ def generate_captions(n: int, rng: np.random.Generator, progress: Progress = sil
     edited: dict[Meaning, Scene] = {}
     while len(scenes) < n + _SPARE:
         scene = sample_scene(rng)
-        true = list(dict.fromkeys(describe(scene, rng) for _ in range(_SAID)))
+        true = list(dict.fromkeys(describe(scene, rng) for _ in range(_TRUE)))
         if scene in scenes or len(true) <= REFERENCES:
             continue
         scenes[scene] = true
         pool += true[: REFERENCES + 1]
         for _ in range(_EDITED):
-            contrast = edit(scene, one_of(SUBSETS, rng), rng)
-            if contrast is not None:
-                edited[contrast.captions[1]] = scene
+            pair = edit(scene, one_of(SUBSETS, rng), rng)
+            if pair is not None:
+                edited[pair.captions[1]] = scene
         progress("making up scenes", min(n, len(scenes)), n)
     pool = list(dict.fromkeys([*pool, *edited]))
     table = level_table(pool, list(scenes))

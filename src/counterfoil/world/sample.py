@@ -12,7 +12,7 @@ from counterfoil.benchmarks.records import Caption, Image, Source
 from counterfoil.errors import InputError
 from counterfoil.inputs.limits import check_amount, most
 from counterfoil.world.captions import OPENINGS, Meaning, text
-from counterfoil.world.edits import SUBSETS, Contrast, edit
+from counterfoil.world.edits import SUBSETS, MinimalPair, edit
 from counterfoil.world.painting import LazyDrawing, check_styles, draw_many
 from counterfoil.world.scenes import Scene, one_of, sample_scene
 
@@ -82,7 +82,7 @@ def stream(name: str, seed: int, *more: int) -> np.random.Generator:
 
 def contrasts(
     n: int, *, seed: int = 0, of: str = "quads", distinct: bool = True, progress: Progress = silent
-) -> list[Contrast]:
+) -> list[MinimalPair]:
     """`n` unambiguous contrasts, the seven kinds of edit equally often, one to three to a scene.
 
     Every second contrast of a kind is reversed, so the scene before the edit comes first as often as the one
@@ -94,7 +94,7 @@ def contrasts(
     """
     check_number(n, "questions")
     rng = stream(of, seed)
-    drawn: list[Contrast] = []
+    drawn: list[MinimalPair] = []
     queue: list[str] = []
     turned = dict.fromkeys(SUBSETS, False)
     spoken: set[Meaning] = set()
@@ -104,13 +104,13 @@ def contrasts(
         for _ in range(int(rng.integers(1, MOST_EDITS + 1))):
             if not queue:
                 queue = [SUBSETS[i] for i in rng.permutation(len(SUBSETS))]
-            contrast = edit(scene, queue[0], rng)
+            pair = edit(scene, queue[0], rng)
             # A scene without room for the edit leaves it to the next one.
-            if contrast is None or (distinct and spoken.intersection(contrast.captions)):
+            if pair is None or (distinct and spoken.intersection(pair.captions)):
                 break
-            new_meanings.update(contrast.captions)
+            new_meanings.update(pair.captions)
             turned[queue[0]] = not turned[queue[0]]
-            drawn.append(contrast if turned[queue[0]] else contrast.reversed)
+            drawn.append(pair if turned[queue[0]] else pair.reversed)
             queue.pop(0)
         spoken |= new_meanings
         progress("making up scenes", min(len(drawn), n), n)
@@ -134,7 +134,7 @@ def quads(
 
 
 def benchmark(
-    contrasts: Sequence[Contrast],
+    contrasts: Sequence[MinimalPair],
     *,
     styles: tuple[str, str] = ("natural", "natural"),
     **options: Unpack[DrawingOptions],
@@ -142,8 +142,8 @@ def benchmark(
     """The contrasts spoken and drawn; equal scenes become one image and equal sentences one caption."""
     drawing, items = DrawingSettings(styles, **options), Items()
     images = [
-        [items.image(scene, style) for scene, style in zip(contrast.scenes, styles, strict=True)]
-        for contrast in contrasts
+        [items.image(scene, style) for scene, style in zip(pair.scenes, styles, strict=True)]
+        for pair in contrasts
     ]
     questions = Quad(
         _ids(contrasts),
@@ -164,7 +164,7 @@ def choices(n: int, *, style: str = "natural", **options: Unpack[DrawingOptions]
     items = Items()
     questions = Choice(
         _ids(pairs),
-        query=items.pictured((contrast.scenes[0] for contrast in pairs), style),
+        query=items.pictured((pair.scenes[0] for pair in pairs), style),
         candidates=items.spoken(pairs, stream("choices", drawing.seed, 1)),
         groupings=groupings(pairs),
     )
@@ -188,7 +188,7 @@ def statements(n: int, *, style: str = "natural", **options: Unpack[DrawingOptio
     questions = Statement(
         tuple(f"{name}-{word}" for name in _ids(pairs) for word in words),
         captions=items.spoken(pairs, stream("statements", drawing.seed, 1)).reshape(-1),
-        images=np.repeat(items.pictured((contrast.scenes[0] for contrast in pairs), style), 2),
+        images=np.repeat(items.pictured((pair.scenes[0] for pair in pairs), style), 2),
         truth=np.tile([True, False], len(pairs)),
         groupings={
             name: tuple(label for label in labels for _ in words) for name, labels in groupings(pairs).items()
@@ -212,9 +212,9 @@ class Items:
     def caption(self, sentence: str) -> int:
         return self.texts.setdefault(sentence, len(self.texts))
 
-    def spoken(self, contrasts: Sequence[Contrast], rng: np.random.Generator) -> Ids:
+    def spoken(self, contrasts: Sequence[MinimalPair], rng: np.random.Generator) -> Ids:
         """(contrasts, 2): the positions of both captions of each, which begin alike."""
-        openings = ((contrast, one_of(OPENINGS, rng)) for contrast in contrasts)
+        openings = ((pair, one_of(OPENINGS, rng)) for pair in contrasts)
         pairs = [[self.caption(text(c, opening=opening)) for c in of.captions] for of, opening in openings]
         return np.asarray(pairs, dtype=np.int64)
 
@@ -258,8 +258,8 @@ def card_of(name: str, size: int) -> Card:
     return card.model_copy(update={"size": size})
 
 
-def groupings(contrasts: Sequence[Contrast]) -> dict[str, tuple[str, ...]]:
-    return {name: tuple(getattr(contrast, name) for contrast in contrasts) for name in ("type", "subset")}
+def groupings(contrasts: Sequence[MinimalPair]) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(getattr(pair, name) for pair in contrasts) for name in ("type", "subset")}
 
 
 def check_number(n: int, what: str) -> None:
@@ -278,5 +278,5 @@ def check_size(size: int) -> None:
         raise InputError("the pictures would be too small to see anything", given=given, allowed=allowed)
 
 
-def _ids(contrasts: Sequence[Contrast]) -> tuple[str, ...]:
-    return tuple(f"{contrast.subset}-{i:05d}" for i, contrast in enumerate(contrasts))
+def _ids(contrasts: Sequence[MinimalPair]) -> tuple[str, ...]:
+    return tuple(f"{pair.subset}-{i:05d}" for i, pair in enumerate(contrasts))

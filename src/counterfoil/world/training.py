@@ -118,9 +118,9 @@ def _contrasted(
         columns[role] = [items.caption(text(pair.captions[which], opening=start)) for pair, start in spoken]
     if kind == "trohn-img":
         columns["negative_image"] = []
-        for row, contrast in enumerate(pairs):
+        for row, pair in enumerate(pairs):
             # A stream per row: what fails in one changes no other.
-            scene, right = imagine(contrast, stream("contrasts", seed, 2, 1 + row), failure=failure)
+            scene, right = imagine(pair, stream("contrasts", seed, 2, 1 + row), failure=failure)
             columns["negative_image"].append(items.image(scene, "synthetic"))
             faithful[row] = "yes" if right else "no"
     return columns, {**groupings(pairs), "faithful": tuple(faithful)}

@@ -45,7 +45,7 @@ def table(meanings: Sequence[Meaning], scenes: Sequence[Scene]) -> Bool[ndarray,
     for row, meaning in zip(answer, meanings, strict=True):
         # "A star" is at least one, a numeral is exact.
         for phrase in meaning.phrases:
-            count = fitting(phrase.said)
+            count = fitting(phrase.attributes)
             row &= count == phrase.count if phrase.count > 1 else count > 0
         if meaning.closed == "things":
             row &= sizes == sum(phrase.count for phrase in meaning.phrases)
@@ -126,7 +126,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.words = _words(text)
-        self.at = 0
+        self.position = 0
 
     def caption(self) -> Meaning:
         for word in self.words:
@@ -147,7 +147,7 @@ class _Reader:
         else:
             phrases = self._list(first)
         closed: Literal["", "things"] = "things" if self._take(_CLOSING) else ""
-        if not self._take((".",)) or self.at < len(self.words):
+        if not self._take((".",)) or self.position < len(self.words):
             self._stop("a full stop at the end")
         return Meaning(tuple(phrases), relation, closed)
 
@@ -156,7 +156,7 @@ class _Reader:
         phrases = [first]
         # ", and" begins the closing.
         while self._peek() == "," and self._peek(1) in _COUNTS:
-            self.at += 1
+            self.position += 1
             phrases.append(self._phrase())
         if self._take(("and",)):
             phrases.append(self._phrase())
@@ -168,32 +168,32 @@ class _Reader:
         count = _COUNTS.get(self._peek())
         if count is None:
             self._stop("'a', 'an' or a number")
-        self.at += 1
+        self.position += 1
         attributes: dict[str, str] = {}
         while (name := _ATTRIBUTE_OF.get(self._peek())) is not None:
             if name in attributes:
                 self._stop(f"one {name} for a thing")
             attributes[name] = self._peek()
-            self.at += 1
+            self.position += 1
         noun = (_NOUNS if count == 1 else _PLURALS).get(self._peek())
         if noun is None:
             self._stop("the name of a shape" if count == 1 else "the name of a shape, in the plural")
-        self.at += 1
+        self.position += 1
         if noun != ANY_SHAPE:
             attributes["shape"] = noun
         return Phrase(**attributes, count=count)
 
     def _peek(self, ahead: int = 0) -> str:
         """The next word, "" at the end."""
-        return self.words[self.at + ahead] if self.at + ahead < len(self.words) else ""
+        return self.words[self.position + ahead] if self.position + ahead < len(self.words) else ""
 
     def _take(self, words: Words) -> bool:
-        if self.words[self.at : self.at + len(words)] != words:
+        if self.words[self.position : self.position + len(words)] != words:
             return False
-        self.at += len(words)
+        self.position += len(words)
         return True
 
     def _stop(self, expected: str) -> NoReturn:
-        before = " ".join(self.words[: self.at])
+        before = " ".join(self.words[: self.position])
         what = f"expected {expected}" + (f" after '{before}'" if before else "")
         raise DataError(what, where=f"caption {self.text!r}", given=self._peek() or "the end")

@@ -180,7 +180,7 @@ def test_many_people_at_once_take_no_item_too_often(tmp_path, new_database):
         table = judgement_table(db, campaign, everything=True).to_pylist()
         of_item = Counter(row["item"] for row in table if row["role"] == "work" and row["counted"])
         assert max(of_item.values()) <= 2
-        apart = {item.id: item.apart for item in campaign.items}
+        apart = {item.id: item.exclusion_group for item in campaign.items}
         assert len({(row["person"], apart[row["item"]]) for row in table}) == len(table)
         with db.reading() as connection:
             rows = connection.execute(sa.select(METADATA.tables["items"])).all()

@@ -10,7 +10,7 @@ from annotate.small_campaigns import Worker, make, pairs
 from counterfoil.annotate.answering import running
 from counterfoil.annotate.answers import counts, judgement_table
 from counterfoil.annotate.database import open_database
-from counterfoil.annotate.privacy import KEPT, delete_people
+from counterfoil.annotate.privacy import KEPT_LABELS, delete_people
 from counterfoil.annotate.review import adjudicate, adjudicated, approve, reviews
 from counterfoil.annotate.tables import answers, events, leases, people, sa, tokens
 from counterfoil.errors import InputError
@@ -59,7 +59,7 @@ def test_labels_stay_without_any_answer_person_or_time(tmp_path, new_database):
     result = delete_people(db, campaign, LATER, early=True)
     assert (result.labels, result.single) == (5, 1)
     db.close()
-    kept = (campaign.folder / KEPT).read_text().splitlines()
+    kept = (campaign.folder / KEPT_LABELS).read_text().splitlines()
     assert len(kept) == 6
     assert f'"{one}"' not in "".join(kept)
     assert all(row.split(",")[2] == '"yes"' for row in kept[1:])
@@ -69,7 +69,7 @@ def test_labels_stay_without_any_answer_person_or_time(tmp_path, new_database):
     again = open_database(campaign, url)
     assert delete_people(again, campaign, LATER, early=True).labels == 0
     again.close()
-    assert len((campaign.folder / KEPT).read_text().splitlines()) == 6
+    assert len((campaign.folder / KEPT_LABELS).read_text().splitlines()) == 6
 
 
 def _traces(db):

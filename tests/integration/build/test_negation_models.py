@@ -297,7 +297,7 @@ def test_prompts_of_ones_own(tmp_path):
     file.write_text('template = "Falsify: {caption}"\n[add_att]\nexamples = [["A train.", "A long train."]]')
     result = read_prompts(file)
     answer = '{"caption": "A long train."}'
-    assert result.turns("A dog.", "add_att") == ("Falsify: A train.", answer, "Falsify: A dog.")
+    assert result.conversation("A dog.", "add_att") == ("Falsify: A train.", answer, "Falsify: A dog.")
     assert result.tasks["add_att"][0] == PROMPTS.tasks["add_att"][0]
     for text, message in [
         ('template = "no place"', "no template"),
@@ -323,7 +323,7 @@ def test_answers_and_prompts():
     for category in SUGAR_CREPE:
         for before, after in PROMPTS.tasks[category][1]:
             assert rejection(before, after, category, Lexicon()) == ""
-        *_, question = PROMPTS.turns("X.", category)
+        *_, question = PROMPTS.conversation("X.", category)
         assert question.endswith('that has the single key "caption" and nothing else.')
 
 

@@ -19,7 +19,6 @@ from counterfoil.evaluation.judged_pairs import (
     count,
     coverage,
     how_many,
-    places,
     proposals,
     right_pairs,
 )
@@ -28,7 +27,7 @@ from counterfoil.metrics.annotators import pool, subsets
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Qrels
 from counterfoil.stats.bootstrap import cluster_draws
-from counterfoil.stats.dependence import Sharing
+from counterfoil.stats.dependence import Dependence
 from counterfoil.stats.intervals import cluster_interval
 from listed_ranks import list_ranks
 from refusals import refuses
@@ -42,8 +41,9 @@ def verified(tops, gains, k, clusters=None):
     clusters = np.arange(len(gains)) if clusters is None else clusters
     return JudgedPairs(
         *("t2i", MODELS[: len(tops)], pooled.query, gains[pooled.query, pooled.item]),
-        *(places(pooled.query, pooled.item, tops), pooled.place > 0, tuple(top.shape[1] for top in tops)),
-        Sharing(clusters[:, None], np.full((len(gains), 1), -1)),
+        positions_in(pooled.query, pooled.item, tops),
+        *(pooled.place > 0, tuple(top.shape[1] for top in tops)),
+        Dependence(clusters[:, None], np.full((len(gains), 1), -1)),
     )
 
 
@@ -149,7 +149,7 @@ def test_all_together_have_no_bias(world):
         assert len(result.annotators) == 31
         assert result.bias.total[-1] == result.bias.own[-1] == 0
         assert np.isnan(result.bias.others[-1])
-        assert result.queries[-1] == result.queries.max() == (world[0].found > 0).sum()
+        assert result.queries[-1] == result.queries.max() == (world[0].n_found > 0).sum()
         for kind, ends in result.single.items():
             values = getattr(result.bias, kind)
             assert ends.low.shape == (5,)
@@ -221,7 +221,7 @@ def test_performance_has_the_intervals_of_means_over_queries():
     for row, at in enumerate(result.shown):
         values = per_query(known, result.annotators[at], "recall_at_1")
         there = ~np.isnan(values[:, 0])
-        low, high = cluster_interval(values[there], known.sharing.take(there))
+        low, high = cluster_interval(values[there], known.dependence.take(there))
         assert result.ends.low[row] == pytest.approx(low)
         assert result.ends.high[row] == pytest.approx(high)
     ends = to_json(result)["annotators"]["m1"]["performance_interval"]["m0"]
@@ -254,9 +254,9 @@ def test_intervals_know_of_captions_that_repeat():
     # Forty texts, each of five equal queries: without them intervals are those of single queries.
     texts = (np.arange(200) // 5)[:, None]
     several = np.stack([np.arange(200) // 2, np.arange(200) % 90 + 200], axis=1)
-    apart, repeated = Sharing(images, -np.ones((200, 1), int)), Sharing(several, texts)
+    apart, repeated = Dependence(images, -np.ones((200, 1), int)), Dependence(several, texts)
     assert repeated.crossed
-    both = (replace(known, sharing=of) for of in (apart, repeated))
+    both = (replace(known, dependence=of) for of in (apart, repeated))
     alone, crossed = (study(pairs, ["recall_at_1"], draws=200)[0] for pairs in both)
     assert not apart.crossed
     assert alone.performance == pytest.approx(crossed.performance)
@@ -274,7 +274,7 @@ def test_intervals_know_of_captions_that_repeat():
 
 def alone(n):
     """Queries that share nothing."""
-    return Sharing(np.arange(n)[:, None], np.full((n, 1), -1))
+    return Dependence(np.arange(n)[:, None], np.full((n, 1), -1))
 
 
 def test_coverage_by_hand():
@@ -282,12 +282,12 @@ def test_coverage_by_hand():
     # Query 1: judged d, right nothing: left out. Query 2: judged e f, right e, accepted nothing: 0 and none.
     query = np.array([0, 0, 0, 1, 2, 2])
     right, accepted = np.array([[1, 1, 0, 0, 1, 0], [1, 0, 1, 1, 0, 0]], dtype=bool)
-    result = coverage("mine", "t2i", query=query, right=right, accepted=accepted, sharing=alone(3))
+    result = coverage("mine", "t2i", query=query, right=right, accepted=accepted, dependence=alone(3))
     assert (result.precision[0], result.recall[0]) == pytest.approx((1 / 4, 1 / 2))
     assert (result.queries, result.left_out) == (2, 1)
     assert result.precision[1] < 1 / 4 < result.precision[2]
     none, one = np.array([False]), np.array([True])
-    nothing = coverage("none", "t2i", query=query[:1], right=none, accepted=one, sharing=alone(1))
+    nothing = coverage("none", "t2i", query=query[:1], right=none, accepted=one, dependence=alone(1))
     assert nothing.to_json()["precision"] == {"value": None, "low": None, "high": None}
 
 
@@ -304,7 +304,7 @@ def test_places_are_those_in_the_lists(world):
     short = [np.where(np.arange(top.shape[1]) < top.shape[1] - m, top, -1) for m, top in enumerate(tops)]
     pairs = [(q, i) for q in range(len(gains)) for i in range(gains.shape[1])]
     query, item = np.array(pairs).T
-    for row, (q, i) in zip(places(query, item, short).tolist(), pairs, strict=True):
+    for row, (q, i) in zip(positions_in(query, item, short).tolist(), pairs, strict=True):
         assert row == [list(top[q]).index(i) + 1 if i in top[q] else 0 for top in short]
 
 

@@ -93,8 +93,8 @@ def test_log_probabilities_are_read_over_all_spellings(server, quads):
     assert sent(server) == 1 + 24
     assert {entry["key"] for entry in server.log()} == {f"Bearer {KEY}"}
     assert model.identity.options["read"] == "logprobs"
-    assert answers.made["model"]["made_with"]["models"] == ["looker-2026"]
-    assert KEY not in json.dumps(answers.made) + repr(model.identity)
+    assert answers.provenance["model"]["made_with"]["models"] == ["looker-2026"]
+    assert KEY not in json.dumps(answers.provenance) + repr(model.identity)
     requests = "answers read as log-probabilities; 25 requests (0 of them again), 0 answers from before"
     assert model.spent() == f"{requests}; 2,500 + 50 tokens; 0 refused, 0 not readable"
     odds = run(quads, load(server, score="log-odds")).values

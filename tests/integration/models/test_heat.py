@@ -344,7 +344,7 @@ def test_a_small_network():
     (one,) = next(trained.patches.embed_patches([even]))
     assert one.vectors.shape == (4, 4, 128)
     np.testing.assert_allclose(np.linalg.norm(one.vectors, axis=-1), 1, atol=1e-5)
-    cells = small.network.visual(small.pixels([np.full((32, 32, 3), 90, np.uint8)])).places
+    cells = small.network.visual(small.pixels([np.full((32, 32, 3), 90, np.uint8)])).tokens
     expected = unit_rows(small.network.visual.projection(torch.cat([cells, cells], dim=-1)))[0]
     np.testing.assert_allclose(one.vectors.reshape(16, -1), expected, atol=1e-5)
 

@@ -112,9 +112,9 @@ def test_heads_agree_with_a_slow_loop(projection):
     for encoded, local, head in (images, texts):
         assert encoded.points.shape == (5, 3, WIDTH)
         for i in range(5):
-            count = local.places.shape[1] if local.nothing is None else int((~local.nothing[i]).sum())
+            count = local.tokens.shape[1] if local.nothing is None else int((~local.nothing[i]).sum())
             for k in range(3):
-                known = local.places[i, :count].tolist()
+                known = local.tokens[i, :count].tolist()
                 attention, residual, point = slow_head(head, local.whole[i].tolist(), known, k)
                 assert encoded.attention[i, k, :count].tolist() == pytest.approx(attention, abs=1e-5)
                 assert not encoded.attention[i, k, count:].any()

@@ -56,7 +56,7 @@ def test_every_parameter_takes_part(kind):
     assert all(one.grad is not None and one.grad.any() for one in backbone.network.parameters())
     # Of pictures the cells are regions.
     assert answer.images.points.shape == (2, 12)
-    assert backbone.network.local_images(backbone.pixels(pictures(2))).places.shape[:2] == (2, 16)
+    assert backbone.network.local_images(backbone.pixels(pictures(2))).tokens.shape[:2] == (2, 16)
 
 
 def write_regions(path, features):
@@ -227,7 +227,7 @@ def test_pixels_are_centred_bytes_and_places_are_of_one_pass(tiny):
         local = tiny.network.local_images(tiny.pixels(pictures(2)))
         text = tiny.network.local_texts(tiny.tokens(["a red star", "a moon"]))
         assert torch.equal(local.whole, tiny.network.encode_images(tiny.pixels(pictures(2))).points)
-    assert tuple(local.places.shape) == (2, 4 * 4, 8)
+    assert tuple(local.tokens.shape) == (2, 4 * 4, 8)
     assert text.nothing is not None
     assert text.nothing.tolist() == [[False, False, False], [False, False, True]]
 

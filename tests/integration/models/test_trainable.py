@@ -178,8 +178,8 @@ def test_places_are_what_the_towers_see(kind, checkpoint, clip_folder, drawn_ima
     assert torch.allclose(images.whole, answer.images.points, atol=1e-6)
     assert torch.allclose(texts.whole, answer.texts.points, atol=1e-6)
     # 32 pixels in patches of 8.
-    assert images.places.shape[:2] == (3, 16)
-    assert texts.places.shape[:2] == tokens.shape
+    assert images.tokens.shape[:2] == (3, 16)
+    assert texts.tokens.shape[:2] == tokens.shape
     # begin, "cats", end: what follows is padding.
     assert texts.nothing[0].tolist() == [False] * 3 + [True] * (tokens.shape[1] - 3)
 

@@ -46,7 +46,7 @@ GALLERY = MeasureAtK(found_at, (3,))
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
-    monkeypatch.setattr(MEASURES, "_known", dict(MEASURES))
+    monkeypatch.setattr(MEASURES, "_by_name", dict(MEASURES))
     monkeypatch.setattr(MEASURES, "_of", {})
     catalog.register(QUAD)
     catalog.register(GALLERY)

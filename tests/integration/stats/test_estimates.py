@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from scipy.special import stdtr, stdtrit
 
 from counterfoil.errors import InputError
-from counterfoil.stats.dependence import Sharing
+from counterfoil.stats.dependence import Dependence
 from counterfoil.stats.intervals import (
     cluster_interval,
     differences,
@@ -246,7 +246,7 @@ def test_p_is_below_5_percent_exactly_where_the_interval_leaves_0_out(seed, n_cl
     values[:, 3] = np.where(rng.random(n) < lean, values[:, 2], values[:, 3])
     captions = rng.integers(0, max(n // 3, 1), (n, 1))
     pairs = np.array([[0, 1], [2, 3], [4, 5], [1, 0], [0, 0]])
-    for shared in (clusters, Sharing(clusters[:, None], captions, always_crossed=True)):
+    for shared in (clusters, Dependence(clusters[:, None], captions, always_crossed=True)):
         for groups in (None, rng.integers(0, 4, n)):
             low, high, p = difference_interval(values, shared, pairs, groups=groups)
             assert ((p < 0.05) == ((low > 0) | (high < 0))).all()
@@ -292,7 +292,7 @@ def _ends(values, groups, clusters, **how):
 def test_many_columns_at_once_are_as_one_by_one(crossed):
     values, groups, clusters = _table()
     captions = np.arange(60)[:, None] % 7
-    shared = Sharing(clusters[:, None], captions, always_crossed=True) if crossed else clusters
+    shared = Dependence(clusters[:, None], captions, always_crossed=True) if crossed else clusters
     # What has no group may be anything.
     value, low, high = _ends(np.where(groups < 0, np.nan, values), groups, shared)
     for k in range(2):

@@ -67,7 +67,7 @@ def test_dawid_skene_is_that_of_crowd_kit_after_as_many_rounds(name, model, roun
 def test_known_labels_are_used_as_crowd_kit_uses_them():
     truth, given = drawn(2, items=300, accuracy=(0.6, 0.9))
     golden = np.where(np.arange(300) < 60, truth, -1)
-    with_golden = Labels.of(given.items, given.people, given.labels, n_classes=3, known=golden)
+    with_golden = Labels.of(given.items, given.people, given.labels, n_classes=3, gold=golden)
     pandas = pytest.importorskip("pandas")
     theirs = pytest.importorskip("crowdkit.aggregation").DawidSkene(n_iter=8, tol=-1.0)
     posterior = theirs.fit_predict_proba(frame(given), true_labels=pandas.Series(truth[:60]))
@@ -130,7 +130,7 @@ def test_known_labels_stand_and_items_without_answers_have_no_label(name):
     known[:10] = (truth[:10] + 1) % 3
     known[81] = 2
     sizes = {"n_classes": 3, "n_items": 82, "n_people": 14}
-    result = WITH_POOLED[name](Labels.of(given.items, given.people, given.labels, known=known, **sizes))
+    result = WITH_POOLED[name](Labels.of(given.items, given.people, given.labels, gold=known, **sizes))
     assert (result.labels[:10] == known[:10]).all()
     assert result.labels[81] == 2
     assert np.isnan(result.accuracy[12:]).all()
@@ -167,8 +167,8 @@ def test_ties_have_no_label():
         ({"n_people": 1}, "person out of range"),
         ({"n_classes": 1}, "classes to tell apart"),
         ({"labels": np.array([0])}, "one length"),
-        ({"known": np.array([0])}, "of all items"),
-        ({"known": np.array([0, 7])}, "known label out of range; given: 7"),
+        ({"gold": np.array([0])}, "of all items"),
+        ({"gold": np.array([0, 7])}, "known label out of range; given: 7"),
     ],
 )
 def test_refuses_answers_out_of_range(settings, message):

@@ -141,10 +141,10 @@ def test_the_best_epoch_of_validation_is_kept():
     turned = replace(data, rows={a: data.rows[b] for a, b in zip(sides, other, strict=True)})
     recipe = replace(FAST, lr=0.01)
     fitted = detectors.fit(thumb(), recipe, data, validation=turned)
-    for side in ("image", "caption"):
-        assert fitted.kept[side] == 1 + int(np.argmax([item.validation for item in fitted.history[side]]))
+    for side, epochs in fitted.history.items():
+        assert fitted.best_epochs[side] == 1 + int(np.argmax([item.validation for item in epochs]))
     plain = detectors.fit(thumb(), recipe, data)
-    assert plain.kept == {"image": 8, "caption": 6}
+    assert plain.best_epochs == {"image": 8, "caption": 6}
     assert all(math.isnan(item.validation) for item in plain.history["image"])
     assert fitted.history["caption"][-1].validation < fitted.history["caption"][0].validation
 

@@ -263,7 +263,7 @@ def test_who_comes_with_another_assignment_gets_another_block(opened):
 def test_what_every_answer_asks_is_found_by_an_index(queue):
     db, _ = queue
     statements = [participants.BY_TOKEN, assignment.FIND, assignment.EXPIRED, assignment.UNANSWERED]
-    statements += [assignment.NEXT, assignment.GOLDEN]
+    statements += [assignment.NEXT, assignment.GOLD_ITEMS]
     with db.reading() as connection:
         for statement in statements:
             text = str(sa.text(statement).compile(db.engine))

@@ -33,7 +33,7 @@ def blocks_of(items, **fields):
     work = Counter(item.id for block in blocks for item in block if item.role == "work")
     assert work == {item.id: made.overlap for item in items if item.role == "work"}
     for block in blocks:
-        assert len({item.apart for item in block}) == len(block)
+        assert len({item.exclusion_group for item in block}) == len(block)
         assert sum(item.role == "golden" for item in block) == made.golden_per_block
         assert len(block) in (made.per_person, made.per_person - 1)
     return blocks
@@ -96,7 +96,7 @@ def test_designs_hold_for_any_instances_or_are_refused(sizes, overlap, per_perso
     assert max(lengths) <= per_person
     assert set(Counter(item.id for block in blocks for item in block).values()) == {overlap}
     for block in blocks:
-        assert len({item.apart for item in block}) == len(block)
+        assert len({item.exclusion_group for item in block}) == len(block)
     # Instances of several kinds can stand in the way of one more exchange, so kinds may be off by one more.
     for kind in "abcd":
         counts = [sum(item.kind == kind for item in block) for block in blocks]

@@ -94,8 +94,8 @@ def test_one_caption_in_two_normal_forms_and_one_image_in_two_spellings_are_shar
     captions = tuple(Caption(str(i), text) for i, text in enumerate(texts))
     card = Card(name="spelled", title="Spelled", form="choice")
     asked = Choice(("p", "q", "r"), query=np.array([0, 1, 2]), candidates=np.array([[0, 2], [2, 3], [1, 3]]))
-    sharing = Benchmark(card, images, captions, asked).sharing
-    assert (sharing.images.tolist(), sharing.captions[0, 0]) == ([[0], [0], [1]], sharing.captions[2, 0])
+    shared = Benchmark(card, images, captions, asked).dependence
+    assert (shared.images.tolist(), shared.captions[0, 0]) == ([[0], [0], [1]], shared.captions[2, 0])
 
 
 OWN = ("pairs", "gallery", "ratings", "preferences", "statements")

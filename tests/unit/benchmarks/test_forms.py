@@ -222,8 +222,8 @@ def test_questions_about_one_image_are_one_cluster():
     assert benchmark(rated()).clusters.tolist() == [0, 0, 1]
     # "dog" and "cow" are candidates of both.
     assert benchmark(paragraphs()).clusters.tolist() == [0, 0]
-    assert benchmark(paragraphs()).sharing.images.tolist() == [[0, 0, 1], [2, 2, -1]]
-    assert benchmark(paragraphs()).sharing.captions.tolist() == [[0, 1, 2], [0, 2, -1]]
+    assert benchmark(paragraphs()).dependence.images.tolist() == [[0, 0, 1], [2, 2, -1]]
+    assert benchmark(paragraphs()).dependence.captions.tolist() == [[0, 1, 2], [0, 2, -1]]
 
 
 def test_everything_that_is_asked_is_in_the_digest():

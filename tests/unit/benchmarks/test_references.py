@@ -47,16 +47,16 @@ def test_policies():
     references = References.of([[1, 2, 4], [2, 3], [0, 2]])
     shared = np.arange(3)
     kept = contained(TEXTS, candidates, references, "keep", shared=shared)
-    assert (kept.equal, kept.dropped, kept.included.all(), kept.said()) == (2, 0, True, "")
+    assert (kept.equal, kept.dropped, kept.included.all(), kept.description()) == (2, 0, True, "")
     assert _rows(kept.references) == [[1, 2, 4], [2, 3], [0, 2]]
     first = contained(TEXTS, candidates, references, "drop-reference", shared=shared)
     assert _rows(first.references) == [[2, 4], [3], [0, 2]]
     assert (first.equal, first.dropped, first.included.all()) == (2, 2, True)
-    assert first.said() == "2 references equal to a candidate taken out"
+    assert first.description() == "2 references equal to a candidate taken out"
     item = contained(TEXTS, candidates, references, "drop-item", shared=shared)
     assert item.included.tolist() == [False, False, True]
     assert _rows(item.references) == [[1, 2, 4], [2, 3], [0, 2]]
-    assert item.said() == "2 rows whose candidate is a reference left out"
+    assert item.description() == "2 rows whose candidate is a reference left out"
 
 
 def test_a_shared_list_loses_what_any_of_its_rows_takes():

@@ -285,7 +285,7 @@ def test_a_step_that_is_registered_is_one_of_a_recipe(tmp_path):
         path.write_text(RECIPE + '[[steps]]\ndo = "keep-short"\nwords = 3\n')
         assert read_recipe(path).steps[-1].words == 3
     finally:
-        STEPS._known.pop("keep-short")
+        STEPS._by_name.pop("keep-short")
 
 
 @dataclass(frozen=True)

@@ -385,7 +385,7 @@ def test_a_draw_weighs_groups_as_the_mean_over_them_does(macro):
     benchmark, runs = unequal(("accuracy_macro",), macro)
     questions = np.arange(60)
     draws = of(benchmark).draws(
-        runs, ["accuracy_macro", "accuracy"], DrawnQuestions(benchmark, questions, 60, benchmark.sharing)
+        runs, ["accuracy_macro", "accuracy"], DrawnQuestions(benchmark, questions, 60, benchmark.dependence)
     )
     weights = np.concatenate(list(cluster_draws(60, 50, seed=3)))
     result = draws.drawn(weights)

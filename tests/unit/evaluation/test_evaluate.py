@@ -25,7 +25,7 @@ from counterfoil.metrics.ties import Ties
 from counterfoil.models import precomputed
 from counterfoil.models.base import Identity, Options, identity_of
 from counterfoil.report.comparison_tables import signature_of
-from counterfoil.stats.dependence import Sharing
+from counterfoil.stats.dependence import Dependence
 from counterfoil.stats.intervals import wilson
 from counterfoil.world import gallery, quads, rated, ratings
 from refusals import refuses
@@ -227,7 +227,7 @@ def test_pac_s_through_another_model_says_so(tmp_path):
 
 
 def alone(n):
-    return Sharing(np.arange(n)[:, None], np.arange(n)[:, None])
+    return Dependence(np.arange(n)[:, None], np.arange(n)[:, None])
 
 
 def test_the_value_is_pearsons_and_the_interval_that_of_many_normal_pairs():
@@ -247,12 +247,12 @@ def test_coverage_where_questions_share_images():
     """60 images of five questions, whose lengths and outcomes go together within an image, and not beyond."""
     rng = np.random.default_rng(1)
     images = np.repeat(np.arange(60), 5)
-    sharing = Sharing(images[:, None], np.arange(300)[:, None])
+    dependence = Dependence(images[:, None], np.arange(300)[:, None])
     covered = naive = 0
     for _ in range(200):
         lengths = np.round(10 + 3 * rng.standard_normal(60)[images] + rng.standard_normal(300))
         values = ((rng.standard_normal(60)[images] + 0.5 * rng.standard_normal(300)) > 0).astype(float)
-        _, low, high, p = correlation(lengths, values, sharing)
+        _, low, high, p = correlation(lengths, values, dependence)
         covered += low <= 0 <= high
         naive += pearsonr(lengths, values).pvalue > 0.05
         assert (p > 0.05) == (low <= 0 <= high)

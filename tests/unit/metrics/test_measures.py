@@ -63,7 +63,7 @@ def test_what_cannot_be_registered():
 
 
 def test_one_that_is_registered_is_found(monkeypatch):
-    monkeypatch.setattr(MEASURES, "_known", dict(MEASURES))
+    monkeypatch.setattr(MEASURES, "_by_name", dict(MEASURES))
     monkeypatch.setattr(MEASURES, "_of", {})
     assert MEASURES.register(OWN) is OWN
     assert find("first_positive") is OWN

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks.judgements import Votes
-from counterfoil.engine.explain import ExplainedPair, ExplainedQuestion, Heat, PairToExplain, words_of
+from counterfoil.engine.explain import ExplainedPair, ExplainedQuestion, Heatmap, PairToExplain, words_of
 from counterfoil.evaluation.annotators import study
 from counterfoil.evaluation.judged_pairs import JUDGED, JudgedPairs, count, coverage
 from counterfoil.evaluation.preferences import preferences
@@ -17,14 +17,14 @@ from counterfoil.report.annotators import curves
 from counterfoil.report.figures import multiplicity
 from counterfoil.report.html import static
 from counterfoil.report.saliency_page import page
-from counterfoil.stats.dependence import Sharing
+from counterfoil.stats.dependence import Dependence
 from counterfoil.world.sample import quads
 from report.outlines import closed
 
 
 def alone(n):
     """Queries that share nothing."""
-    return Sharing(np.arange(n)[:, None], np.full((n, 1), -1))
+    return Dependence(np.arange(n)[:, None], np.full((n, 1), -1))
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def studies():
 def sets():
     query = np.repeat(np.arange(6), 3)
     right, accepted = np.arange(18) % 3 == 0, np.arange(18) % 2 == 0
-    result = coverage("coco", "t2i", query=query, right=right, accepted=accepted, sharing=alone(6))
+    result = coverage("coco", "t2i", query=query, right=right, accepted=accepted, dependence=alone(6))
     return [result], [count("coco", "t2i", np.ones(6, np.int64)), count(JUDGED, "t2i", np.array([2, 1] * 3))]
 
 
@@ -123,8 +123,8 @@ def made():
         parts = rng.normal(size=(len(asked.spans), 4, 4))
         parts[0] = 0.0
         heats = (
-            Heat("occlusion", rng.normal(size=(4, 4)), parts),
-            Heat("patches", rng.random((3, 3)), rng.random((len(parts), 3, 3)), (0.1, 0.0, 0.9, 1.0)),
+            Heatmap("occlusion", rng.normal(size=(4, 4)), parts),
+            Heatmap("patches", rng.random((3, 3)), rng.random((len(parts), 3, 3)), (0.1, 0.0, 0.9, 1.0)),
         )
         pairs[at, image] = ExplainedPair(asked, 0.25, np.linspace(-0.5, 1, len(parts)), heats)
     return benchmark, [ExplainedQuestion(benchmark.questions.ids[0], pairs)]

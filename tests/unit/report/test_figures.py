@@ -17,7 +17,7 @@ def every(comparison):
     """One figure of each kind."""
     return {
         "measures": figures.measures(comparison),
-        "heat": figures.heat(comparison, "tag", "group"),
+        "heat": figures.group_heatmap(comparison, "tag", "group"),
         "directions": figures.directions(comparison),
         "significance": figures.significance(comparison, "group"),
     }

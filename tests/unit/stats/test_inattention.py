@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from counterfoil.errors import InputError
-from counterfoil.stats.inattention import SIGNS, careless, lower_tail, run_tail
+from counterfoil.stats.inattention import SIGNS, inattention, lower_tail, run_tail
 from refusals import refuses
 
 KINDS = ("able", "hasty", "side", "careless", "adversarial", "bot")
@@ -38,7 +38,7 @@ def campaign(rng, kinds, *, per_person=60, labels=3, classes=4, golden=10, skill
     answer = np.where((kind == "careless") | (kind == "bot"), even, answer)
     answer = np.where(kind == "adversarial", (truth[item] + rng.integers(1, classes, n)) % classes, answer)
     known = np.where(np.arange(items + golden) >= items, truth, -1)
-    return careless(who, item, answer, n_classes=classes, seconds=seconds, known=known)
+    return inattention(who, item, answer, n_classes=classes, seconds=seconds, gold=known)
 
 
 # 5 % are promised; 8 repetitions know that to 8 points, and 30 to 4.
@@ -68,7 +68,7 @@ def test_each_sign_sees_what_it_is_for():
     known = np.where(np.arange(80) < 20, truth[::20], -1)
 
     def signs(answers, seconds):
-        result = careless(people, items, answers, n_classes=3, seconds=seconds, known=known)
+        result = inattention(people, items, answers, n_classes=3, seconds=seconds, gold=known)
         return {int(p): result.reasons(int(p)) for p in np.flatnonzero(result.flagged())}
 
     assert signs(answers, seconds) == {}
@@ -83,11 +83,11 @@ def test_each_sign_sees_what_it_is_for():
     order = np.arange(1600.0)
     mine = people == 11
     order[mine] = np.argsort(np.argsort(answers[mine], kind="stable"))
-    result = careless(people, items, answers, n_classes=3, order=order)
+    result = inattention(people, items, answers, n_classes=3, order=order)
     assert result.reasons(11) == ("straight",)
     # Answers below the floor are seen even where all are fast.
     people, items = np.tile(np.arange(10), 40), np.repeat(np.arange(40), 10)
-    result = careless(people, items, items % 3, n_classes=3, seconds=np.full(400, 0.1))
+    result = inattention(people, items, items % 3, n_classes=3, seconds=np.full(400, 0.1))
     assert all(result.reasons(person) == ("fast",) for person in range(10))
 
 
@@ -96,10 +96,10 @@ def test_one_slow_answer_or_an_unknown_time_makes_no_difference():
     people, items = np.tile(np.arange(10), 30), np.repeat(np.arange(30), 10)
     seconds = np.exp(rng.standard_normal(300))
     answers = rng.integers(0, 2, 300)
-    first = careless(people, items, answers, n_classes=2, seconds=seconds)
+    first = inattention(people, items, answers, n_classes=2, seconds=seconds)
     gone = seconds.copy()
     gone[people == 4] = np.nan
-    second = careless(people, items, answers, n_classes=2, seconds=gone)
+    second = inattention(people, items, answers, n_classes=2, seconds=gone)
     assert np.isnan(second.p[4, 0])
     assert np.isnan(second.value[4, 0])
     assert not np.isnan(first.p[4, 0])
@@ -109,12 +109,12 @@ def test_one_slow_answer_or_an_unknown_time_makes_no_difference():
 def test_few_people_have_no_pool_and_no_answers_are_refused():
     people, items = np.tile(np.arange(5), 30), np.repeat(np.arange(30), 5)
     known = np.zeros(30, dtype=np.int64)
-    result = careless(people, items, items % 2, n_classes=2, seconds=np.full(150, 3.0), known=known)
+    result = inattention(people, items, items % 2, n_classes=2, seconds=np.full(150, 3.0), gold=known)
     assert np.isnan(result.p[:, SIGNS.index("golden")]).all()
     assert np.isnan(result.p[:, SIGNS.index("disagree")]).all()
     assert not result.flagged().any()
     none = np.empty(0, dtype=np.int64)
-    refuses("no answers", careless, none, none, none, error=InputError, n_classes=2)
+    refuses("no answers", inattention, none, none, none, error=InputError, n_classes=2)
 
 
 def test_run_tail_is_never_below_how_often_such_runs_come():

@@ -8,7 +8,7 @@ import pytest
 
 from counterfoil.errors import InputError
 from counterfoil.stats.dawid_skene import dawid_skene, drawn_so, one_coin, patterns
-from counterfoil.stats.inattention import careless
+from counterfoil.stats.inattention import inattention
 from counterfoil.stats.label_models import TIE, Labels, majority_vote, mean_accuracy, pooled_one_coin
 from refusals import refuses
 
@@ -48,14 +48,14 @@ def mixed(seed):
     places = np.tile(np.arange(5), (n, 1))
     for row, many in zip(places, alike, strict=True):
         row[:many] = rng.permutation(many)
-    given = Labels.of(item, who, label, n_classes=5, n_people=people, known=known, alike=alike)
+    given = Labels.of(item, who, label, n_classes=5, n_people=people, gold=known, alike=alike)
     turned = Labels.of(
         item,
         who,
         places[item, label],
         n_classes=5,
         n_people=people,
-        known=np.where(known < 0, -1, places[np.arange(n), known]),
+        gold=np.where(known < 0, -1, places[np.arange(n), known]),
         alike=alike,
     )
     return given, turned, places
@@ -80,7 +80,7 @@ def test_any_order_of_options_gives_the_same_to_the_last_digit(name, seed):
 def test_signs_of_carelessness_do_not_mind_the_order_either():
     item, who, label = right_first(0, people=12, items=60, per_item=4, classes=3)
     turn = np.random.default_rng(1).integers(0, 3, 60)[item]
-    signs = [careless(who, item, one, n_classes=3, alike=3).p[:, 3] for one in (label, (label + turn) % 3)]
+    signs = [inattention(who, item, one, n_classes=3, alike=3).p[:, 3] for one in (label, (label + turn) % 3)]
     assert (signs[0] == signs[1]).all()
 
 

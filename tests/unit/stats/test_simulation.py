@@ -199,12 +199,12 @@ def test_intervals_cover_and_p_values_are_uniform(module, form, captions, effect
 def test_clusters_that_run_together_say_nothing_where_crossed_factors_do(module):
     setting = module.Setting("choice", 200, 2, 40, "neither", 0.8)
     rng = np.random.default_rng(0)
-    sharing = module.sharing_of(setting, rng)
-    values = module.answers(sharing, setting, 1, rng)[:, 0]
-    assert np.bincount(sharing.components).max() > 0.95 * len(sharing)
-    low, high = module.spread(values, sharing).wilson()
+    dependence = module.dependence_of(setting, rng)
+    values = module.answers(dependence, setting, 1, rng)[:, 0]
+    assert np.bincount(dependence.components).max() > 0.95 * len(dependence)
+    low, high = module.spread(values, dependence).wilson()
     assert high[0] - low[0] < 0.12
-    wide = module.spread(values, sharing.components).wilson()
+    wide = module.spread(values, dependence.components).wilson()
     assert wide[1][0] - wide[0][0] > 0.5
 
 

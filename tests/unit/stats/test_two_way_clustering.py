@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.special import ndtr, stdtr, stdtrit
 
-from counterfoil.stats.dependence import Shared, Sharing
+from counterfoil.stats.dependence import Dependence, Shared
 from counterfoil.stats.intervals import cluster_interval, wilson
 from counterfoil.stats.two_way_clustering import inflation, linear_variance
 from paired_columns import difference_interval
@@ -15,14 +15,14 @@ from paired_columns import difference_interval
 
 def crossed(n, images, captions, seed=0, wide=1):
     rng = np.random.default_rng(seed)
-    return Sharing(rng.integers(0, images, (n, wide)), rng.integers(0, captions, (n, wide)))
+    return Dependence(rng.integers(0, images, (n, wide)), rng.integers(0, captions, (n, wide)))
 
 
-def pairs_of(sharing):
+def pairs_of(shared):
     """The slow twin: for every two questions, whether they have an item in common that is not given."""
-    n = len(sharing)
+    n = len(shared)
     result = np.eye(n, dtype=bool)
-    for of, taken in ((sharing.images, sharing.given_images), (sharing.captions, sharing.given_captions)):
+    for of, taken in ((shared.images, shared.given_images), (shared.captions, shared.given_captions)):
         for i, j in product(range(n), repeat=2):
             result[i, j] |= any(a == b >= 0 and not taken[a] for a in of[i] for b in of[j])
     return result
@@ -30,25 +30,25 @@ def pairs_of(sharing):
 
 @given(st.integers(0, 10**6), st.integers(1, 25), st.integers(1, 12), st.integers(1, 12), st.integers(1, 3))
 def test_sums_over_pairs_equal_a_list_of_all_pairs(seed, n, images, captions, wide):
-    sharing = crossed(n, images, captions, seed, wide)
-    alike = pairs_of(sharing)
+    shared = crossed(n, images, captions, seed, wide)
+    alike = pairs_of(shared)
     values = np.random.default_rng(seed).normal(size=(n, 3))
     expected = np.einsum("im,ij,jm->m", values, alike, values)
-    assert sharing.shared.sums(values) == pytest.approx(expected, abs=1e-9)
-    assert sharing.shared.partners == pytest.approx(alike.sum(axis=1), abs=1e-9)
-    assert sharing.shared.n_independent == pytest.approx((1 / alike.sum(axis=1)).sum())
-    assert sharing.independent == (alike.sum() == n)
+    assert shared.shared.sums(values) == pytest.approx(expected, abs=1e-9)
+    assert shared.shared.partners == pytest.approx(alike.sum(axis=1), abs=1e-9)
+    assert shared.shared.n_independent == pytest.approx((1 / alike.sum(axis=1)).sum())
+    assert shared.independent == (alike.sum() == n)
 
 
 def test_where_sets_are_apart_it_is_the_variance_of_the_sets():
     # 40 images of four questions, captions of their own: the textbook variance of cluster means.
     values = np.random.default_rng(0).random((40, 4))
-    sharing = Sharing(np.repeat(np.arange(40), 4)[:, None], np.arange(160)[:, None])
-    variance, freedom = linear_variance(sharing, (values.reshape(-1, 1) - values.mean()) / 160)
+    shared = Dependence(np.repeat(np.arange(40), 4)[:, None], np.arange(160)[:, None])
+    variance, freedom = linear_variance(shared, (values.reshape(-1, 1) - values.mean()) / 160)
     assert variance[0] == pytest.approx(values.mean(axis=1).var(ddof=1) / 40)
     assert freedom[0] == pytest.approx(39)
-    assert not sharing.crossed
-    assert sharing.shared.n_independent == 40
+    assert not shared.crossed
+    assert shared.shared.n_independent == 40
 
 
 def test_two_ways_are_both_ways_less_what_is_in_both():
@@ -59,7 +59,7 @@ def test_two_ways_are_both_ways_less_what_is_in_both():
     moved = (table - table.mean()) / 180
     by_image, by_caption = (moved.sum(axis=axis) ** 2 for axis in (1, 0))
     expected = by_image.sum() * 12 / 11 + by_caption.sum() * 15 / 14 - (moved**2).sum()
-    variance, freedom = linear_variance(Sharing(image[:, None], caption[:, None]), moved.reshape(-1, 1))
+    variance, freedom = linear_variance(Dependence(image[:, None], caption[:, None]), moved.reshape(-1, 1))
     assert variance[0] == pytest.approx(expected)
     assert 11 < freedom[0] < 26
 
@@ -69,16 +69,16 @@ def test_two_ways_are_both_ways_less_what_is_in_both():
 
 def test_what_all_questions_share_is_given_and_an_only_image_is_not():
     """159 photographs, each with "a photo of a cat" and "a photo of a dog"; 154 right."""
-    sharing = Sharing(np.arange(159)[:, None], np.tile([[0, 1]], (159, 1)))
-    assert sharing.given_captions.tolist() == [True, True]
-    assert sharing.independent
-    assert sharing.crossed
-    low, high = cluster_interval(np.repeat([[1.0], [0.0]], [154, 5], axis=0), sharing)
+    shared = Dependence(np.arange(159)[:, None], np.tile([[0, 1]], (159, 1)))
+    assert shared.given_captions.tolist() == [True, True]
+    assert shared.independent
+    assert shared.crossed
+    low, high = cluster_interval(np.repeat([[1.0], [0.0]], [154, 5], axis=0), shared)
     assert (low[0], high[0]) == pytest.approx(wilson(154, 159), abs=2e-3)
-    beside = Sharing(np.stack([np.arange(30), np.full(30, 30)], axis=1), np.arange(30)[:, None])
+    beside = Dependence(np.stack([np.arange(30), np.full(30, 30)], axis=1), np.arange(30)[:, None])
     assert np.flatnonzero(beside.given_images).tolist() == [30]
     assert beside.independent
-    alone = Sharing(np.zeros((30, 1), int), np.arange(30)[:, None])
+    alone = Dependence(np.zeros((30, 1), int), np.arange(30)[:, None])
     assert not alone.given_images.any()
     low, high = cluster_interval(np.eye(30)[:, :1], alone)
     assert (low[0], high[0]) == pytest.approx(wilson(1 / 30, 1), abs=1e-9)
@@ -100,37 +100,37 @@ def test_what_all_questions_share_is_given_and_an_only_image_is_not():
     ],
 )
 def test_captions_in_more_than_a_quarter_of_what_is_left_are_given(captions, taken):
-    sharing = Sharing(np.arange(len(captions))[:, None], captions[:, None])
-    assert np.flatnonzero(sharing.given_captions).tolist() == taken
+    shared = Dependence(np.arange(len(captions))[:, None], captions[:, None])
+    assert np.flatnonzero(shared.given_captions).tolist() == taken
 
 
 # ------------------------------------------------------------------------------- all users of the variance
 
 
 def test_clusters_are_the_same_by_number_and_by_what_is_shared():
-    sharing = Sharing(np.repeat(np.arange(60), 3)[:, None], np.arange(180)[:, None])
+    shared = Dependence(np.repeat(np.arange(60), 3)[:, None], np.arange(180)[:, None])
     values = (np.random.default_rng(0).random((180, 2)) < 0.6).astype(np.float64)
     pair = np.array([[0, 1]])
     for by_sharing, by_clusters in (
-        (cluster_interval(values, sharing), cluster_interval(values, sharing.components)),
-        (difference_interval(values, sharing, pair), difference_interval(values, sharing.components, pair)),
+        (cluster_interval(values, shared), cluster_interval(values, shared.components)),
+        (difference_interval(values, shared, pair), difference_interval(values, shared.components, pair)),
     ):
         assert np.array_equal(np.array(by_sharing), np.array(by_clusters))
     # Draws of 60 clusters spread as the sum of squares does, by sqrt(59 / 60), and are normal.
     widened = (60 / 59) ** 0.5 * stdtrit(59, 0.975) / 1.959964
-    assert inflation(sharing, values - values.mean(axis=0)) == pytest.approx(np.full(2, widened))
+    assert inflation(shared, values - values.mean(axis=0)) == pytest.approx(np.full(2, widened))
 
 
 def test_the_test_of_crossed_questions_is_that_of_a_student_t():
     """Many images and ten captions that lean one way: the p-value is that of the crossed standard error."""
     rng = np.random.default_rng(3)
-    sharing = Sharing((np.arange(600) // 2)[:, None], rng.integers(0, 10, 600)[:, None])
-    assert sharing.crossed
-    lean = rng.normal(size=600) + rng.normal(size=10)[sharing.captions[:, 0]] + 0.2
+    shared = Dependence((np.arange(600) // 2)[:, None], rng.integers(0, 10, 600)[:, None])
+    assert shared.crossed
+    lean = rng.normal(size=600) + rng.normal(size=10)[shared.captions[:, 0]] + 0.2
     values = np.stack([ndtr(lean), np.full(600, 0.5)], axis=1)
     gaps = values[:, :1] - values[:, 1:]
-    p = difference_interval(values, sharing, np.array([[0, 1]]))[2][0]
-    variance, freedom = linear_variance(sharing, (gaps - gaps.mean()) / 600)
+    p = difference_interval(values, shared, np.array([[0, 1]]))[2][0]
+    variance, freedom = linear_variance(shared, (gaps - gaps.mean()) / 600)
     mean, discord = gaps.mean(), np.abs(gaps).mean()
     expected = 2 * stdtr(freedom[0], -abs(mean) / variance[0] ** 0.5 * (1 - mean**2 / discord) ** 0.5)
     assert p == pytest.approx(expected)
@@ -139,14 +139,14 @@ def test_the_test_of_crossed_questions_is_that_of_a_student_t():
 
 
 def test_components_are_reached_through_others_and_accounts_of_the_same_questions_joined():
-    one = Sharing(np.array([[0], [0], [1]]), np.array([[0], [1], [2]]))
-    renamed = Sharing(np.array([[7], [7], [3]]), np.array([[2], [1], [0]]))
-    other = Sharing(np.array([[0], [1], [2]]), np.array([[0], [1], [1]]))
-    assert Sharing.joined([one, renamed]).images.shape == (3, 1)
-    assert Sharing.joined([one, other]).components.tolist() == [0, 0, 0]
-    assert Sharing.joined([one]).components.tolist() == [0, 0, 1]
-    sharing = Sharing(np.array([[0, 1], [2, 3], [3, 4]]), np.array([[0], [1], [2]]))
-    assert (sharing.components.tolist(), sharing.counts) == ([0, 1, 1], (5, 3))
+    one = Dependence(np.array([[0], [0], [1]]), np.array([[0], [1], [2]]))
+    renamed = Dependence(np.array([[7], [7], [3]]), np.array([[2], [1], [0]]))
+    other = Dependence(np.array([[0], [1], [2]]), np.array([[0], [1], [1]]))
+    assert Dependence.joined([one, renamed]).images.shape == (3, 1)
+    assert Dependence.joined([one, other]).components.tolist() == [0, 0, 0]
+    assert Dependence.joined([one]).components.tolist() == [0, 0, 1]
+    shared = Dependence(np.array([[0, 1], [2, 3], [3, 4]]), np.array([[0], [1], [2]]))
+    assert (shared.components.tolist(), shared.counts) == ([0, 1, 1], (5, 3))
 
 
 def test_a_hub_caption_costs_no_list_of_pairs():
@@ -155,8 +155,8 @@ def test_a_hub_caption_costs_no_list_of_pairs():
     n = 23_937
     weights = 1 / np.arange(1, 4000)
     first = rng.choice(3999, size=n, p=weights / weights.sum())
-    sharing = Sharing(rng.integers(0, 5000, (n, 1)), np.stack([first, 4000 + first], axis=1))
-    low, high = cluster_interval((rng.random((n, 3)) < 0.5).astype(np.float64), sharing)
+    shared = Dependence(rng.integers(0, 5000, (n, 1)), np.stack([first, 4000 + first], axis=1))
+    low, high = cluster_interval((rng.random((n, 3)) < 0.5).astype(np.float64), shared)
     assert ((high - low) < 0.05).all()
-    assert len(np.unique(sharing.components)) < 30
+    assert len(np.unique(shared.components)) < 30
     assert len(Shared.of(n, np.arange(n), np.zeros(n, np.int64)).members) == n

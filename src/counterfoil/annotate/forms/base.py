@@ -47,7 +47,7 @@ class WorkItem:
     truth: str = ""
 
     @property
-    def apart(self) -> str:
+    def exclusion_group(self) -> str:
         """What keeps items apart that would give each other away: its instance, else the item itself."""
         return self.instance or self.id
 

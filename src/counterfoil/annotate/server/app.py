@@ -37,7 +37,7 @@ from counterfoil.annotate.server.security import Guard, check_public_url, for_sc
 _FILES = 65_536
 #: What visitors are told where an answer cannot be stored: that the disk is full, or another of these.
 FULL = "the disk is full"
-TOLD = (
+STORAGE_ERRORS = (
     FULL,
     "another process is writing",
     "the database cannot be written: disk I/O error",
@@ -99,7 +99,7 @@ def _answer_errors(app: FastAPI, pages: work_pages.WorkPages, trouble: Callable[
             # Addresses of databases and paths are the researcher's alone.
             if trouble is not None:
                 trouble(str(error))
-            what = next((reason for reason in TOLD if reason in str(error)), TOLD[-1])
+            what = next((reason for reason in STORAGE_ERRORS if reason in str(error)), STORAGE_ERRORS[-1])
             status, text = 507 if what is FULL else 503, f"{what}; nothing was stored: try again later"
         elif isinstance(error, InputError):
             status, text = 403 if isinstance(error, OtherBrowserError) else 422, str(error)

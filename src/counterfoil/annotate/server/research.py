@@ -147,19 +147,19 @@ class ResearcherPages:
         """Give the browser a cookie that it sends to this site alone."""
         ends = str(math.ceil(self.clock() + SESSION))
         safe: Any = {"httponly": True, "samesite": "strict", "secure": request.url.scheme == "https"}
-        signed = f"{ends}.{self._signed('session', ends)}"
-        response.set_cookie(COOKIE, signed, max_age=int(SESSION), path="/", **safe)
+        cookie = f"{ends}.{self._signature('session', ends)}"
+        response.set_cookie(COOKIE, cookie, max_age=int(SESSION), path="/", **safe)
 
     def csrf(self, request: Request) -> str:
         """What the header of a post must hold in this session."""
-        return self._signed("form", request.cookies.get(COOKIE, ""))
+        return self._signature("form", request.cookies.get(COOKIE, ""))
 
     def may_read(self, request: Request) -> bool:
         """Whether the request comes with the token, or with a cookie that has not ended."""
         ends, _, signature = request.cookies.get(COOKIE, "").partition(".")
-        signed = hmac.compare_digest(signature.encode(), self._signed("session", ends).encode())
+        valid = hmac.compare_digest(signature.encode(), self._signature("session", ends).encode())
         in_time = ends.isascii() and ends.isdigit() and self.clock() < int(ends)
-        return self._bears_token(request) or (signed and in_time)
+        return self._bears_token(request) or (valid and in_time)
 
     def reading(self, request: Request) -> None:
         """Raise a 401 for a request that may not read."""
@@ -177,7 +177,7 @@ class ResearcherPages:
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         return kind.lower() == "bearer" and self.is_token(token)
 
-    def _signed(self, use: str, text: str) -> str:
+    def _signature(self, use: str, text: str) -> str:
         return hmac.new(self._token, f"{use}\n{text}".encode(), hashlib.sha256).hexdigest()
 
     @cached_property
@@ -222,7 +222,7 @@ class ResearcherPages:
         if not disputes:
             return self._page("research_none.html")
         position = positions[item] if item else 0
-        shown = campaign.form.page(campaign.items[campaign.places[disputes[position].item]])
+        shown = campaign.form.page(campaign.items[campaign.positions[disputes[position].item]])
         return self._page(
             "research_dispute.html",
             csrf=self.csrf(request),

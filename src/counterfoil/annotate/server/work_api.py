@@ -120,7 +120,7 @@ class Views:
         key = self.campaign.secrets["salt"].encode()
         return hmac.digest(key, f"{purpose}\0{text}".encode(), hashlib.sha256).hex()[:40]
 
-    def signed(self, visit: Visit, token: str) -> str:
+    def signed_visit(self, visit: Visit, token: str) -> str:
         """A visit as text that only this person can use, so that ids of a platform need not be stored."""
         body = urlsafe_b64encode(json.dumps(asdict(visit)).encode()).decode().rstrip("=")
         return f"{body}.{self._keyed(f'visit {token}', body)}"

@@ -23,7 +23,7 @@ from counterfoil.annotate.server.work_api import Token, Views
 from counterfoil.errors import DataError, InputError
 
 #: The secret by which a browser is known again, and seconds for which it is kept.
-BROWSER, _KEPT = "counterfoil_browser", 180 * 24 * 3600
+BROWSER, _SECONDS = "counterfoil_browser", 180 * 24 * 3600
 #: What a picture may do where it is opened by itself: nothing.
 NOTHING_ALLOWED = {"content-security-policy": "default-src 'none'; sandbox"}
 
@@ -107,7 +107,7 @@ class WorkPages(Views):
         who: Any = {"worker": visit.person, "platform": self.campaign.recipe.entry, "browser": browser}
         response = await self._admit(visit, **who)
         secure = "; Secure" if request.url.scheme == "https" else ""
-        cookie = f"{BROWSER}={browser}; Path=/enter; Max-Age={_KEPT}; HttpOnly; SameSite=Lax{secure}"
+        cookie = f"{BROWSER}={browser}; Path=/enter; Max-Age={_SECONDS}; HttpOnly; SameSite=Lax{secure}"
         response.headers.append("set-cookie", cookie)
         return response
 
@@ -180,7 +180,7 @@ class WorkPages(Views):
             if refused is None or isinstance(error, DataError):
                 raise
             return refused(str(error))
-        query = "" if visit is None else f"?visit={self.signed(visit, entered.token)}"
+        query = "" if visit is None else f"?visit={self.signed_visit(visit, entered.token)}"
         return RedirectResponse(f"/work/{entered.token}{query}", 303)
 
     def _language(self, request: Request) -> str:

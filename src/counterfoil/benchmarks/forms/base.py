@@ -36,7 +36,7 @@ from counterfoil.benchmarks.references import Ids as Ids, References, check_refe
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.columns import Schema
 from counterfoil.inputs.files import Stored
-from counterfoil.metrics.measures import FORMS as OWN
+from counterfoil.metrics.measures import FORMS as BUILTIN
 from counterfoil.registry import Registry, resolve
 
 T = TypeVar("T")
@@ -61,7 +61,7 @@ class _Entries(Registry[FormEntry]):
     """The forms of other packages by name."""
 
     def register(self, entry: FormEntry) -> FormEntry:
-        if entry.name in OWN:
+        if entry.name in BUILTIN:
             raise InputError(f"there is a {self.kind} of this name already", given=entry.name)
         return super().register(entry)
 
@@ -72,41 +72,41 @@ ENTRIES: Registry[FormEntry] = _Entries("form of question", FormEntry, "counterf
 class Forms(Mapping[str, T]):
     """What one layer knows of every form, by name; `part` names its field of a `FormEntry`.
 
-    `own` has the "module:class" of each of counterfoil's forms, imported when it is asked for: of questions
-    the class itself is known, of other layers an instance.
+    `builtin` has the "module:class" of each of counterfoil's forms, imported when first used: of questions
+    the class itself is kept, of other layers an instance.
     """
 
     def __init__(self, entries: Mapping[str, str], part: str) -> None:
-        self.own, self._part = entries, part
-        self._known: dict[str, T] = {}
+        self.builtin, self._part = entries, part
+        self._loaded: dict[str, T] = {}
 
     def __getitem__(self, name: str) -> T:
-        if name not in self._known:
-            entry = resolve(self.own.get(name) or getattr(ENTRIES[name], self._part))
-            self._known[name] = entry() if name in self.own and self._part != "questions" else entry
-        return self._known[name]
+        if name not in self._loaded:
+            entry = resolve(self.builtin.get(name) or getattr(ENTRIES[name], self._part))
+            self._loaded[name] = entry() if name in self.builtin and self._part != "questions" else entry
+        return self._loaded[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self.own or name in ENTRIES
+        return name in self.builtin or name in ENTRIES
 
     def __iter__(self) -> Iterator[str]:
-        yield from self.own
-        yield from (name for name in ENTRIES if name not in self.own)
+        yield from self.builtin
+        yield from (name for name in ENTRIES if name not in self.builtin)
 
     def __len__(self) -> int:
         return len(list(iter(self)))
 
 
-def _known(name: str) -> str:
+def _form_name(name: str) -> str:
     """The name of a form, as pydantic checks it."""
-    if name in OWN or name in ENTRIES:
+    if name in BUILTIN or name in ENTRIES:
         return name
-    *others, last = (repr(form) for form in dict.fromkeys((*OWN, *ENTRIES)))
+    *others, last = (repr(form) for form in dict.fromkeys((*BUILTIN, *ENTRIES)))
     raise PydanticCustomError("form", f"Input should be {', '.join(others)} or {last}")
 
 
 #: The name of a form in a card or a manifest.
-FormName = Annotated[str, AfterValidator(_known)]
+FormName = Annotated[str, AfterValidator(_form_name)]
 
 
 class Facts(Stored):
@@ -177,7 +177,7 @@ class Form(ABC):
     #: The oldest version of a benchmark folder that can hold the form.
     version: ClassVar[int] = 1
     #: The model of what a manifest says of the questions.
-    known: ClassVar[type[Facts]] = Facts
+    facts_model: ClassVar[type[Facts]] = Facts
     #: The fields that are columns of the tables in a benchmark folder, by file name; from them follow the
     #: checks of shapes, `schemas`, `per_question`, `columns` and `fields`, which a form may define itself.
     stored: ClassVar[Mapping[str, tuple[StoredField, ...]]] = {}
@@ -358,9 +358,8 @@ class Form(ABC):
     @classmethod
     def _own_facts(cls) -> dict[str, bool]:
         """The facts that the manifest has of the form alone, and whether each says that a field is there."""
-        form_facts = {
-            name: fact for name, fact in cls.known.model_fields.items() if name not in Facts.model_fields
-        }
+        fields = cls.facts_model.model_fields
+        form_facts = {name: fact for name, fact in fields.items() if name not in Facts.model_fields}
         return {name: fact.annotation is bool for name, fact in form_facts.items()}
 
     def digest(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:

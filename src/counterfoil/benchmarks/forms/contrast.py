@@ -119,7 +119,7 @@ class Choice(Listed):
         "scores of candidates, or right and wrong per question: columns id, positive_score, negative_score; "
         "or id, s0, s1, ...; or id, correct; or rows of id and score with ids like '17_c0'"
     )
-    known: ClassVar[type[Facts]] = _ChoiceFacts
+    facts_model: ClassVar[type[Facts]] = _ChoiceFacts
     stored: ClassVar[Mapping[str, tuple[StoredField, ...]]] = {
         QUESTIONS: (
             StoredField("query", "query"),

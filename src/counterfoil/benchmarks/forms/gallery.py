@@ -190,7 +190,7 @@ class Gallery(Form):
     directed: ClassVar[bool] = True
     images_by: ClassVar[Identity] = "item"
     version: ClassVar[int] = 2
-    known: ClassVar[type[Facts]] = _GalleryFacts
+    facts_model: ClassVar[type[Facts]] = _GalleryFacts
     schemas: ClassVar[Mapping[str, Schema]] = {
         QUESTIONS: questions_schema({"query": POSITION, "code": ColumnSchema("bytes", null=True)}),
         MEMBERS: Schema(

@@ -55,7 +55,7 @@ class Rated(Judged):
     given: ClassVar[tuple[str, ...]] = ("rated_scores",)
     given_as: ClassVar[str] = "a score per question: columns id, score; or image, caption, score"
     row_per_question: ClassVar[bool] = True
-    known: ClassVar[type[Facts]] = _RatedFacts
+    facts_model: ClassVar[type[Facts]] = _RatedFacts
     stored: ClassVar[Mapping[str, tuple[StoredField, ...]]] = {
         QUESTIONS: (
             StoredField("captions", "caption"),
@@ -147,7 +147,7 @@ class Preference(Judged):
         "the scores of two candidates: columns s0 and s1 (a and b), or rows of id, side (0 or 1) "
         "and score; or right and wrong per question"
     )
-    known: ClassVar[type[Facts]] = _PreferenceFacts
+    facts_model: ClassVar[type[Facts]] = _PreferenceFacts
     stored: ClassVar[Mapping[str, tuple[StoredField, ...]]] = {
         QUESTIONS: (
             StoredField("label", "label", _SIDE, plural="labels"),
@@ -333,7 +333,7 @@ class Statement(Listed):
         "a score per question, or right and wrong per question: columns id, score; or image, caption, score; "
         "or id, correct"
     )
-    known: ClassVar[type[Facts]] = _StatementFacts
+    facts_model: ClassVar[type[Facts]] = _StatementFacts
     stored: ClassVar[Mapping[str, tuple[StoredField, ...]]] = {
         QUESTIONS: (
             StoredField("captions", "caption"),

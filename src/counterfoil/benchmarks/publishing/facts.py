@@ -99,7 +99,7 @@ def conflicts(licence: Licence, card: Card) -> list[str]:
 #: The date of a data set of which none is known: the Croissant format asks for one.
 UNKNOWN_DATE = "1970-01-01"
 #: Columns of `rows` that say who made a column, from what, and with which seed.
-MADE = ("_by", "_from", "_seed")
+ORIGIN = ("_by", "_from", "_seed")
 
 
 class SourceOfData(BaseModel, frozen=True, extra="forbid"):
@@ -158,7 +158,7 @@ class Provenance(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
         if len(ids.unique()) != len(ids) or ids.null_count:
             raise DataError("an id is missing or there twice", where=place)
         columns: dict[str, pa.ChunkedArray] = {"id": ids}
-        for name in (name for name in rows.column_names if name.endswith(MADE)):
+        for name in (name for name in rows.column_names if name.endswith(ORIGIN)):
             kind = pa.int64() if name.endswith("_seed") else pa.string()
             try:
                 columns[name] = rows.column(name).cast(kind)

@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from counterfoil.benchmarks import folder as own
+from counterfoil.benchmarks import folder as saved_folder
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.folder import has_videos
 from counterfoil.benchmarks.forms.release import SPLIT, FormRelease, ReleaseColumn
 from counterfoil.benchmarks.publishing.croissant import croissant
 from counterfoil.benchmarks.publishing.dataset_card import dataset_card, describe
-from counterfoil.benchmarks.publishing.facts import MADE, Publication
+from counterfoil.benchmarks.publishing.facts import ORIGIN, Publication
 from counterfoil.benchmarks.publishing.tables import WrittenFile, write_tables
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import sha256_file
@@ -46,7 +46,7 @@ class PublishedFolder:
 
 
 def publish_folder(
-    benchmark: Benchmark, out: Path, about: Publication, *, progress: own.Progress = lambda *_: None
+    benchmark: Benchmark, out: Path, about: Publication, *, progress: saved_folder.Progress = lambda *_: None
 ) -> PublishedFolder:
     """Write the benchmark to `out`, which is made; a folder that was published there before is replaced.
 
@@ -76,8 +76,8 @@ def publish_folder(
     licence = f"{licence}; of its source: {before}" if before and before != licence else licence
     copy = replace(benchmark, card=card.model_copy(update={"licence": licence}))
     with _in_place(out) as folder:
-        own.save(copy, folder, progress=progress)
-        saved = own.load(folder, verify=False)
+        saved_folder.save(copy, folder, progress=progress)
+        saved = saved_folder.load(folder, verify=False)
         files = write_tables(saved, release.tables, splits, folder, progress)
         digests = {file.path: sha256_file(folder / file.path) for file in files}
         write_text(folder / README, dataset_card(name, benchmark, release, files, about))
@@ -104,7 +104,7 @@ def _with_makers(benchmark: Benchmark, release: FormRelease, about: Publication)
     for table in release.tables:
         columns = dict(table.columns)
         for name in rows.column_names if table.questions else ():
-            role = next((role for role in MADE if name.endswith(role)), "")
+            role = next((role for role in ORIGIN if name.endswith(role)), "")
             column = name.removesuffix(role)
             if role and column in table.columns and name not in columns:
                 values = rows.column(name).combine_chunks().take(positions)

@@ -36,14 +36,14 @@ OVERLAP = 0.4
 
 _Sentence = Annotated[str, AfterValidator(collapsed), Field(min_length=1)]
 #: In one of the files a sentence is an object.
-_Said = Annotated[_Sentence, BeforeValidator(lambda it: it.get("sentence") if isinstance(it, dict) else it)]
+_Text = Annotated[_Sentence, BeforeValidator(lambda it: it.get("sentence") if isinstance(it, dict) else it)]
 _Seconds = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class _Paragraphs(BaseModel):
     """The sentences of each video."""
 
-    results: Annotated[dict[str, Annotated[list[_Said], Field(min_length=1)]], Field(min_length=1)]
+    results: Annotated[dict[str, Annotated[list[_Text], Field(min_length=1)]], Field(min_length=1)]
 
 
 class _Entry(BaseModel):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Ids, Rated, RetrievalDirection
 from counterfoil.benchmarks.forms.base import first_use
-from counterfoil.benchmarks.readers.questions import IdPositions, check_counts, own, search, unique_ids
+from counterfoil.benchmarks.readers.questions import IdPositions, check_counts, own_pairs, search, unique_ids
 from counterfoil.benchmarks.readers.released_captions import (
     Captioned,
     annotation_folder,
@@ -27,7 +27,7 @@ from counterfoil.benchmarks.readers.released_captions import (
     read_codes,
     read_karpathy,
     read_positives,
-    said,
+    shown_path,
 )
 from counterfoil.benchmarks.readers.released_files import no_data
 from counterfoil.benchmarks.references import collapsed
@@ -45,7 +45,7 @@ TABLE, OTHER_TABLE = "sits_test.csv", "sits_val.csv"
 WAYS = ("image_to_caption", "caption_to_image")
 
 #: Images in each part of COCO 1K, and captions of each image.
-PART, _EACH = 1000, 5
+PART, _FIVE = 1000, 5
 
 
 def parts(coco: Captioned) -> tuple[Ids, Ids]:
@@ -89,12 +89,12 @@ def read_test(data: Path | None) -> Captioned:
     else:
         whole = read_karpathy(karpathy, ("test",))
         counts = np.bincount(whole.owners, minlength=len(whole.images))
-        if (counts < _EACH).any():
-            image = int(np.argmax(counts < _EACH))
+        if (counts < _FIVE).any():
+            image = int(np.argmax(counts < _FIVE))
             where = f"{karpathy}, image {whole.images[image]}"
             raise DataError("an image has too few captions", where=where, given=int(counts[image]))
         starts = np.repeat(np.cumsum(counts) - counts, counts)
-        first = np.flatnonzero(np.arange(len(whole.owners)) - starts < _EACH)
+        first = np.flatnonzero(np.arange(len(whole.owners)) - starts < _FIVE)
         test = whole.take(np.arange(len(whole.images)), first)
         IdPositions(test.images, "image", karpathy), IdPositions(test.captions, "caption", karpathy)
     return _with_texts(test, read_captions(written)) if written else test
@@ -139,13 +139,13 @@ def _listed(ids: Path, owners: Path) -> Captioned:
         raise DataError("a caption does not have one image", where=owners, given=f"caption {wrong}")
     of_caption = image[rows]
     # Images in order of first use; COCO 1K needs the five captions of each to stand together.
-    source = said(ids)
-    blocks = of_caption.reshape(-1, _EACH) if len(of_caption) % _EACH == 0 else of_caption[:, None]
+    source = shown_path(ids)
+    blocks = of_caption.reshape(-1, _FIVE) if len(of_caption) % _FIVE == 0 else of_caption[:, None]
     images = blocks[:, 0]
-    if blocks.shape[1] != _EACH or (blocks != images[:, None]).any() or len(np.unique(images)) < len(images):
-        what = f"captions do not come {_EACH} to an image"
+    if blocks.shape[1] != _FIVE or (blocks != images[:, None]).any() or len(np.unique(images)) < len(images):
+        what = f"captions do not come {_FIVE} to an image"
         raise DataError(what, where=source, hint="is this the list of another set?")
-    of_images = np.repeat(np.arange(len(images), dtype=np.int64), _EACH)
+    of_images = np.repeat(np.arange(len(images), dtype=np.int64), _FIVE)
     return Captioned.of_coco(images, captions, of_images, (None,) * len(captions), source)
 
 
@@ -156,7 +156,7 @@ def _with_texts(test: Captioned, written: Captioned) -> Captioned:
         given = f"no caption {test.captions[np.argmax(rows < 0)]}"
         hint = f"they are in {CAPTIONS}; other captions files read as benchmark 'coco-captions'"
         raise DataError(what, where=written.source, given=given, hint=hint)
-    names = (written.files[i] for i in written.owners[rows][::_EACH].tolist())
+    names = (written.files[i] for i in written.owners[rows][::_FIVE].tolist())
     return replace(
         test,
         texts=tuple(written.texts[i] for i in rows.tolist()),
@@ -180,7 +180,7 @@ def read_eccv(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     test = read_test(data)
     i2t, t2i = (find(data, f"eccv_{way}.json") for way in WAYS)
     searches = searches_of(test, i2t, t2i, every=False)
-    return test.gallery(card, searches, data, images, positives=f"{said(i2t)}, {t2i.name}")
+    return test.gallery(card, searches, data, images, positives=f"{shown_path(i2t)}, {t2i.name}")
 
 
 def read_5k(card: Card, data: Path | None, images: Path | None, *, folds: bool = False) -> Benchmark:
@@ -190,7 +190,7 @@ def read_5k(card: Card, data: Path | None, images: Path | None, *, folds: bool =
     """
     test = read_test(data)
     in_parts = parts(test) if folds else None
-    return test.gallery(card, own(test.owners, len(test.images)), data, images, parts=in_parts)
+    return test.gallery(card, own_pairs(test.owners, len(test.images)), data, images, parts=in_parts)
 
 
 read_1k = partial(read_5k, folds=True)
@@ -208,7 +208,7 @@ def read_files(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     coco = read_captions(files)
     coco = coco.take(np.arange(len(coco.images)), np.argsort(coco.owners, kind="stable"))
     card = card.model_copy(update={"title": f"{card.title} ({data.stem})"})
-    return coco.gallery(card, own(coco.owners, len(coco.images)), data, images)
+    return coco.gallery(card, own_pairs(coco.owners, len(coco.images)), data, images)
 
 
 def read_pmrp(
@@ -299,7 +299,7 @@ def read_cxc(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     searches = searches_of(test, files[0], files[1], every=True)
     if _pairs(searches[0]) != {(image, caption) for caption, image in _pairs(searches[1])}:
         raise DataError("the two directions do not agree", where=files[1], given=f"not {files[0].name}")
-    return test.gallery(card, searches, data, images, positives=f"{said(files[0])}, {files[1].name}")
+    return test.gallery(card, searches, data, images, positives=f"{shown_path(files[0])}, {files[1].name}")
 
 
 def ratings(table: DataTable) -> tuple[Ids, Ids, NDArray[np.float64]]:

@@ -111,7 +111,7 @@ class Rows:
         if double is not None:
             raise DataError("an image is described twice", where=self.source, given=double)
         owners = np.repeat(np.arange(len(images)), [len(row) for row in written]).astype(np.int64)
-        captions, searches = list(chain.from_iterable(written)), own(owners, len(images))
+        captions, searches = list(chain.from_iterable(written)), own_pairs(owners, len(images))
         return gallery(self.card, images, captions, owners, searches, source=self.source, path=self.path)
 
     def true_or_false(self, truth: NDArray[np.bool_], calibration: NDArray[np.bool_] | None) -> Benchmark:
@@ -308,7 +308,7 @@ def search(
     return forms.RetrievalDirection(queries, Qrels(bounds(counts), item, worth))
 
 
-def own(owners: Ids, n_images: int) -> "tuple[forms.RetrievalDirection, forms.RetrievalDirection]":
+def own_pairs(owners: Ids, n_images: int) -> "tuple[forms.RetrievalDirection, forms.RetrievalDirection]":
     """Image to text and text to image where right is what was written for the image, and nothing else.
 
     A caption of no image (-1) and an image without captions are queries without right answers.
@@ -410,11 +410,11 @@ class CaptionTable:
     """Captions as they are met, one per text, called by the name that the text was first met under."""
 
     items: list[Caption] = field(default_factory=list)
-    _at: dict[str | None, int] = field(default_factory=dict, repr=False)
+    _positions: dict[str | None, int] = field(default_factory=dict, repr=False)
 
     def add(self, caption: Caption) -> int:
         """The position of a caption, whose text was collapsed already."""
-        position = self._at.setdefault(caption.text, len(self.items))
+        position = self._positions.setdefault(caption.text, len(self.items))
         if position == len(self.items):
             self.items.append(caption)
         return position

@@ -236,7 +236,7 @@ def place(data: Path | None, name: str) -> Path | None:
     return next((path for path in (data / name, annotation_folder(data) / name) if path.is_file()), None)
 
 
-def said(path: Path) -> str:
+def shown_path(path: Path) -> str:
     """A file as provenance names it: those of the package without where it is installed."""
     return f"eccv_caption, {path.name}" if path.parent.parent.name == "eccv_caption" else str(path)
 

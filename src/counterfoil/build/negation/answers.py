@@ -39,7 +39,7 @@ class NegationPrompts:
     template: str
     tasks: Mapping[str, tuple[str, tuple[tuple[str, str], ...]]]
 
-    def turns(self, caption: str, category: str) -> tuple[str, ...]:
+    def conversation(self, caption: str, category: str) -> tuple[str, ...]:
         """A conversation up to the question: that about each example with its answer, then the caption's."""
         messages = []
         for before, after in self.tasks[category][1]:

@@ -89,7 +89,7 @@ class WriteCaptions(BuiltStep):
             pairs = list(zip(rows["id"].to_pylist(), rows[self.image].to_pylist(), strict=True))
             first = {cell: row for row, cell in reversed(pairs) if cell is not None}
             first = {cell: first[cell] for _, cell in pairs if cell is not None}
-            writing = self._asked if self.by.startswith(ENDPOINT) else self._local
+            writing = self._from_endpoint if self.by.startswith(ENDPOINT) else self._local
             caption_of = dict(zip(first, writing(first, context), strict=True))
             nothing = {row: Generated(row, self.by, reason=NO_IMAGE) for row, _ in pairs}
             written = [caption_of.get(cell, nothing[row]) for row, cell in pairs]
@@ -120,7 +120,7 @@ class WriteCaptions(BuiltStep):
                 yield Generated(row, WORLD, caption, context.number(row), "" if caption else NOTHING_ELSE)
             context.progress(_STAGE, done, len(rows))
 
-    def _asked(self, first: Mapping[str, str], context: StepContext) -> Iterator[Generated]:
+    def _from_endpoint(self, first: Mapping[str, str], context: StepContext) -> Iterator[Generated]:
         from counterfoil.models.chat.endpoint import ChatRequest
 
         numbers = {name: getattr(self, name) for name in ("temperature", "concurrency", "rpm", "retries")}
@@ -137,10 +137,10 @@ class WriteCaptions(BuiltStep):
 
     def _local(self, first: Mapping[str, str], context: StepContext) -> Iterator[Generated]:
         name, how = self.by.removeprefix(CAPTIONER), (self.max_tokens, self.beams, self.temperature)
-        maker = captioner(name, context.device, self.prompt, *how)
-        by = f"{self.by} {str(maker.identity.weights)[:12]}"
+        generator = captioner(name, context.device, self.prompt, *how)
+        by = f"{self.by} {str(generator.identity.weights)[:12]}"
         images, drawn = [context.image(cell) for cell in first], bool(self.temperature)
-        texts = maker.texts(images, context, stage=_STAGE, size=self.batch, seeded=drawn)
+        texts = generator.texts(images, context, stage=_STAGE, size=self.batch, seeded=drawn)
         for row, (answer, seed) in zip(first.values(), texts, strict=True):
             yield _read(row, by, answer, seed)
 

@@ -235,7 +235,7 @@ class FilterAmbiguous(RowFilter):
             ids = rows["id"].to_pylist()
             answers = self.answers(ids, truth, context)
             accepted = answers.accepted(self.rule)
-            why = np.where(answers.asked, AMBIGUOUS, UNJUDGED).tolist()
+            why = np.where(answers.answered, AMBIGUOUS, UNJUDGED).tolist()
             facts = {"by": "people" if self.people is not None else "simulated people", "rows": len(rows)}
             facts |= self.people_facts(ids, answers, truth, context) | truth_facts(truth, accepted)
             return Output(*split_rows(rows, accepted, why), facts)
@@ -358,7 +358,7 @@ class Choose(RowFilter):
             why[~judged] = UNJUDGED
             return votes, why, {}
         answers = self.answers(ids, truth, context)
-        why[~answers.asked] = UNJUDGED
+        why[~answers.answered] = UNJUDGED
         share = answers.yes.sum(axis=0) / np.maximum((answers.yes | answers.no).sum(axis=0), 1)
         about = self.people_facts(ids, answers, truth, context)
         return np.where(answers.accepted(self.rule), share, np.nan), why, about

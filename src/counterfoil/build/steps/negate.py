@@ -131,12 +131,12 @@ class Negate(BuiltStep):
         return (*Generated.names("negative_caption"), "subset", "type", "change", *more)
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        wanted, maker = self._wanted(rows, context), self.by
+        wanted, source = self._wanted(rows, context), self.by
         if self.by == WORLD:
             negatives = list(self._edited(rows, wanted, context))
         elif self.by == RULES:
             parser = load_parser(self.parser)
-            negatives, maker = self._ruled(rows, wanted, parser, context), f"rules {parser.name}"
+            negatives, source = self._ruled(rows, wanted, parser, context), f"rules {parser.name}"
         else:
             negatives = self._written(rows, wanted, context)
         if self.per_caption == "one":
@@ -156,7 +156,7 @@ class Negate(BuiltStep):
         written = [row for row in negatives if row.text is not None]
         tried, succeeded = (Counter(row.category for row in of) for of in (negatives, written))
         counts = {category: {"wanted": n, "made": succeeded[category]} for category, n in tried.items()}
-        facts: dict[str, Any] = {"by": maker, "categories": counts}
+        facts: dict[str, Any] = {"by": source, "categories": counts}
         if self.by not in (RULES, WORLD):
             # Answers that could not be used, the most frequent reason first, and three of each.
             answers: dict[str, list[str]] = {}
@@ -165,7 +165,7 @@ class Negate(BuiltStep):
                     answers.setdefault(row.reason, []).append(row.answer)
             ranked = sorted(answers.items(), key=lambda item: (-len(item[1]), item[0]))
             facts["refusals"] = {why: {"rows": len(of), "examples": of[:3]} for why, of in ranked}
-        return Output(self._table(rows, written, maker), dropped, facts)
+        return Output(self._table(rows, written, source), dropped, facts)
 
     def _wanted(self, rows: pa.Table, context: StepContext) -> list[tuple[int, str]]:
         """Rows with the categories that are tried, in order; of `one` all, in an order that is drawn."""
@@ -239,12 +239,12 @@ class Negate(BuiltStep):
         ids, cells = rows["id"].to_pylist(), rows["scene"].to_pylist()
         for done, (row, category) in enumerate(wanted, start=1):
             scene = Scene.from_json(cells[row] or "", where=f"row '{ids[row]}', scene")
-            contrast = edit(scene, category, context.rng(ids[row], category))
-            if contrast is None:
+            pair = edit(scene, category, context.rng(ids[row], category))
+            if pair is None:
                 yield NegativeRow(row, category, reason=_NO_ROOM)
             else:
-                caption, wrong = (spoken(meaning) for meaning in contrast.captions)
-                seed, changed = context.number(ids[row], category), contrast.scenes[1].to_json()
+                caption, wrong = (spoken(meaning) for meaning in pair.captions)
+                seed, changed = context.number(ids[row], category), pair.scenes[1].to_json()
                 yield NegativeRow(row, category, wrong, seed=seed, caption=caption, scene=changed)
             context.progress("negate", done, len(wanted))
 
@@ -255,7 +255,7 @@ class Negate(BuiltStep):
         lexicon = Lexicon()
         prompts = PROMPTS if self.prompts is None else read_prompts(self.prompts)
         conversations = {
-            (row, category): prompts.turns(captions[row], category)
+            (row, category): prompts.conversation(captions[row], category)
             for row, category in wanted
             if (captions[row] or "").strip()
         }
@@ -264,8 +264,8 @@ class Negate(BuiltStep):
             replies = self._chat(names, list(conversations.values()), context)
         else:
             head, name = HEAD if self.answers == "schema" else "", self.by.partition(":")[2]
-            maker = continuer(name, context.device, self.max_tokens, self.temperature, head)
-            texts = maker.texts(list(conversations.values()), context, stage="negate", size=self.batch)
+            generator = continuer(name, context.device, self.max_tokens, self.temperature, head)
+            texts = generator.texts(list(conversations.values()), context, stage="negate", size=self.batch)
             replies = [(with_head(text) if head else text, False) for text, _ in texts]
         answers = dict(zip(conversations, replies, strict=True))
         negatives = []

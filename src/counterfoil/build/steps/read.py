@@ -27,7 +27,7 @@ from counterfoil.inputs.fields import setting
 from counterfoil.inputs.files import digest
 from counterfoil.store import write_bytes
 from counterfoil.world.captions import OPENINGS, describe, text
-from counterfoil.world.edits import Contrast
+from counterfoil.world.edits import MinimalPair
 from counterfoil.world.painting import draw_many, encode
 from counterfoil.world.sample import check_number, check_size, contrasts, stream
 from counterfoil.world.scenes import one_of, sample_scene
@@ -245,13 +245,13 @@ class ReadRows(BuiltStep):
     def _drawn(self, context: StepContext) -> pa.Table:
         of = "built-training" if self.training else "built"
         rng = stream(of, context.seed, 1)
-        pairs: Sequence[Contrast] = ()
+        pairs: Sequence[MinimalPair] = ()
         if not self.negatives and self.captions == "loose":
             scenes = [sample_scene(rng) for _ in range(self.n)]
             captions = [text(describe(scene, rng), opening=one_of(OPENINGS, rng)) for scene in scenes]
         else:
             pairs = contrasts(self.n, seed=context.seed, of=of, progress=context.progress)
-            scenes = [contrast.scenes[0] for contrast in pairs]
+            scenes = [pair.scenes[0] for pair in pairs]
             openings = [one_of(OPENINGS, rng) for _ in pairs]
             captions, negatives = (
                 [text(one.captions[i], opening=by) for one, by in zip(pairs, openings, strict=True)]
@@ -270,6 +270,6 @@ class ReadRows(BuiltStep):
         }
         if self.negatives:
             columns["negative_caption"] = negatives
-            columns["subset"] = [contrast.subset for contrast in pairs]
-            columns["type"] = [contrast.type for contrast in pairs]
+            columns["subset"] = [pair.subset for pair in pairs]
+            columns["type"] = [pair.type for pair in pairs]
         return pa.table(columns)

@@ -34,7 +34,7 @@ class StepEntry:
 
 
 #: By module and class a line about the step, and an example, whose first word is the name.
-_OWN: Mapping[str, tuple[str, str]] = {
+_BUILTIN: Mapping[str, tuple[str, str]] = {
     "read:ReadRows": (
         "rows from a benchmark, a table, captions, or the drawn world",
         "read --source captions.json --out rows.parquet",
@@ -97,6 +97,6 @@ STEPS: Registry[StepEntry] = Registry(
         StepEntry(
             example.split()[0], summary, f"counterfoil build {example}", f"counterfoil.build.steps.{target}"
         )
-        for target, (summary, example) in _OWN.items()
+        for target, (summary, example) in _BUILTIN.items()
     ],
 )

@@ -13,7 +13,7 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.intervals import macro_groups
 from counterfoil.metrics.measures import averaged
 from counterfoil.stats.bootstrap import ExactSums, cluster_sums, exact_sums
-from counterfoil.stats.dependence import Sharing
+from counterfoil.stats.dependence import Dependence
 from counterfoil.stats.intervals import deviations
 from counterfoil.stats.two_way_clustering import inflation
 
@@ -25,7 +25,7 @@ class DrawnQuestions:
     benchmark: Benchmark
     clusters: Int[ndarray, "n"]
     n_clusters: int
-    sharing: Sharing
+    dependence: Dependence
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ def mean_draws(
         together = np.zeros(int(groups.max(initial=-1)) + 1, dtype=np.int64)
         strata.append(_Strata(macro, groups, together, shares))
     wide = None
-    if drawn.sharing.crossed:
+    if drawn.dependence.crossed:
         defined, inflated = ~np.isnan(table), np.ones(table.shape[1])
         for stratum in strata:
             tiled = np.tile(stratum.measures, len(models))
@@ -121,7 +121,7 @@ def mean_draws(
                 columns = (defined == rows[:, None]).all(axis=0) & tiled
                 if rows.any():
                     moved = deviations(table[rows][:, columns], stratum.groups[rows], stratum.shares)[1]
-                    inflated[columns] = inflation(drawn.sharing.part(rows), moved)
+                    inflated[columns] = inflation(drawn.dependence.part(rows), moved)
         wide = inflated.reshape(len(models), -1)
     parts = _parts(strata, models, table, drawn)
 

@@ -21,7 +21,7 @@ from counterfoil.evaluation.evaluate import (
     outcome_ties,
     tie_facts,
 )
-from counterfoil.evaluation.intervals import dependence
+from counterfoil.evaluation.intervals import resampled_by
 from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics import contrast
 from counterfoil.metrics.measures import Measure, averaged, find
@@ -147,7 +147,7 @@ class ContrastEvaluation(FormEvaluation):
         values = self.per_item(benchmark, answers, ties=Ties.STRICT, measures=self.outcomes)
         right = {name: values[name] == 1 for name in self.outcomes}
         ties = "equal scores are wrong, and so are comparisons with a pair that has no answer"
-        return Outcomes(right, ties, answers.made, answers.unanswered)
+        return Outcomes(right, ties, answers.provenance, answers.unanswered)
 
     def prepared(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Prepared:
         values, declared = self.per_item(benchmark, answers, ties=settings.ties), self.measures(benchmark)
@@ -190,8 +190,8 @@ class ContrastEvaluation(FormEvaluation):
         of_items = [averaged(name, benchmark.questions.form) for name in paired.main]
         values = np.stack([run.items[name] for run in paired.runs for name in of_items], axis=1)
         pairs = paired.columns
-        sharing = paired.sharing
-        shared = dependence(sharing, paired.interval)
+        dependence = paired.dependence
+        shared = resampled_by(dependence, paired.interval)
         macro = np.array([name != of for name, of in zip(paired.main, of_items, strict=True)])
         macro = np.tile(macro, len(paired.of_models))
         # A column as a table of its own; the difference, its ends and its p-value.
@@ -208,11 +208,11 @@ class ContrastEvaluation(FormEvaluation):
             of_groups = differences(of_columns, shared, pairs[macro], groups=groups, shares=shares)
             table[1:, macro] = of_groups[1:, :, 0]
         mcnemars = [
-            None if is_macro or not sharing.independent else mcnemar(values[:, a], values[:, b])
+            None if is_macro or not dependence.independent else mcnemar(values[:, a], values[:, b])
             for (a, b), is_macro in zip(pairs, macro, strict=True)
         ]
         value, low, high, p = table
-        return Tested(value, low, high, p, mcnemars, paired.facts(sharing))
+        return Tested(value, low, high, p, mcnemars, paired.facts(dependence))
 
 
 class QuadEvaluation(ContrastEvaluation):

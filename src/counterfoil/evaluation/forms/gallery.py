@@ -25,7 +25,7 @@ from counterfoil.evaluation.evaluate import (
     check_answers,
     tie_facts,
 )
-from counterfoil.evaluation.intervals import IntervalMethod, dependence, facts
+from counterfoil.evaluation.intervals import IntervalMethod, facts, resampled_by
 from counterfoil.evaluation.result import Estimate
 from counterfoil.inputs.columns import ColumnSchema
 from counterfoil.inputs.limits import check_amount
@@ -34,7 +34,7 @@ from counterfoil.metrics.measures import DIRECTIONS, MeasureAtK, at_k, find, of_
 from counterfoil.metrics.ranks import Qrels, Ranks, from_places
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats import Reals, Truths, Wholes, intervals
-from counterfoil.stats.dependence import Sharing
+from counterfoil.stats.dependence import Dependence
 from counterfoil.stats.intervals import wilson
 
 
@@ -224,7 +224,7 @@ def _estimates(
     chances: Mapping[str, float],
     *,
     interval: IntervalMethod,
-    shared: Wholes | Sharing,
+    shared: Wholes | Dependence,
 ) -> dict[str, Estimate]:
     """Measures that no row of `values` says anything about are left out, and means of one direction only."""
     gallery = benchmark.gallery
@@ -435,7 +435,7 @@ class GalleryEvaluation(FormEvaluation):
     def prepared(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Prepared:
         interval, rankings = settings.interval, answers.rankings
         # All queries look through the same items, so `auto` never takes them as independent.
-        shared = dependence(benchmark.sharing, interval)
+        shared = resampled_by(benchmark.dependence, interval)
         measured, unsupported = self.measured(
             benchmark, rankings, ties=settings.ties, measures=settings.measures
         )
@@ -448,7 +448,7 @@ class GalleryEvaluation(FormEvaluation):
             return _estimates(benchmark, values, chances, interval=interval, shared=shared)
 
         described = facts(benchmark, interval)
-        if interval is IntervalMethod.AUTO and not benchmark.sharing.crossed:
+        if interval is IntervalMethod.AUTO and not benchmark.dependence.crossed:
             described["method"] = "clusters"
         means = {}
         for ties in Ties:
@@ -464,8 +464,8 @@ class GalleryEvaluation(FormEvaluation):
         """Tango's intervals and their p-values; queries weigh what they do in the measures."""
         benchmark = paired.runs[0].benchmark
         of_runs = [{name: run.items[name] for name in paired.main} for run in paired.runs]
-        sharing = paired.sharing
-        shared = dependence(sharing, paired.interval)
+        dependence = paired.dependence
+        shared = resampled_by(dependence, paired.interval)
         of_models = np.asarray(paired.of_models, dtype=np.int64)
         tables = [_table(benchmark, values, paired.main) for values in of_runs]
         _, groups, averages = tables[0]
@@ -474,7 +474,7 @@ class GalleryEvaluation(FormEvaluation):
         low, high, p = (part.reshape(-1) for part in tested[1:])
         means = [[mean(benchmark, table[name]) for name in paired.main] for table in of_runs]
         value = [means[a][k] - means[b][k] for a, b in paired.of_models for k in range(len(paired.main))]
-        return Tested(np.array(value), low, high, p, [None] * len(p), paired.facts(sharing))
+        return Tested(np.array(value), low, high, p, [None] * len(p), paired.facts(dependence))
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
         """Whether items or right answers differ; texts may be at hand in one benchmark only."""

@@ -117,7 +117,7 @@ def measured(
     parts = points(questions, answers.values, chosen)
     if not parts or any(part.undefined for part in parts):
         return {}
-    shared = shared_by(benchmark.sharing.part(chosen), interval, images_alone=True)
+    shared = shared_by(benchmark.dependence.part(chosen), interval, images_alone=True)
     numbers, inside = np.unique(shared.units, return_inverse=True)
     clusters = np.zeros(len(questions), dtype=np.int64)
     clusters[chosen] = inside.reshape(-1)
@@ -187,7 +187,7 @@ class RatedEvaluation(JointEvaluation):
         undefined = next((reason for reason in reasons if reason), "")
         if benchmark.rated.raters == "apart":
             undefined = undefined.replace("ratings", "ratings of one rater")
-        shared = shared_by(benchmark.sharing, interval, images_alone=True)
+        shared = shared_by(benchmark.dependence, interval, images_alone=True)
         described = {
             **facts(benchmark, interval),
             **drawn,
@@ -252,7 +252,7 @@ def pairwise_estimates(
 
     An item adds to the error of a mean over pairs twice the deviation of the share of its pairs that agree.
     """
-    shared, scores = benchmark.sharing.part(chosen), scores[chosen]
+    shared, scores = benchmark.dependence.part(chosen), scores[chosen]
     ratings = np.nanmean(benchmark.rated.ratings[chosen], axis=1)
     estimates: dict[str, Estimate] = {}
     tie = float("nan")

@@ -83,7 +83,7 @@ def decisions(benchmark: Benchmark, answers: Answers, ties: Ties) -> Decisions:
             thresholds = np.full(len(scores), threshold)
             chosen_on = f"{int(other.sum()):,} questions of another split"
         else:
-            units = benchmark.sharing.units
+            units = benchmark.dependence.units
             numbers = np.unique(units, return_index=True)[1]
             # Units in order of first use take turns, so that folds do not depend on how units are numbered.
             in_turn = zip(units[np.sort(numbers)].tolist(), np.arange(len(numbers)) % FOLDS, strict=True)
@@ -164,7 +164,7 @@ class StatementEvaluation(JointEvaluation):
             if not mask.any():
                 return {}
             ready = weighted(benchmark, answers, settings.ties, mask, decisions_made=chosen)
-            shared, value = shared_by(benchmark.sharing.part(mask), interval), ready.values()
+            shared, value = shared_by(benchmark.dependence.part(mask), interval), ready.values()
             variance, freedom = linear_variance(shared, np.nan_to_num(ready.influences()))
             n_units = len(np.unique(shared.units))
             # An estimate that does not vary is one of as many pairs as the rarer truth has statements.
@@ -188,7 +188,7 @@ class StatementEvaluation(JointEvaluation):
         if votes is not None and not np.isnan(kappa := fleiss_kappa(votes[measured])):
             judged = int((votes[measured].sum(axis=1) >= 2).sum())
             agreement = {"fleiss_kappa": kappa, "statements": judged}
-        shared = shared_by(benchmark.measured_sharing, interval)
+        shared = shared_by(benchmark.measured_dependence, interval)
         method = "crossed" if shared.crossed else "influence"
         made_with = {
             "undefined": undefined or None,

@@ -333,7 +333,7 @@ def _scan(text: str, after: str) -> list[str]:
     return tokens
 
 
-def _kept(tokens: Sequence[str]) -> str:
+def _unpunctuated(tokens: Sequence[str]) -> str:
     return " ".join(token for token in map(str.lower, tokens) if token not in PUNCTUATION)
 
 
@@ -343,7 +343,7 @@ def _word(word: str) -> str:
     plain = word.removesuffix(",").lower()
     if plain.isascii() and plain.isalpha() and plain not in _SPLIT:
         return plain
-    return _kept(_scan(word, " x q"))
+    return _unpunctuated(_scan(word, " x q"))
 
 
 def tokenize(text: str) -> str:
@@ -363,7 +363,7 @@ def tokenize(text: str) -> str:
     """
     text = text.translate(_LINE_BREAKS)
     if _DEPENDS.search(text):
-        return _kept(_scan(text, "\nx q"))
+        return _unpunctuated(_scan(text, "\nx q"))
     return " ".join(filter(None, map(_word, text.split())))
 
 

@@ -35,7 +35,7 @@ def load(name: str, options: Options, backbone: Backbone) -> "CosineMetric | Fra
     kind, settings = KINDS[name], read(options.settings, name)
     if name in ("em-score", "ref-em-score"):
         return _of_frames(name, kind, settings, options, backbone)
-    model, needs = backbone(_asked(settings, options)), entry(name).reads
+    model, needs = backbone(_with_prompt(settings, options)), entry(name).reads
     if name == "token-match":
         local, corpus = _local_of(model, name, options), Corpus.of(settings.idf, where)
         identity = _identity(name, local.identity, settings, kind, corpus)
@@ -134,7 +134,7 @@ def _of_frames(
     name: str, kind: Kind, settings: Settings, options: Options, backbone: Backbone
 ) -> FrameMetric:
     corpus = Corpus.of(settings.idf, f"metric:{name}")
-    model = backbone(_asked(settings, options))
+    model = backbone(_with_prompt(settings, options))
     _check_looks(model, name, options)
     local = _local_of(model, name, options)
     needs = entry(name).reads
@@ -153,7 +153,7 @@ def _title(name: str, model: Any, settings: Settings) -> str:
     return f"{'RefPAC-S' if name.startswith('ref-') else 'PAC-S'} formula through {model.identity.name}"
 
 
-def _asked(settings: Settings, options: Options) -> Options:
+def _with_prompt(settings: Settings, options: Options) -> Options:
     prompt = options.prompt if options.prompt != "{}" else settings.prefix + "{}"
     return replace(options, prompt=prompt, backbone="", settings={})
 

@@ -74,7 +74,7 @@ def file(path: Path, name: str, hint: str) -> Path:
 METEOR, SPICE = "metric:meteor", "metric:spice"
 _PATIENCE = 6 * 3600.0
 #: The program that is kept, by process of ours: a fork must not write into the pipes of its parent's.
-_KEPT: dict[int, Any] = {}
+_PROGRAMS: dict[int, Any] = {}
 
 
 class Meteor(NamedTuple):
@@ -96,7 +96,7 @@ def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Me
     check_meteor()
     from pycocoevalcap.meteor import meteor as official
 
-    program = _KEPT.get(os.getpid()) or _KEPT.setdefault(os.getpid(), official.Meteor())
+    program = _PROGRAMS.get(os.getpid()) or _PROGRAMS.setdefault(os.getpid(), official.Meteor())
     try:
         corpus, items = program.compute_score(
             {i: list(map(_plain, texts)) for i, texts in enumerate(references)},
@@ -114,7 +114,7 @@ def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Me
 
 def close_meteor() -> tuple[int | None, list[str]]:
     """End the program that is kept; how it had ended by itself, if it had, and its last words."""
-    program = _KEPT.pop(os.getpid(), None)
+    program = _PROGRAMS.pop(os.getpid(), None)
     if program is None:
         return None, []
     child, code = program.meteor_p, None

@@ -152,9 +152,9 @@ def load(name: str, options: Options) -> TextMeasure:
 
 
 def _measure(
-    name: str, tokens: str, items: Items, whole: Whole = None, sums: Sums | None = None, **decided: Any
+    name: str, tokens: str, items: Items, whole: Whole = None, sums: Sums | None = None, **options: Any
 ) -> TextMeasure:
-    identity = Identity(f"metric:{name}", options={"tokens": tokens, **decided})
+    identity = Identity(f"metric:{name}", options={"tokens": tokens, **options})
     return TextMeasure(identity, entry(name).reads, tokens, items, whole, sums)
 
 

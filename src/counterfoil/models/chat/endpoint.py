@@ -130,7 +130,7 @@ class Endpoint(Client[ChatRequest, Reply]):
     def refusal(self, message: str) -> Reply:
         return Reply("", True, None, 0, 0, self.settings.model)
 
-    def known(self, key: str) -> Reply | None:
+    def cached(self, key: str) -> Reply | None:
         file = None if self._place is None else self._place.read(f"{key}.json")
         if file is None:
             return None

@@ -21,7 +21,7 @@ from counterfoil.errors import ModelError
 from counterfoil.inputs.fields import secret
 from counterfoil.models.settings import ChatModelSettings
 
-Asked = TypeVar("Asked")
+Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 Other = TypeVar("Other")
 
@@ -69,7 +69,7 @@ class Spent:
     models: set[str] = field(default_factory=set)
 
 
-class Client(ABC, Generic[Asked, Answer]):
+class Client(ABC, Generic[Request, Answer]):
     """An endpoint with its kept answers; `key` is nowhere written or shown, and no redirect is followed."""
 
     kind: str
@@ -91,7 +91,7 @@ class Client(ABC, Generic[Asked, Answer]):
         return kind(self.settings, self._key)
 
     @abstractmethod
-    def payload(self, request: Asked) -> tuple[Callable[[], Body], str]:
+    def payload(self, request: Request) -> tuple[Callable[[], Body], str]:
         """What makes the body of a request, and the digest of everything in it and of where it goes."""
 
     @abstractmethod
@@ -103,14 +103,14 @@ class Client(ABC, Generic[Asked, Answer]):
         """The answer where a filter declines to look at a request."""
 
     @abstractmethod
-    def known(self, key: str) -> Answer | None:
+    def cached(self, key: str) -> Answer | None:
         """The answer that was kept, if any."""
 
     @abstractmethod
     def keep(self, key: str, answer: Answer) -> Answer:
         """The answer once it is kept."""
 
-    def ask(self, requests: Sequence[Asked]) -> Iterator[Answer]:
+    def ask(self, requests: Sequence[Request]) -> Iterator[Answer]:
         """The answer to each request, in order; equal requests are sent once, a few prepared ahead."""
         under_way: dict[str, Future[Answer]] = {}
         stop = self._stop = Future()
@@ -126,7 +126,7 @@ class Client(ABC, Generic[Asked, Answer]):
             ThreadPoolExecutor(limit) as pool,
         ):
 
-            def submit(request: Asked) -> Future[Answer]:
+            def submit(request: Request) -> Future[Answer]:
                 payload, key = self.payload(request)
                 if key not in under_way:
                     under_way[key] = pool.submit(self._answer, client, payload, key)
@@ -144,7 +144,7 @@ class Client(ABC, Generic[Asked, Answer]):
                 pool.shutdown(cancel_futures=True)
 
     def _answer(self, client: httpx2.Client, payload: Callable[[], Body], key: str) -> Answer:
-        stored = self.known(key)
+        stored = self.cached(key)
         if stored is not None:
             return stored
         body, last = payload(), ""

@@ -223,7 +223,7 @@ def opened(argument: str, context: LoadContext) -> Opened:
     return Opened(model, processor, identity, context.device, computed, context.provenance(library))
 
 
-def sharing(decoder: ImageTextDecoder) -> str:
+def how_computed(decoder: ImageTextDecoder) -> str:
     if decoder.shares:
         return f"picture and {len(decoder.read)} ids of the prompt once"
     return "vision tower once" if decoder.together else "every pair from the beginning"

@@ -17,7 +17,7 @@ from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import DataError, ModelError
 from counterfoil.models.base import DEFAULT, Options
 from counterfoil.models.generative import captioners
-from counterfoil.models.generative.image_text import ImageTextDecoder, opened, sharing
+from counterfoil.models.generative.image_text import ImageTextDecoder, how_computed, opened
 from counterfoil.models.generative.prefixes import Decoder, GenerativeModel, TextRow, log_probabilities
 from counterfoil.models.generative.templates import PROBES, PaliGemmaTemplate
 from counterfoil.models.runtime import LoadContext
@@ -48,7 +48,7 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeModel:
     words = Words.of(decoder, chosen, where)
     if isinstance(decoder, ImageTextDecoder):
         decoder = decoder.checked([words.row(probe) for probe in PROBES[1:3]], words.prompt, where)
-        facts, computed = {"template": decoder.template.digest}, {"computed": sharing(decoder)}
+        facts, computed = {"template": decoder.template.digest}, {"computed": how_computed(decoder)}
     prior, prior_facts = _prior(chosen, decoder, words, options)
     facts |= {"length": chosen.length, "end": chosen.end, "prompt": list(words.prompt)}
     # Word after word; caches know it by this name.

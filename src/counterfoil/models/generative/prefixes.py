@@ -159,7 +159,7 @@ def log_probabilities(
             _follow(decoder, alike, rows, values)
         lengths = [picture.size + len(row.ids) for picture, row in zip(seen, rows, strict=True)]
         for chunk in _chunks(decoder, whole, rows, lengths.__getitem__, alone=not decoder.together):
-            keep = torch.tensor(_kept([lengths[i] for i in chunk], chunk, rows), device=decoder.device)
+            keep = torch.tensor(_wanted([lengths[i] for i in chunk], chunk, rows), device=decoder.device)
             logits = decoder.whole([seen[i] for i in chunk], [rows[i] for i in chunk], keep)
             _gather(logits, chunk, rows, values)
     return values
@@ -184,7 +184,7 @@ def _follow(
     for chunk in _chunks(decoder, list(rest), rest, lambda i: len(rest[i].ids), extra=longest_prefix):
         lengths = [len(rest[i].ids) for i in chunk]
         ids, mask = padded_ids([rest[i].ids for i in chunk], 0, decoder.device)
-        keep = torch.tensor(_kept(lengths, chunk, rest), device=decoder.device)
+        keep = torch.tensor(_wanted(lengths, chunk, rest), device=decoder.device)
         _gather(decoder.go_on([prefixes[i] for i in chunk], ids, mask.sum(dim=1), keep), chunk, rest, parts)
     for i in rest:
         values[i] = np.concatenate([part for part in (values[i], parts[i]) if part.size])
@@ -217,7 +217,7 @@ def _chunks(
         yield chunk
 
 
-def _kept(lengths: Sequence[int], chunk: Sequence[int], rows: Any) -> ndarray:
+def _wanted(lengths: Sequence[int], chunk: Sequence[int], rows: Any) -> ndarray:
     """(rows, kept) positions whose logits are wanted; rows that want fewer repeat their last."""
     most = max(len(rows[i].wanted) for i in chunk)
     first = [length - len(rows[i].wanted) for length, i in zip(lengths, chunk, strict=True)]

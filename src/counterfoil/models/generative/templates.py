@@ -19,7 +19,7 @@ from counterfoil.models.runtime import model_errors
 #: Texts whose first letters differ, so that what is common to their prompts belongs to the template.
 PROBES = ("a red cat on the mat", "Two dogs", "3 horses in the grass", '"No", he wrote')
 _GREY = np.full((56, 84, 3), 128, np.uint8)
-_BESIDE = ("token_type_ids", "mm_token_type_ids")
+_TYPE_IDS = ("token_type_ids", "mm_token_type_ids")
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,24 +95,24 @@ class ChatTemplate:
 
     def _seen(self, picture: ndarray, text: str) -> dict[str, Any]:
         # The text is a probe, which needs no care; some processors cannot take care beside a picture.
-        return dict(self.inputs([self.asked(text, PIL.Image.fromarray(picture))]))
+        return dict(self.inputs([self.user_message(text, PIL.Image.fromarray(picture))]))
 
     def inputs(self, messages: Sequence[Any], **options: Any) -> Any:
         how = {"tokenize": True, "return_dict": True, "return_tensors": "pt", **options, **self.options()}
         return self.processor.apply_chat_template(list(messages), add_generation_prompt=True, **how)
 
-    def asked(self, text: str, picture: Any = None) -> list[dict[str, Any]]:
+    def user_message(self, text: str, picture: Any = None) -> list[dict[str, Any]]:
         image = {"type": "image"} if picture is None else {"type": "image", "image": picture}
         return [{"role": "user", "content": [image, {"type": "text", "text": text}]}]
 
     def _ids(self, text: str) -> list[int]:
         how: dict[str, Any] = {"chat_template": self._template(), "return_dict": False, **self.options()}
         how |= {"add_generation_prompt": True, "tokenize": True, "sanitize_control_tokens": True}
-        ids: list[int] = self.tokenizer.apply_chat_template(self.asked(text), **how)
+        ids: list[int] = self.tokenizer.apply_chat_template(self.user_message(text), **how)
         return ids
 
     def _rendered(self, text: str, *, reply: str = "", ended: bool = False) -> str:
-        messages = self.asked(text)
+        messages = self.user_message(text)
         if reply:
             messages.append({"role": "assistant", "content": [{"type": "text", "text": reply}]})
         how: dict[str, Any] = {"chat_template": self._template(), "tokenize": False, **self.options()}
@@ -198,7 +198,7 @@ def _seen(inputs: dict[str, Any], tail: tuple[int, ...], where: str) -> Seen:
     head = ids[: len(ids) - len(tail)]
     if ids[len(head) :] != tail:
         raise ModelError("its processor and its tokenizer disagree on the ids of a prompt", where=where)
-    others = [name for name in _BESIDE if name in inputs]
+    others = [name for name in _TYPE_IDS if name in inputs]
     kinds = {name: tuple(map(int, inputs.pop(name)[0][: len(head)])) for name in others}
     inputs.pop("attention_mask", None)
     return Seen(len(head), inputs, head, kinds)

@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from counterfoil.errors import ModelError
 from counterfoil.models.base import DEFAULT, Options, check_template, filled
-from counterfoil.models.generative.image_text import ImageTextDecoder, opened, sharing
+from counterfoil.models.generative.image_text import ImageTextDecoder, how_computed, opened
 from counterfoil.models.generative.prefixes import GenerativeModel, TextRow
 from counterfoil.models.generative.templates import PROBES, Template, common, plain_ids
 from counterfoil.models.runtime import LoadContext
@@ -44,7 +44,7 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeModel:
     spellings = {answer: [[one] for one in ids] for answer, ids in answers.items()}
     facts = {"score": score, "template": decoder.template.digest, "answers": spellings}
     identity = replace(model.identity, prompt=question, options={**model.identity.options, **facts})
-    provenance = {**model.versions, "computed": sharing(decoder)}
+    provenance = {**model.versions, "computed": how_computed(decoder)}
     return GenerativeModel(
         identity, decoder, ask.row, lambda _, parts: list(map(value, parts)), ask.too_long, provenance
     )

@@ -83,7 +83,7 @@ def load_writer(argument: str, options: Options = DEFAULT, *, prompt: str | None
                 tokenizer.pad_token = tokenizer.eos_token
 
             def inputs(pictures: Sequence[PIL.Image.Image]) -> tuple[dict[str, Any], int]:
-                messages = [template.asked(instruction, picture) for picture in pictures]
+                messages = [template.user_message(instruction, picture) for picture in pictures]
                 return _placed(template.inputs(messages, padding=True), model)
 
     identity = replace(model.identity, options={**model.identity.options, "prompt": prompt})

@@ -161,7 +161,7 @@ class FormReport(ResultTable, ABC):
                 # The first grouping in full; of the others the one number that sums the rest up.
                 shown = main if name == official[0] else (comparison_tables.leading(comparison),)
                 for measure in shown:
-                    figure, label = figures.heat(comparison, name, measure), measure_label(measure)
+                    figure, label = figures.group_heatmap(comparison, name, measure), measure_label(measure)
                     key = f"{anchor}-by-{place}-{measure}"
                     drawings.append(drawn(label, "", key, figure, alt=f"{label} by {by}"))
             of_groups = [comparison_tables.by_group(comparison, grouping=name)]

@@ -30,7 +30,7 @@ from counterfoil.report.forms import READING, WORST, BrowserSource, FormReport, 
 from counterfoil.report.html import Drawing, Section, drawn
 from counterfoil.report.results import below_chance, of_galleries, tied
 from counterfoil.report.tables import Column, Table, amount, measure_label, measure_meaning, short
-from counterfoil.report.thumbnails import turns
+from counterfoil.report.thumbnails import round_robin
 
 #: How many of a model's first items a query shows.
 FIRST = 5
@@ -203,7 +203,8 @@ def queries_data(source: BrowserSource) -> dict[str, Any]:
     ]
     shown: dict[int, int] = {}
     if source.pictures:
-        order = turns(list(zip(by_image.tolist(), *(a["kinds"].tolist() for a in answers), strict=True)))
+        kinds = (a["kinds"].tolist() for a in answers)
+        order = round_robin(list(zip(by_image.tolist(), *kinds, strict=True)))
         shown = source.thumbnails.add(benchmark.images, [needed[i] for i in order])
     pictured = [all(p in shown for p in positions) for positions in needed]
     by_rule = any(isinstance(search.positives, Plausible) for search in (questions.i2t, questions.t2i))

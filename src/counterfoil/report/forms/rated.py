@@ -50,7 +50,7 @@ class JudgedReport(FormReport):
     style = "judged.css"
 
     @abstractmethod
-    def asked(self, benchmark: Benchmark, shown: str) -> str:
+    def question_text(self, benchmark: Benchmark, shown: str) -> str:
         """The question that people answered about `shown`, without a full stop."""
 
     @abstractmethod
@@ -64,7 +64,7 @@ class JudgedReport(FormReport):
     def about(self, benchmark: Benchmark) -> str:
         questions = benchmark.judged
         shown = amount(len(np.unique(questions.images)), benchmark.card.shows)
-        return f"{self.asked(benchmark, shown)}. {references(questions)}".strip()
+        return f"{self.question_text(benchmark, shown)}. {references(questions)}".strip()
 
     def sections(self, comparison: Comparison, anchor: str) -> list[Section]:
         measured = any(run.result.measures for run in comparison.runs)
@@ -127,7 +127,7 @@ class RatedReport(JudgedReport):
         level,
     )
 
-    def asked(self, benchmark: Benchmark, shown: str) -> str:
+    def question_text(self, benchmark: Benchmark, shown: str) -> str:
         questions = benchmark.rated
         given = questions.ratings[~np.isnan(questions.ratings)]
         raters = questions.ratings.shape[1]
@@ -186,7 +186,7 @@ class RatedReport(JudgedReport):
     def model(self, run: Run, rows: Int[ndarray, "chosen"]) -> dict[str, Any]:
         data = super().model(run, rows)
         if run.answers.has_scores:
-            data["standing"] = np.round(100 * standing(run.answers.scores)[rows], 1).tolist()
+            data["standing"] = np.round(100 * mid_ranks(run.answers.scores)[rows], 1).tolist()
             data["away"] = np.round(100 * distance(run)[rows], 1).tolist()
         return data
 
@@ -196,7 +196,7 @@ class PreferenceReport(JudgedReport):
 
     noting: ClassVar[NoteWriters] = (undefined, below_chance, tied)
 
-    def asked(self, benchmark: Benchmark, shown: str) -> str:
+    def question_text(self, benchmark: Benchmark, shown: str) -> str:
         questions = benchmark.preferences
         votes = questions.votes.sum(axis=1)
         even = int((questions.votes[:, 0] == questions.votes[:, 1]).sum())
@@ -242,19 +242,19 @@ def distance(run: Run) -> Float[ndarray, "questions"]:
     questions = run.benchmark.rated
     if not run.answers.has_scores:
         return np.zeros(len(questions))
-    return places(run.answers.scores, np.nanmean(questions.ratings, axis=1))
+    return rank_gaps(run.answers.scores, np.nanmean(questions.ratings, axis=1))
 
 
-def places(
+def rank_gaps(
     scores: Float[ndarray, "questions"], ratings: Float[ndarray, "questions"]
 ) -> Float[ndarray, "questions"]:
     """`distance` of scores and mean ratings: 0 on the stretch of places that equal ratings share."""
     low, high = _stretch(ratings)
-    ranks = standing(scores)
+    ranks = mid_ranks(scores)
     return np.where(ranks < low, ranks - low, np.where(ranks > high, ranks - high, 0.0))
 
 
-def standing(scores: Float[ndarray, "questions"]) -> Float[ndarray, "questions"]:
+def mid_ranks(scores: Float[ndarray, "questions"]) -> Float[ndarray, "questions"]:
     """Where each score stands among all, as the share of scores below it; equal ones share their middle."""
     low, high = _stretch(scores)
     return (low + high) / 2

@@ -145,7 +145,7 @@ class TestMeteorIsMissing:
         monkeypatch.setattr(official.Meteor, "compute_score", interrupted)
         with pytest.raises(KeyboardInterrupt):
             meteor(["a"], [["a"]])
-        assert not java._KEPT
+        assert not java._PROGRAMS
 
 
 @pytest.fixture

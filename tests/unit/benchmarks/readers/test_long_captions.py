@@ -83,7 +83,7 @@ def test_near_duplicates_of_docci_are_drawn_together_also_after_a_save(tmp_path)
     together = [[0, 0, 1, 2]] * 2
     save(made, tmp_path / "saved", progress=lambda *_: None)
     for item in (made, load(tmp_path / "saved")):
-        result = item.sharing.images[:, 0].reshape(2, 4)
+        result = item.dependence.images[:, 0].reshape(2, 4)
         assert [np.unique(row, return_inverse=True)[1].tolist() for row in result] == together
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from counterfoil.benchmarks.benchmark import card
-from counterfoil.benchmarks.readers.questions import IdPositions, own, search
+from counterfoil.benchmarks.readers.questions import IdPositions, own_pairs, search
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.benchmarks.records import CellSource
 from counterfoil.benchmarks.tables import open_rows, rows_of_files
@@ -179,7 +179,7 @@ def test_an_id_twice():
 
 @given(st.lists(st.integers(-1, 4), min_size=1, max_size=20))
 def test_own_pairs(owners):
-    i2t, t2i = own(np.array(owners, dtype=np.int64), 5)
+    i2t, t2i = own_pairs(np.array(owners, dtype=np.int64), 5)
     for search_, right in (
         (i2t, [[c for c, owner in enumerate(owners) if owner == image] for image in range(5)]),
         (t2i, [[owner] if owner >= 0 else [] for owner in owners]),

@@ -19,7 +19,7 @@ from counterfoil.evaluation.result import Result
 from counterfoil.metrics.contrast import preference_accuracy
 from counterfoil.metrics.ties import Ties
 from counterfoil.metrics.weighted_correlation import MEASURES
-from counterfoil.stats.dependence import Sharing
+from counterfoil.stats.dependence import Dependence
 from evaluation.made_runs import evaluated
 from refusals import refuses
 
@@ -332,10 +332,10 @@ def test_coverage_of_correlations_over_many_repetitions():
 
 def test_units_are_images_and_samples_are_as_before_where_no_caption_repeats():
     benchmark = judged(40, 200, 200, np.random.default_rng(0))
-    unique = Sharing(benchmark.sharing.images, np.arange(200)[:, None])
+    unique = Dependence(benchmark.dependence.images, np.arange(200)[:, None])
     assert np.array_equal(unique.components, np.arange(200) % 40)
-    by_images = of_ratings.shared_by(benchmark.sharing, of_ratings.IntervalMethod.CLUSTERS, images_alone=True)
-    assert np.array_equal(by_images.units, unique.units)
+    images = of_ratings.shared_by(benchmark.dependence, of_ratings.IntervalMethod.CLUSTERS, images_alone=True)
+    assert np.array_equal(images.units, unique.units)
 
 
 def test_differences_know_of_captions_too():

@@ -22,10 +22,10 @@ from counterfoil.report.forms.rated import (
     NEAR,
     distance,
     levels,
-    places,
+    mid_ranks,
     points,
+    rank_gaps,
     score_spread,
-    standing,
 )
 from counterfoil.report.page import page
 from counterfoil.report.results import lead
@@ -145,7 +145,7 @@ def test_places_are_those_counted_one_by_one():
             own = ((scores < score).sum() + (scores == score).sum() / 2) / n
             low, high = (ratings < rating).sum() / n, (ratings <= rating).sum() / n
             expected.append(own - low if own < low else own - high if own > high else 0.0)
-        assert places(scores, ratings) == pytest.approx(expected)
+        assert rank_gaps(scores, ratings) == pytest.approx(expected)
 
 
 def test_a_model_in_the_order_of_people_has_distance_zero(rated):
@@ -176,7 +176,7 @@ def test_the_data_hold_judgements_and_scores(rated):
     good = data["models"][1]
     values = rated.runs[1].answers.values
     assert good["scores"] == [[pytest.approx(value, rel=1e-5)] for value in values]
-    assert good["standing"] == pytest.approx((100 * standing(values)).round(1).tolist())
+    assert good["standing"] == pytest.approx((100 * mid_ranks(values)).round(1).tolist())
     assert [kind != "0" for kind in good["kinds"]] == (np.abs(np.array(good["away"])) > 100 * NEAR).tolist()
 
 
