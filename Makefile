@@ -45,7 +45,9 @@ test-fast: $(READY)  ## the tests of single modules, in under two minutes: befor
 	$(BIN)/python -m pytest tests/unit -n 2 --dist worksteal -q -m "not slow and not models and not browser"
 
 # The type checker uses one core, so the tests run beside it. Some of them wait for servers and browsers.
+# The first pass compiles modules of tests, which every process would do for itself.
 pytest: $(READY)
+	@$(BIN)/python -m pytest --collect-only -qq >/dev/null 2>&1 || true
 	$(BIN)/python -m pytest -n 4 --dist worksteal -q
 
 lint: $(READY)
