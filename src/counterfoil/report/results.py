@@ -1,5 +1,6 @@
 """A result in print: the table of one run with lines below it, and notes for readers."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -452,22 +453,21 @@ RESULTS: Forms[ResultTable] = Forms(
 
 def reported_groups(result: Result, benchmark: Benchmark) -> Table | None:
     """One row per group of the groupings that the benchmark's authors report by; None of more than forty."""
-    wanted = benchmark.card.groupings or tuple(benchmark.questions.groupings)
-    labels = {label for name in wanted for label in benchmark.questions.groupings.get(name, ())}
-    groups = [label for label, of in result.groups.items() if of and label.rpartition(":")[2] in labels]
-    if not groups or len(groups) > 40:
-        return None
+    wanted, questions = benchmark.card.groupings or tuple(benchmark.questions.groupings), benchmark.questions
+    sizes = Counter(label for name in wanted for label in questions.groupings.get(name, ()))
     columns = []
     for name in (name for name in main_of(benchmark) if name in result.measures):
         head = f"{name} %" if style_of(name) == "percent" else measure_label(name)
         columns.append(Column(head, style=style_of(name), measure=name))
     # A direction that a group of a gallery does not ask in is no missing value.
-    nothing = "" if benchmark.questions.directed else None
-    rows = (
-        (label, f"{max(e.n for e in of.values()):,}", *(of.get(c.measure, nothing) for c in columns))
-        for label, of in ((label, result.groups[label]) for label in groups)
-    )
-    return Table.of("by group", "group", [benchmark.questions.units, *columns], rows)
+    nothing, rows = "" if questions.directed else None, []
+    for label, of in result.groups.items():
+        if (size := sizes[label.rpartition(":")[2]]) and (of or not questions.directed):
+            n = max((e.n for e in of.values()), default=size)
+            rows.append((label, f"{n:,}", *(of.get(c.measure, nothing) for c in columns)))
+    if not rows or len(rows) > 40:
+        return None
+    return Table.of("by group", "group", [questions.units, *columns], rows)
 
 
 def threshold_range(threshold: Mapping[str, Any]) -> str:

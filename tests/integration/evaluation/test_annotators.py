@@ -19,6 +19,7 @@ from counterfoil.evaluation.judged_pairs import (
     count,
     coverage,
     how_many,
+    positions_in,
     proposals,
     right_pairs,
 )
@@ -41,8 +42,7 @@ def verified(tops, gains, k, clusters=None):
     clusters = np.arange(len(gains)) if clusters is None else clusters
     return JudgedPairs(
         *("t2i", MODELS[: len(tops)], pooled.query, gains[pooled.query, pooled.item]),
-        positions_in(pooled.query, pooled.item, tops),
-        *(pooled.place > 0, tuple(top.shape[1] for top in tops)),
+        *(positions_in(pooled.query, pooled.item, tops), pooled.place > 0, tuple(len(top.T) for top in tops)),
         Dependence(clusters[:, None], np.full((len(gains), 1), -1)),
     )
 
@@ -81,7 +81,7 @@ def test_values_are_those_of_the_measures_of_rankings(world):
                 expected = function(list_ranks(list(top), positives, gallery=gains.shape[1]))
                 np.testing.assert_allclose(result[:, model], expected)
             zeros = per_query(known, members, measure, undefined="zero")
-            anyone = known.found > 0
+            anyone = known.n_found > 0
             np.testing.assert_allclose(zeros[anyone], np.nan_to_num(result[anyone]))
             assert np.isnan(zeros[~anyone]).all()
 
@@ -90,7 +90,7 @@ def test_values_are_those_of_the_measures_of_rankings(world):
 @given(worlds(), st.sampled_from(["out", "zero"]))
 def test_performance_is_the_mean_over_queries(world, undefined):
     known = verified(*world)
-    if not known.found.any():
+    if not known.n_found.any():
         return
     for result in study(known, MEASURES, undefined=undefined, draws=10):
         for members, row, queries in zip(result.annotators, result.performance, result.queries, strict=True):
