@@ -57,7 +57,6 @@ def test_an_answer_is_changed_within_its_lease_also_when_all_is_done(campaign_of
     assert person.answer(last, "no", key="changed1", replaces=f"key-{person.sent:04}").accepted
     person.now += 400
     assert not person.answer(last, "yes", key="changed2", replaces="changed1").accepted
-    # Nobody else can.
     assert [answer for _, answer, _ in rows(db, campaign)][-1] == "no"
 
 

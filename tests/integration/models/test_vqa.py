@@ -290,7 +290,6 @@ def test_the_whole_prompt_is_shared(models):
 def test_the_unconditional_term(models, text_models):
     plain, pairs = likely("blip", models), pairs_of(pictures()[1:], WORDS)
     conditional = scored(plain, pairs, 4)
-    # A grey picture.
     grey = Image("grey", PixelSource(np.full((224, 224, 3), 128, np.uint8)))
     alone = dict(zip(WORDS, scored(plain, [(grey, Caption(text, text)) for text in WORDS], 4), strict=True))
     prior = np.array([alone[caption.text or ""] for _, caption in pairs])

@@ -338,9 +338,6 @@ def test_a_baseline_makes_two_families_under_two_headings():
     np.testing.assert_allclose(p_holm, holm(p))
 
 
-# --- orders of models
-
-
 def unequal(measures, macro="subset", name="toy"):
     """Four models: the more often one is right in the large group, the less often in the small ones."""
     subsets = {"large": 40, **{f"small {i}": 4 for i in range(5)}}

@@ -96,8 +96,12 @@ def wait_for_answers(page, served, n):
 
 
 def fits(page):
-    """Whether nothing is wider than the window."""
-    return page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    """Whether nothing is wider than the window, and no button lies over a picture."""
+    wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+    boxes = "[...document.querySelectorAll('main {}')].map((each) => each.getBoundingClientRect())".format
+    meet = "a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom"
+    over = f"{boxes('.zoom')}.some((a) => {boxes('img')}.some((b) => {meet}))"
+    return not page.evaluate(f"{wide} || {over}")
 
 
 #: Forms whose fields are of kinds that the other forms have, too.
