@@ -76,8 +76,7 @@ def _judged(path: Path, settings: PeopleSettings, where: str) -> tuple[dict[str,
         raise InputError(what, where=where, given=campaign.form.name, allowed=allowed)
     if of_table:
         table = read_judgement_table(path)
-        names = table.column("item").to_pylist()
-        odd = next((name for name in names if name not in campaign.positions), None)
+        odd = next((id for id in table.column("item").to_pylist() if id not in campaign.positions), None)
         if odd is not None:
             raise DataError("an item that the campaign does not have", where=path, given=odd)
     else:

@@ -113,7 +113,7 @@ class Outcomes(Answered):
     """
 
     right: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    ties: str = "only right and wrong were given, so how ties were counted is not known"
+    ties: str = "answers were given, not scores, so no ties are counted"
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
     #: The questions without an answer, which are not right; None where every question has one.
     unanswered: NDArray[np.bool_] | None = None

@@ -75,8 +75,9 @@ def printed(
     for group in _groups(rooms, blocks, width - longest):
         rich = Rich(box=None, pad_edge=False, header_style="dim")
         rich.add_column(Text(table.corner), no_wrap=True)
-        for i in group:
-            rich.add_column(Text(heads[i]), justify=table.columns[i].align, no_wrap=True)
+        for i, align in ((i, table.columns[i].align) for i in group):
+            # Texts wrap where names would be cut.
+            rich.add_column(Text(heads[i]), justify=align, no_wrap=align != "left")
         for number_, row in enumerate(table.rows):
             shown = (_styled(cells[i][number_], table.columns[i], row.cells[i].rank) for i in group)
             rich.add_row(Text(called[number_]), *shown, style="dim" if row.kind == "chance" else "")

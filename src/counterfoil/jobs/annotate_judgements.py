@@ -164,7 +164,7 @@ class PeopleAgreements(Tabular):
             "agree: share of pairs of answers to one item that are equal; Cohen: mean over pairs of people; "
             "0 is chance",
             scales and f"scale of Krippendorff's alpha: {', '.join(scales)}",
-            few and f"with fewer than {FEWEST_PEOPLE} people intervals hold for these people on other items",
+            few and f"with fewer than {FEWEST_PEOPLE} people intervals resample items only",
             many and f"pairs of people are listed where there are no more than {MOST_LISTED}",
             any(not question.people.items for question in questions)
             and "where no item has answers of two people there is no agreement to measure",

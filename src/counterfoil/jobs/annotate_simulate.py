@@ -94,13 +94,13 @@ class SimulatedCampaign(Tabular):
         ]
         caption = f"{recipe.title}: {amount(counts.items, 'item')}"
         return (
-            Table.of(caption, "", ("promised", "came out"), work),
+            Table.of(caption, "", ("planned", "came out"), work),
             *self.table(
                 "Labels against the truth",
                 {
                     "model": "{model}",
                     Column("right, %"): lambda row: (row["right"], row["low"], row["high"]),
-                    Column("promised, %"): "promised",
+                    Column("expected, %"): "promised",
                 },
                 by="model",
             ),
@@ -136,15 +136,14 @@ class SimulatedCampaign(Tabular):
             simulation.drawn
             and f"{amount(simulation.drawn, 'item')} without a known truth got one drawn at random",
             over
-            and f"promised accuracy outside the interval of what is right: {', '.join(over)}; "
-            "take these chances with care",
+            and f"more or fewer are right than expected by the model: {', '.join(over)}; do not rely on it",
             came[False]
             and f"flagged or disqualified: {caught[False]:,} of {came[False]:,} people who are not able ones",
             f"false alarms: {caught[True]:,} of {came[True]:,} able people",
             (recipe.design == "adaptive" and counts.complete)
             and f"adaptive: {per_item:.2f} answers per item in place of up to {recipe.most}, {saved:,} saved",
             f"from the first arrival to the last answer {simulation.seconds / 3600:,.1f} hours; hours "
-            "and pay include answers that were set aside, the promised figures do not",
+            "and pay include answers that were set aside, the planned figures do not",
         )
 
     def to_json(self) -> dict[str, Any]:

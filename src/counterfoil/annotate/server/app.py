@@ -125,7 +125,8 @@ def run(app: FastAPI, *, host: str, port: int, ready: Callable[[str], None] | No
         listening = _listen(host, port)
     except OSError as error:
         why = error.strerror or str(error)
-        where, hint = f"--host {host} --port {port}", "choose another port"
+        where = f"--host {host} --port {port}"
+        hint = f"choose another --port PORT, and give 'annotate links' --public-url http://{host}:PORT"
         raise InputError("cannot listen", where=where, given=why, hint=hint) from None
     config = uvicorn.Config(
         app,

@@ -42,7 +42,7 @@ def test_a_process_serves_says_where_and_stops(tmp_path):
 def test_addresses_that_cannot_be_served_are_refused(tmp_path):
     folder = campaign_of(tmp_path / "campaign", "yes-no").folder
     refuses("not the address of a site", serve_campaign, folder, public_url="study.example", error=InputError)
-    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(InputError, match="another port"):
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(InputError, match="another --port"):
         serve_campaign(folder, port=taken.getsockname()[1])
 
 
