@@ -93,9 +93,7 @@ _TEXT_COLUMN = re.compile(rf"(({_KIND})_)?(caption|text|sentence|foil|raw)(_?\w{
 
 def read_texts(path: Path) -> tuple[str, ...]:
     """All captions in a file: lines of a text (.txt), columns of captions in a table, or any layout above."""
-    if path.suffix.lower() == ".txt":
-        lines = [line.strip() for line in read_text(path).splitlines()]
-    elif path.suffix.lower() in _TABLES:
+    if path.suffix.lower() in (*_TABLES, ".txt"):
         table = read_table(path)
         columns = [name for name in table.columns if _TEXT_COLUMN.fullmatch(name.strip().lower())]
         if not columns:

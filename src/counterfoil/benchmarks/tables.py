@@ -301,7 +301,7 @@ def read_table(path: str | Path, *, summaries: bool = False) -> DataTable:
     objects (the key becomes column `id`; an item that is null or NaN is a row with nothing else; with
     `summaries` a number, such as the accuracy that a released file ends with, is passed over) or single
     values (columns `id` and `value`). Of a folder the column `subset` holds the file's name without its
-    ending.
+    ending; a .txt is a column `caption`, without empty lines.
     """
     path = Path(path)
     if path.is_dir():
@@ -320,6 +320,9 @@ def read_table(path: str | Path, *, summaries: bool = False) -> DataTable:
         return stack(tables, source=str(path), column="subset", values=stems)
     regular(path, missing="no such file or folder")
     reader = _READERS.get(path.suffix.lower())
+    if path.suffix.lower() == ".txt":
+        lines = [line.strip() for line in read_text(path).splitlines() if line.strip()]
+        return DataTable({"caption": lines}, str(path), "txt", (TablePart(str(path), len(lines)),))
     if reader is None:
         given = path.suffix or "no extension"
         raise DataError("unknown kind of table", where=path, given=given, allowed=EXTENSIONS)

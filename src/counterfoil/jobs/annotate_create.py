@@ -128,8 +128,8 @@ class CreatedCampaign(Tabular):
             and f"{blind:,} of {len(work):,} items have no known right answer (column 'truth'): their "
             "answers are exported, but score nobody",
             f"hours and cost are at {form.seconds:g} seconds per item, which is usual for {form.name}",
-            f"in all {_duration(budget.hours)} and {pay.currency} {budget.cost:,.2f} for {budget.people:,} "
-            f"people or more, {_duration(reading.hours)} of it to read the pages; without fees of platforms",
+            f"{budget.people:,} people together: {_duration(budget.hours)} ({_duration(reading.hours)} to "
+            f"read the pages) and {pay.currency} {budget.cost:,.2f}, without fees of platforms",
             f"created: {self.campaign.folder}; serve it with: counterfoil annotate serve "
             f"{self.campaign.folder}",
         )

@@ -135,8 +135,7 @@ class SimulatedCampaign(Tabular):
             "let more people come with --people",
             simulation.drawn
             and f"{amount(simulation.drawn, 'item')} without a known truth got one drawn at random",
-            over
-            and f"more or fewer are right than expected by the model: {', '.join(over)}; do not rely on it",
+            over and f"{', '.join(over)}: other shares are right than expected; do not rely on the chances",
             came[False]
             and f"flagged or disqualified: {caught[False]:,} of {came[False]:,} people who are not able ones",
             f"false alarms: {caught[True]:,} of {came[True]:,} able people",

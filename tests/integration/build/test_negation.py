@@ -129,8 +129,8 @@ def test_replacements_are_as_frequent_as_their_opposites(real, tmp_path):
     single = result.reasons["no caption for the opposite change"]
     assert single > 0
     assert notes == [
-        f"replacements left out since no caption allows the reverse change: {single}; balance=no "
-        "(--no-balance) makes them, and then some words stand in wrong captions only"
+        f"{single} replacements left out, since no caption allows the reverse change; --no-balance "
+        "keeps them, but then some words stand in wrong captions only"
     ]
     # Others are as they were.
     plain = replace(step, balance=False).run(pa.Table.from_pylist(real), StepContext(tmp_path, step="negate"))

@@ -49,6 +49,7 @@ def test_csv_keeps_line_breaks_quotes_and_blanks_in_cells_and_parquet_images(tmp
         ("a.json", "keyed", '{"a": 0.25, "b": true}', {"id": ["a", "b"], "value": [0.25, True]}, "item 'b'"),
         # The blank line counts.
         ("a.jsonl", "jsonl", '{"label": "0"}\n\n{"label": "1"}\n', {"label": ["0", "1"]}, "line 3"),
+        ("a.txt", "txt", "A dog.\n\n A cat. \n", {"caption": ["A dog.", "A cat."]}, "row 2"),
     ],
 )
 def test_layouts(tmp_path, name, kind, text, columns, last):

@@ -148,8 +148,8 @@ class Negate(BuiltStep):
             negatives = list(chosen.values())
         if single := sum(row.reason == NO_OPPOSITE for row in negatives):
             context.note(
-                f"replacements left out since no caption allows the reverse change: {single:,}; balance=no "
-                "(--no-balance) makes them, and then some words stand in wrong captions only"
+                f"{single:,} replacements left out, since no caption allows the reverse change; --no-balance "
+                "keeps them, but then some words stand in wrong captions only"
             )
         gone = [row for row in negatives if row.text is None]
         dropped = with_texts(self._table(rows, gone), {REASON: [row.reason for row in gone]})
