@@ -161,8 +161,7 @@ class PeopleAgreements(Tabular):
         few = any(question.people.items and not question.people.over_people for question in questions)
         many = any(question.cohen is not None and not question.cohen.each for question in questions)
         return lines(
-            "agree: share of pairs of answers to one item that are equal; Cohen: mean over pairs of people; "
-            "0 is chance",
+            "agree: share of equal pairs of answers; others: 0 is chance; Cohen: mean over pairs of people",
             scales and f"scale of Krippendorff's alpha: {', '.join(scales)}",
             few and f"with fewer than {FEWEST_PEOPLE} people intervals resample items only",
             many and f"pairs of people are listed where there are no more than {MOST_LISTED}",
@@ -362,7 +361,7 @@ class CampaignExport(Tabular):
         tied = f"; {self.tied:,} items tie" if self.tied else ""
         return lines(
             f"answers of {self.people:,} people",
-            self.model and f"labels by the model {self.model} (--label-model names others){tied}",
+            self.model and f"labels by the model {self.model} (another one: --label-model){tied}",
             self.unknown
             and f"{self.unknown:,} items have no known right answer (column 'truth'): no outcomes of theirs",
         )

@@ -135,14 +135,14 @@ class SimulatedCampaign(Tabular):
             "let more people come with --people",
             simulation.drawn
             and f"{amount(simulation.drawn, 'item')} without a known truth got one drawn at random",
-            over and f"{', '.join(over)}: other shares are right than expected; do not rely on the chances",
+            over and f"{', '.join(over)}: more or fewer labels are right than expected; mistrust the chances",
             came[False]
             and f"flagged or disqualified: {caught[False]:,} of {came[False]:,} people who are not able ones",
             f"false alarms: {caught[True]:,} of {came[True]:,} able people",
             (recipe.design == "adaptive" and counts.complete)
             and f"adaptive: {per_item:.2f} answers per item in place of up to {recipe.most}, {saved:,} saved",
-            f"from the first arrival to the last answer {simulation.seconds / 3600:,.1f} hours; hours "
-            "and pay include answers that were set aside, the planned figures do not",
+            f"{simulation.seconds / 3600:,.1f} hours from first arrival to last answer; hours and pay are of "
+            "all answers, also of those that do not count",
         )
 
     def to_json(self) -> dict[str, Any]:

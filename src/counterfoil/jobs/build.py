@@ -271,7 +271,7 @@ def apply_step(
 
     Arguments:
         step: Name of the step.
-        rows: The table of rows: CSV, TSV, JSON, JSON Lines or Parquet.
+        rows: The table of rows: CSV, TSV, JSON, JSON Lines, Parquet, or a caption a line (.txt).
         out: The table to write (.csv or .parquet); images that the step makes go beside it.
         settings: Settings of the step.
         folder: Where 'images' go without `out`.

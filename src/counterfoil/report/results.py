@@ -245,7 +245,8 @@ def rests_on(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
     if effective := numbers.get(measure, []):
         low, high = (f"{round(bound):,}" for bound in (min(effective), max(effective)))
         span = low if low == high else f"{low} to {high}"
-        texts[0] += f"; for {measure_label(measure)} worth {span} independent {benchmark.questions.units}"
+        units = benchmark.questions.units
+        texts[0] += f"; for {measure_label(measure)} the {units} tell as much as {span} independent ones"
     given = int(dependence.given_images.sum()), int(dependence.given_captions.sum())
     if set(map(_method, results)) <= {"wilson", "crossed"}:
         for many, kind in zip(given, ("image", "caption"), strict=True):

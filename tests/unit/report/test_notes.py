@@ -109,8 +109,8 @@ def test_two_captions_of_all_questions_are_noted_as_given():
     assert result.provenance["interval"]["given"] == {"images": 0, "captions": 2}
     estimate = result.measures["accuracy"]
     assert 0.84 < estimate.low < 0.9 < estimate.high < 0.95
-    line, second = rests_on(benchmark, [result])
-    assert line == "intervals rest on 200 images and 2 captions; for Accuracy worth 200 independent questions"
+    (line, second), images = rests_on(benchmark, [result]), "intervals rest on 200 images and 2 captions"
+    assert line == f"{images}; for Accuracy the questions tell as much as 200 independent ones"
     assert second.startswith("2 captions are in so many questions that intervals take them as given: they")
 
 
@@ -138,7 +138,7 @@ def test_effective_numbers_are_those_of_all_results():
     assert first.provenance["interval"]["images"] == 250
     assert second.measures["accuracy"].effective == 500
     resting = rests_on(benchmark, [first, second])[0]
-    assert " to 500 independent questions" in resting or "500 to" in resting
+    assert " to 500 independent ones" in resting or "500 to" in resting
 
 
 def test_an_image_or_a_caption_of_more_than_a_tenth_is_named():

@@ -264,7 +264,7 @@ class ChooseOne(WorkForm):
     """
 
     name = "choose"
-    summary = "the caption that fits an image best, or the image that fits a caption best"
+    summary = "which caption or image fits best"
     columns: ClassVar[Mapping[str, Cell]] = {"images": "images", "captions": "texts"}
     main = "best"
     instructions = instructions_of(name)
