@@ -87,11 +87,11 @@ def campaign_status(
     recipe, done = campaign.recipe, Submissions.of(table)
     most = recipe.most * far.complete
     # Answers that count per hour: of the last hour, else the last day, else the last week.
-    pace, when = None, done.submitted[done.counts & ~np.isnan(done.submitted)]
+    hourly, when = None, done.submitted[done.counts & ~np.isnan(done.submitted)]
     recent = next((part for length in _PACES if len(part := when[when > now - length])), ())
     if len(recent):
         # Since the first of them, so that a campaign that began a minute ago has a pace.
-        pace = 3600 * len(recent) / max(now - float(np.min(recent)), 60.0)
+        hourly = 3600 * len(recent) / max(now - float(np.min(recent)), 60.0)
     columns = done.per_person, *done.golden_of, done.median_seconds, done.hourly(campaign.pay.per_item)
     figures = {
         name: [None if np.isnan(cell) else cell.item() for cell in cells]
@@ -106,13 +106,13 @@ def campaign_status(
     times = done.seconds[done.counts & ~np.isnan(done.seconds)]
     paid = np.array([person.pay for person in persons if person.pay is not None])
     pay, median = campaign.pay, float(np.median(paid)) if len(paid) else None
-    ends = now + 3600 * far.wanted / pace if pace and far.wanted else None
+    ends = now + 3600 * far.wanted / hourly if hourly and far.wanted else None
     names = ("title", "form", "design", "currency", "keep_until")
     about: dict[str, Any] = {name: getattr(recipe, name) for name in names}
     about |= {"state": state, "database": database, "overdue": kept_too_long(recipe.keep_until, now)}
     about |= {"items": far.items, "finished": far.complete, "answers": far.answers, "needed": far.wanted}
     about["saved"] = most - far.complete_answers if recipe.design == "adaptive" else None
-    about |= {"pace": pace, "ends": ends, "seconds": float(np.median(times)) if len(times) else None}
+    about |= {"pace": hourly, "ends": ends, "seconds": float(np.median(times)) if len(times) else None}
     about |= {"golden_right": int((done.right == 1).sum()), "golden": int((done.right >= 0).sum())}
     about |= {"pay": median, "pay_least": float(paid.min()) if len(paid) else None, "pay_aim": pay.per_hour}
     about |= {"pay_item": pay.per_item if pay.by_item else None, "pay_warning": pay.below_least(median)}

@@ -185,7 +185,7 @@ def bias(
     if not chosen:
         ways = ", ".join(one.direction for one in judged.directions)
         raise InputError("no judgement of this direction", given=direction, allowed=ways)
-    crossed = False
+    two_way = False
     for one in chosen:
         with feedback.progress() as report:
             verified, unjudged = _verified(models, one, k, clustering, report)
@@ -195,14 +195,14 @@ def bias(
             )
         studies += measured
         notes += _remarks(verified, unjudged, measured[0].queries, undefined)
-        crossed = crossed or verified.dependence.crossed
+        two_way = two_way or verified.dependence.crossed
         some, many = judged_pairs.against(one, galleries, dependence=verified.dependence)
         coverages += some
         counts += many
     if clustering is None and any(one.direction == "t2i" for one in judged.directions):
         notes.append("which captions are of one image is not known: intervals take each query by itself")
     method = "bootstrap over queries" + ("" if clustering is None else ", those of one image together")
-    method += ", images and captions crossed" if crossed else ""
+    method += ", images and captions crossed" if two_way else ""
     return AnnotatorStudy(
         tuple(m.name for m in models),
         tuple(studies),

@@ -84,11 +84,11 @@ class VoteStrengths(Tabular):
         strengths, order = self.strengths, self.strengths.written_order
         # Where it is rare it does not reach the ends of a 95 % interval.
         often = "warning: " if strengths.separated > 0.02 * strengths.draws else ""
-        own = amount(strengths.self_votes, "vote")
+        votes = amount(strengths.self_votes, "vote")
         return lines(
             f"order: {order}"
             + ("; ≈: neighbours that these votes do not tell apart" if " ≈ " in order else ""),
-            strengths.self_votes and f"warning: left out, since they prefer something to itself: {own}",
+            strengths.self_votes and f"warning: left out, since they prefer something to itself: {votes}",
             strengths.separated
             and f"{often}in {strengths.separated:,} of {strengths.draws:,} draws one won every vote against "
             "the rest: half a vote was added both ways to every pair in these",

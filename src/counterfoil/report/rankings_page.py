@@ -51,7 +51,7 @@ def page(
         text = " · ".join(filter(None, (" ".join(map(plain, words)), digest and f"answers {digest}")))
         name = f"{plain(run.name)} on {run.benchmark.title}"
         sources.append((name, text or "not recorded"))
-    heat = drawn(
+    figure = drawn(
         "Rank correlations",
         "Below the diagonal Kendall’s τ-b, above it Spearman’s ρ; small, the interval. Framed and bold: "
         "the interval leaves out 0. Blue is agreement, orange the contrary.",
@@ -66,7 +66,7 @@ def page(
         correlation=correlation,
         lead=lead(correlation),
         bump=ranks,
-        heat=heat,
+        heat=figure,
         ranks=ranks_table(correlation),
         agreements=agreements_table(correlation),
         sources=sources,
