@@ -159,7 +159,7 @@ def _build(n_captions: int, steps: Sequence[StepSection]) -> Part:
     conclusion = f"The {questions:,} questions in built/benchmark can be asked now, by every command above. "
     if tested:
         conclusion += (
-            "Rows that were a surplus of their cell would have let a score of words alone tell right from "
+            "Rows dropped to balance the scores would have let a score of words alone tell right from "
             f"wrong; dropping them took {listed(tested)}, where chance is 50 %. What is left of that can "
             "still be answered without looking."
         )
