@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack, cast
 
 import pyarrow as pa
 
-from counterfoil.annotate import export as exports
+from counterfoil.annotate import agreement as kappas, export as exports
 from counterfoil.annotate.agreement import MOST_LISTED, CampaignAgreement, campaign_agreement, fields_of
 from counterfoil.annotate.campaign import RECIPE, SHORT_ID, Campaign, open_campaign, unanswered
 from counterfoil.annotate.judgement_table import check_table_kind, read_judgement_table, write_judgement_table
@@ -161,7 +161,8 @@ class PeopleAgreements(Tabular):
         few = any(question.people.items and not question.people.over_people for question in questions)
         many = any(question.cohen is not None and not question.cohen.each for question in questions)
         return lines(
-            "agree: share of equal pairs of answers; others: 0 is chance; Cohen: mean over pairs of people",
+            "agree: share of equal pairs of answers; others: 0 is chance; Cohen: mean over pairs of people "
+            f"who share {kappas.LEAST_SHARED} items or more",
             scales and f"scale of Krippendorff's alpha: {', '.join(scales)}",
             few and f"with fewer than {FEWEST_PEOPLE} people intervals resample items only",
             many and f"pairs of people are listed where there are no more than {MOST_LISTED}",
@@ -361,7 +362,7 @@ class CampaignExport(Tabular):
         tied = f"; {self.tied:,} items tie" if self.tied else ""
         return lines(
             f"answers of {self.people:,} people",
-            self.model and f"labels by the model {self.model} (another one: --label-model){tied}",
+            self.model and f"labels by --label-model {self.model}{tied}",
             self.unknown
             and f"{self.unknown:,} items have no known right answer (column 'truth'): no outcomes of theirs",
         )

@@ -136,7 +136,7 @@ def _about_pictures(data: Mapping[str, Any], left_out: str) -> str:
     if left_out:
         return f"{sampled}{left_out}"
     if not pictured:
-        return f"{sampled}The images were not at hand, so the {many} are shown without them."
+        return f"{sampled}The images were not at hand; compare --images FOLDER shows them."
     if pictured < n:
         return (
             f"{sampled}To keep the file small, {pictured:,} of {n:,} {many} have their pictures: "

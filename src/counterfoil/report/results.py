@@ -245,8 +245,7 @@ def rests_on(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
     if effective := numbers.get(measure, []):
         low, high = (f"{round(bound):,}" for bound in (min(effective), max(effective)))
         span = low if low == high else f"{low} to {high}"
-        units = benchmark.questions.units
-        texts[0] += f"; for {measure_label(measure)} the {units} tell as much as {span} independent ones"
+        texts[0] += f"; effective sample size for {measure_label(measure)}: {span}"
     given = int(dependence.given_images.sum()), int(dependence.given_captions.sum())
     if set(map(_method, results)) <= {"wilson", "crossed"}:
         for many, kind in zip(given, ("image", "caption"), strict=True):
@@ -273,7 +272,7 @@ def rests_on(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
         f"{kind} ({many})" for kind, many in (("images", images), ("captions", of_captions)) if 0 < many < FEW
     ]
     if effective and min(effective) < FEW:
-        few.append(f"independent questions ({min(effective):.0f})")
+        few.append(f"effective questions ({min(effective):.0f})")
     if few:
         texts.append(f"few {listed(few)}: intervals are approximate, and should perhaps be wider")
     return texts

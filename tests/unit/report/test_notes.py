@@ -110,7 +110,7 @@ def test_two_captions_of_all_questions_are_noted_as_given():
     estimate = result.measures["accuracy"]
     assert 0.84 < estimate.low < 0.9 < estimate.high < 0.95
     (line, second), images = rests_on(benchmark, [result]), "intervals rest on 200 images and 2 captions"
-    assert line == f"{images}; for Accuracy the questions tell as much as 200 independent ones"
+    assert line == f"{images}; effective sample size for Accuracy: 200"
     assert second.startswith("2 captions are in so many questions that intervals take them as given: they")
 
 
@@ -127,7 +127,7 @@ def test_given_items_are_noted_for_intervals_that_take_them_so(interval, warned)
     benchmark, result = measured(200, np.tile([[0, 1]], (200, 1)), interval)
     assert any("as given" in line for line in rests_on(benchmark, [result])) == warned
     # As one cluster, all questions are one.
-    assert any("few independent" in line for line in rests_on(benchmark, [result])) == (not warned)
+    assert any("few effective" in line for line in rests_on(benchmark, [result])) == (not warned)
 
 
 def test_effective_numbers_are_those_of_all_results():
@@ -138,7 +138,7 @@ def test_effective_numbers_are_those_of_all_results():
     assert first.provenance["interval"]["images"] == 250
     assert second.measures["accuracy"].effective == 500
     resting = rests_on(benchmark, [first, second])[0]
-    assert " to 500 independent ones" in resting or "500 to" in resting
+    assert " to 500" in resting or "500 to" in resting
 
 
 def test_an_image_or_a_caption_of_more_than_a_tenth_is_named():

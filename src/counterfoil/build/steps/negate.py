@@ -91,7 +91,7 @@ class Negate(BuiltStep):
     balance: bool = setting(
         True,
         "Replace word A by B as often as B by A, and drop captions without a counterpart; "
-        "else single new words give wrong captions away.",
+        "otherwise a single word can reveal the wrong caption.",
     )
     parser: str = setting("hanta", "'hanta', or 'spacy:MODEL' or 'spacy:FOLDER'.", model=("hanta",))
     prompts: str | None = setting(
