@@ -95,7 +95,7 @@ def largest_gaps(gaps: Float[ndarray, "n d"]) -> tuple[float, ...]:
 
 #: What scores by models that know the rows alone are called.
 _OF_ROWS = ("length", "unigram", "bag_of_words", "learned")
-NO_SCORE, SURPLUS = "no score", "surplus, to balance the scores"
+NO_SCORE, SURPLUS = "no score", "surplus of its cell"
 
 
 @dataclass(frozen=True)
