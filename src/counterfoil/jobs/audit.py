@@ -34,6 +34,8 @@ from counterfoil.report.tables import Table
 BLIND = ("blind:length", "blind:unigram", "blind:bag-of-words", "blind:learned")
 #: The grouping that names splits of one data set.
 _SPLIT = "split"
+#: The name, captions and names of images of another table, file of captions, or benchmark.
+OtherSet = tuple[str, list[str], list[str]]
 
 
 @documented
@@ -167,8 +169,7 @@ def audit(
     for model in extra:
         if isinstance(model, str):
             catalog.model_name(model)
-    # The name, captions and names of images of each table, file of captions, or benchmark.
-    others: list[tuple[str, list[str], list[str]]] = []
+    others: list[OtherSet] = []
     for named in _listed(options["against"]):
         path = Path(named)
         if str(named) in catalog.BENCHMARKS:
@@ -226,10 +227,7 @@ def _captions(benchmark: Benchmark) -> tuple[list[str], list[str]]:
 
 
 def _audited(
-    benchmark: Benchmark,
-    models: Sequence[tuple[str, Any]],
-    others: Sequence[tuple[str, list[str], list[str]]],
-    inputs: JobInputs,
+    benchmark: Benchmark, models: Sequence[tuple[str, Any]], others: Sequence[OtherSet], inputs: JobInputs
 ) -> BenchmarkAudit:
     rows, notes = inputs.rows, list[str]()
     contrasts: Contrasts | None = None
@@ -306,7 +304,7 @@ def _images(benchmark: Benchmark, progress: Any, notes: list[str]) -> list[dupli
     return duplicates.image_duplicates(facts)
 
 
-def _leakages(benchmark: Benchmark, others: Sequence[Any]) -> list[duplicates.Leakage]:
+def _leakages(benchmark: Benchmark, others: Sequence[OtherSet]) -> list[duplicates.Leakage]:
     """What the benchmark shares with other sets, and its splits with each other."""
     leakages = [duplicates.leakage(benchmark, *other) for other in others if other[0] != benchmark.name]
     labels = np.array(benchmark.questions.groupings.get(_SPLIT, ()), dtype=object)

@@ -141,8 +141,8 @@ def test_the_best_epoch_of_validation_is_kept():
     turned = replace(data, rows={a: data.rows[b] for a, b in zip(sides, other, strict=True)})
     recipe = replace(FAST, lr=0.01)
     fitted = detectors.fit(thumb(), recipe, data, validation=turned)
-    for side, epochs in fitted.history.items():
-        assert fitted.best_epochs[side] == 1 + int(np.argmax([item.validation for item in epochs]))
+    for of in ("image", "caption"):
+        assert fitted.best_epochs[of] == 1 + int(np.argmax([item.validation for item in fitted.history[of]]))
     plain = detectors.fit(thumb(), recipe, data)
     assert plain.best_epochs == {"image": 8, "caption": 6}
     assert all(math.isnan(item.validation) for item in plain.history["image"])

@@ -138,7 +138,7 @@ def test_effective_numbers_are_those_of_all_results():
     assert first.provenance["interval"]["images"] == 250
     assert second.measures["accuracy"].effective == 500
     resting = rests_on(benchmark, [first, second])[0]
-    assert " to 500" in resting or "500 to" in resting
+    assert resting.endswith(" to 500") or ": 500 to " in resting
 
 
 def test_an_image_or_a_caption_of_more_than_a_tenth_is_named():

@@ -45,7 +45,7 @@ TABLE, OTHER_TABLE = "sits_test.csv", "sits_val.csv"
 WAYS = ("image_to_caption", "caption_to_image")
 
 #: Images in each part of COCO 1K, and captions of each image.
-PART, _FIVE = 1000, 5
+PART, _TEXTS = 1000, 5
 
 
 def parts(coco: Captioned) -> tuple[Ids, Ids]:
@@ -89,12 +89,12 @@ def read_test(data: Path | None) -> Captioned:
     else:
         whole = read_karpathy(karpathy, ("test",))
         counts = np.bincount(whole.owners, minlength=len(whole.images))
-        if (counts < _FIVE).any():
-            image = int(np.argmax(counts < _FIVE))
+        if (counts < _TEXTS).any():
+            image = int(np.argmax(counts < _TEXTS))
             where = f"{karpathy}, image {whole.images[image]}"
             raise DataError("an image has too few captions", where=where, given=int(counts[image]))
         starts = np.repeat(np.cumsum(counts) - counts, counts)
-        first = np.flatnonzero(np.arange(len(whole.owners)) - starts < _FIVE)
+        first = np.flatnonzero(np.arange(len(whole.owners)) - starts < _TEXTS)
         test = whole.take(np.arange(len(whole.images)), first)
         IdPositions(test.images, "image", karpathy), IdPositions(test.captions, "caption", karpathy)
     return _with_texts(test, read_captions(written)) if written else test
@@ -140,12 +140,12 @@ def _listed(ids: Path, owners: Path) -> Captioned:
     of_caption = image[rows]
     # Images in order of first use; COCO 1K needs the five captions of each to stand together.
     source = shown_path(ids)
-    blocks = of_caption.reshape(-1, _FIVE) if len(of_caption) % _FIVE == 0 else of_caption[:, None]
+    blocks = of_caption.reshape(-1, _TEXTS) if len(of_caption) % _TEXTS == 0 else of_caption[:, None]
     images = blocks[:, 0]
-    if blocks.shape[1] != _FIVE or (blocks != images[:, None]).any() or len(np.unique(images)) < len(images):
-        what = f"captions do not come {_FIVE} to an image"
+    if blocks.shape[1] != _TEXTS or (blocks != images[:, None]).any() or len(np.unique(images)) < len(images):
+        what = f"captions do not come {_TEXTS} to an image"
         raise DataError(what, where=source, hint="is this the list of another set?")
-    of_images = np.repeat(np.arange(len(images), dtype=np.int64), _FIVE)
+    of_images = np.repeat(np.arange(len(images), dtype=np.int64), _TEXTS)
     return Captioned.of_coco(images, captions, of_images, (None,) * len(captions), source)
 
 
@@ -156,7 +156,7 @@ def _with_texts(test: Captioned, written: Captioned) -> Captioned:
         given = f"no caption {test.captions[np.argmax(rows < 0)]}"
         hint = f"they are in {CAPTIONS}; other captions files read as benchmark 'coco-captions'"
         raise DataError(what, where=written.source, given=given, hint=hint)
-    names = (written.files[i] for i in written.owners[rows][::_FIVE].tolist())
+    names = (written.files[i] for i in written.owners[rows][::_TEXTS].tolist())
     return replace(
         test,
         texts=tuple(written.texts[i] for i in rows.tolist()),
