@@ -99,19 +99,18 @@ class Handler(loopback.Handler):
             held = STATE.most is not None and sum(item["answered"] for item in STATE.log) >= STATE.most
             entry["answered"] = not held and fault in ("", "late")
             released = STATE.released
-        if held:
+        if held or fault == "silent":
             released.wait(60)
-            return
-        if not self._failed(fault):
+        elif fault in ("", "late"):
+            time.sleep(0.2 if fault else 0)
             self._answer(self._parsed(body))
+        else:
+            self._fail(fault)
 
     def _parsed(self, body):
         return json.loads(body)
 
-    def _failed(self, fault):
-        if fault in ("", "late", "slow"):
-            time.sleep({"": 0, "late": 0.2, "slow": 0.6}[fault])
-            return fault == "slow"
+    def _fail(self, fault):
         if fault == "cut":
             self.cut()
         elif fault == "half":
@@ -119,12 +118,10 @@ class Handler(loopback.Handler):
             self.send_header("Content-Length", "5000")
             self.end_headers()
             self.wfile.write(b'{"choices": [')
-            self.wfile.flush()
             self.connection.shutdown(socket.SHUT_RDWR)
             self.close_connection = True
         else:
             self.send(*self.faults.get(fault) or (int(fault), _refusal(f"fault {fault}")))
-        return True
 
     def _answer(self, asked):
         if asked["model"] != "looker":
@@ -180,8 +177,7 @@ def answer(text, images, shows):
 
 
 def _quoted(text):
-    result = re.search(r'"(.*)"', text)
-    return result.group(1) if result else ""
+    return "".join(re.findall(r'"(.*)"', text)[:1])
 
 
 def _digest(url):

@@ -27,8 +27,8 @@ from counterfoil.models.chat.protocols import option_orders
 from hostile_server import hostile
 from refusals import refuses
 
-#: Waits of milliseconds, and one request at a time unless a test wants more.
-QUICK = {"wait": "0.002", "timeout": "0.4", "concurrency": "4"}
+#: Waits of milliseconds, and patience, since on a busy machine any answer may be late.
+QUICK = {"wait": "0.002", "timeout": "60", "concurrency": "4"}
 
 
 @pytest.fixture(scope="module")
@@ -113,13 +113,22 @@ def test_texts_are_read_where_no_log_probabilities_are_given(server, quads):
         run(quads, load(server, read="logprobs"))
 
 
-@pytest.mark.parametrize("fault", ["429", "500", "503", "cut", "half", "no json", "no choices", "slow"])
+@pytest.mark.parametrize("fault", ["429", "500", "503", "cut", "half", "no json", "no choices"])
 def test_faults_are_tried_again(server, quads, fault):
     server.set(faults=["", *[fault] * 4])
     model = load(server)
     np.testing.assert_allclose(run(quads, model).values, expected(quads), rtol=1e-12)
     assert model.endpoint.spent.retried == 4
     assert sent(server) == 1 + 24 + 4
+
+
+def test_a_request_without_an_answer_is_tried_again(server, quads):
+    server.set(faults=["", *["silent"] * 4])
+    model = load(server, timeout="1")
+    np.testing.assert_allclose(run(quads, model).values, expected(quads), rtol=1e-12)
+    # On a busy machine an answer may come too late as well.
+    assert sum(not entry["answered"] for entry in server.log()) == 4
+    assert model.endpoint.spent.retried == sent(server) - (1 + 24) >= 4
 
 
 def test_retry_after_is_honoured_by_all_requests(server, quads):
@@ -368,7 +377,7 @@ def test_bad_input_is_refused_before_anything_is_sent(spec, settings, message):
     assert "secret" not in words
 
 
-def _ask(server, *, key=KEY, timeout=0.3):
+def _ask(server, *, key=KEY, timeout=60.0):
     settings = EndpointSettings(url=f"{server.address}/v1", model="m", retries=1, wait=0.01, timeout=timeout)
     words = refuses("", list, Endpoint(settings, key=key).ask([ChatRequest(("hello",), 5)]), error=ModelError)
     assert KEY not in words
@@ -380,7 +389,7 @@ def test_an_answer_without_end(kind, monkeypatch):
     assert http_client._MOST == 64 << 20
     monkeypatch.setattr(http_client, "_MOST", 1 << 20)
     with hostile(kind) as server:
-        assert "the answer is too large; allowed: at most 1 MiB" in _ask(server, timeout=60)
+        assert "the answer is too large; allowed: at most 1 MiB" in _ask(server)
         # It is not asked for again.
         assert len(server.requests) == 1
 
@@ -389,7 +398,7 @@ def test_an_answer_without_end(kind, monkeypatch):
 def test_an_answer_without_haste(kind):
     with hostile(kind) as server:
         start = time.monotonic()
-        assert "no answer after 2 tries; given: ReadTimeout" in _ask(server)
+        assert "no answer after 2 tries; given: ReadTimeout" in _ask(server, timeout=0.3)
         # Two tries of four time-outs at most; without the limit it would be 5,000 seconds.
         assert time.monotonic() - start < 600
         assert len(server.requests) == 2

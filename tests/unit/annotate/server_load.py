@@ -103,11 +103,6 @@ class Load:
     refused: list[str] = field(default_factory=list)
     wall: float = 0.0
 
-    def quantiles(self, kind):
-        """Median and 95th percentile of a kind of request, in milliseconds."""
-        median, high = np.quantile(self.seconds[kind], (0.5, 0.95))
-        return 1000 * float(median), 1000 * float(high)
-
 
 class Browser:
     """One connection that is kept, and made anew where it was lost."""
