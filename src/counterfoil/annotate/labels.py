@@ -25,12 +25,6 @@ MODELS: Mapping[str, Callable[[Labels], LabelModel]] = {
     "majority": majority_vote,
     "dawid-skene": dawid_skene,
 }
-#: How they are called beside the truth, and whether their chances are meant as such: shares of votes are not.
-_MEANT = {
-    "majority": ("majority", False),
-    "one accuracy per person": ("one-coin", True),
-    "Dawid-Skene": ("dawid-skene", True),
-}
 #: What "partly yes" counts for: half a match, a whole one, or none.
 Partly = Literal["half", "full", "none"]
 PARTLY: Mapping[str, float] = {"half": 0.5, "full": 1.0, "none": 0.0}
@@ -169,12 +163,13 @@ def label_outcomes(
     names, given = given_labels(rows, field)
     right = np.array([field.values.index(truth[name]) for name in names], dtype=np.int64)
     outcomes = []
-    for name, (model, promises) in _MEANT.items():
-        posterior = MODELS[model](given).posterior
+    for name, model in MODELS.items():
+        posterior = model(given).posterior
         chance = posterior.max(axis=1)
         top = posterior >= chance[:, None] - TIE
         share = float(np.mean(top[np.arange(len(right)), right] / top.sum(axis=1)))
         low, high = wilson(share * len(right), len(right))
-        promised = float(chance.mean()) if promises else float("nan")
+        # Shares of votes are no chances.
+        promised = float("nan") if model is majority_vote else float(chance.mean())
         outcomes.append(LabelOutcome(name, len(right), share, low, high, promised))
     return tuple(outcomes)

@@ -56,7 +56,7 @@ def load(argument: str, options: Options = DEFAULT) -> PrecomputedTable:
     if 0 < queries < facts["answers"]:
         how = f"the label by {settings.model}" if settings.model else "the mean of its answers"
         share = f"{100 * tied / queries:.1f} %"
-        words += f"; a query counts {how}; in {tied:,} of {queries:,} ({share}) people are evenly divided"
+        words += f"; each item scores {how}; people are evenly divided on {tied:,} of {queries:,} ({share})"
     return replace(given, partial=True, described=words)
 
 

@@ -44,7 +44,7 @@ class CampaignRecipe:
         0, "Items per block, or the most that one person does in a queue; 0 means all.", low=0, high=_ITEMS
     )
     people_per_block: int = setting(
-        1, "People per block, to measure agreement within it; part of the overlap.", low=1, high=_PEOPLE
+        1, "How many people do the same block; they count towards the overlap.", low=1, high=_PEOPLE
     )
     by_direction: bool = setting(False, "In a block, ask one direction of questions first, then the other.")
     golden_per_block: int = setting(0, "Golden items per block.", low=0, high=_ITEMS)

@@ -161,8 +161,8 @@ class PeopleAgreements(Tabular):
         few = any(question.people.items and not question.people.over_people for question in questions)
         many = any(question.cohen is not None and not question.cohen.each for question in questions)
         return lines(
-            "agree: share of equal pairs of answers; others: 0 is chance; Cohen: mean over pairs of people "
-            f"who share {kappas.LEAST_SHARED} items or more",
+            "agree: share of pairs of answers that are the same; other columns: 0 means chance level; "
+            f"Cohen: mean over pairs of people with at least {kappas.LEAST_SHARED} items in common",
             scales and f"scale of Krippendorff's alpha: {', '.join(scales)}",
             few and f"with fewer than {FEWEST_PEOPLE} people intervals resample items only",
             many and f"pairs of people are listed where there are no more than {MOST_LISTED}",

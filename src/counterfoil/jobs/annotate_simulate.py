@@ -135,6 +135,7 @@ class SimulatedCampaign(Tabular):
             "let more people come with --people",
             simulation.drawn
             and f"{amount(simulation.drawn, 'item')} without a known truth got one drawn at random",
+            self.labels and "one-coin: one accuracy per person; dawid-skene: one per person and option",
             over and f"{', '.join(over)}: more or fewer labels are right than expected; mistrust the chances",
             came[False]
             and f"flagged or disqualified: {caught[False]:,} of {came[False]:,} people who are not able ones",

@@ -40,7 +40,7 @@ COUNTED = {"strict": "as wrong", "half": "by chance", "optimistic": "as right"}
 _INTERVALS = {
     "wilson": "Wilson's, for independent questions",
     "clusters": "over clusters of questions that share images or captions",
-    "crossed": "the variance over images and captions as crossed factors",
+    "crossed": "with images and captions as crossed random factors",
     "folds": "Student's t over four folds",
     "bootstrap": "a bootstrap over images, each drawn with all that was said about it",
     "influence": "from how much each question moves the measure (DeLong's variance for AUROC)",
@@ -56,7 +56,7 @@ class Note:
 
 
 def lead(comparison: Comparison) -> str:
-    """Which model is best on the leading measure, by how much, and which are not told apart from it."""
+    """Which model is best on the leading measure, by how much, and which do not differ significantly."""
     measure = leading(comparison)
     label = measure_label(measure)
     runs = [run for run in comparison.runs if measure in run.result.measures]
@@ -67,7 +67,8 @@ def lead(comparison: Comparison) -> str:
     value, low, high = (formatted(measure, bound) for bound in (e.value, e.low, e.high))
     text = f"{best.name} has {label} {value} ({low} to {high})"
     if e.chance is not None:
-        sides = {"above": e.low > e.chance, "below": e.high < e.chance, "not told apart from": True}
+        unsure = "not significantly different from"
+        sides = {"above": e.low > e.chance, "below": e.high < e.chance, unsure: True}
         side = next(side for side, holds in sides.items() if holds)
         text += f", {side} chance ({formatted(measure, e.chance)})"
     if len(runs) == 1:
@@ -78,16 +79,16 @@ def lead(comparison: Comparison) -> str:
         if d.measure == measure and best.name in (d.a, d.b) and d.p_holm >= 0.05
     ]
     baseline = comparison.baseline
+    alike = "not significantly different (p ≥ 0.05 after Holm) from"
+    above = "significantly (p < 0.05 after Holm) above"
     if baseline not in (None, best.name) and any(run.name == baseline for run in runs):
         # Other pairs are a family of their own, which one sentence must not mix with this one.
-        verdict = "not told apart (p ≥ 0.05 after Holm) from" if rivals else "ahead of"
-        luck = "" if rivals else " by more than luck (p < 0.05 after Holm)"
-        return f"{text}. It is the highest of {len(runs)}, {verdict} the baseline {baseline}{luck}."
-    if not rivals:
-        others = "other" if len(runs) == 2 else f"{len(runs) - 1} others"
-        return f"{text}. It is ahead of the {others} by more than luck (p < 0.05 after Holm)."
-    text += f". It is the highest of {len(runs)}, not told apart (p ≥ 0.05 after Holm)"
-    return f"{text} from {listed(rivals)}."
+        verdict = alike if rivals else above
+        return f"{text}. It is the highest of {len(runs)}, {verdict} the baseline {baseline}."
+    if rivals:
+        return f"{text}. It is the highest of {len(runs)}, {alike} {listed(rivals)}."
+    others = "other" if len(runs) == 2 else f"{len(runs) - 1} others"
+    return f"{text}. It is {above} the {others}."
 
 
 def tied(comparison: Comparison) -> list[Note]:
@@ -179,7 +180,7 @@ def intervals(comparison: Comparison) -> list[Note]:
     resting, *warnings = rests_on(benchmark, results)
     return [
         *(Note(f"{_sentence(text)}.", "warning") for text in warnings),
-        Note(f"Intervals hold 95\N{NO-BREAK SPACE}%: {described}. {_sentence(resting)}."),
+        Note(f"95\N{NO-BREAK SPACE}% intervals: {described}. {_sentence(resting)}."),
     ]
 
 

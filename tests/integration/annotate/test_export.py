@@ -329,7 +329,7 @@ def asked_twice(here, **more):
 def test_several_answers_to_a_query_count_as_their_mean(here):
     campaign = asked_twice(here, truth="0")
     share = [1.0, 0.5] * 6
-    ties = "a query counts the mean of its answers; in 6 of 12 (50.0 %) people are evenly divided"
+    ties = "each item scores the mean of its answers; people are evenly divided on 6 of 12 (50.0 %)"
     annotate_export(campaign.folder)
     result = catalog.model("people:campaign")
     values = dict(zip(result.ids, result.right["accuracy"].tolist(), strict=True))
@@ -356,7 +356,7 @@ def test_a_quad_is_right_as_often_as_one_answer_to_each_query_is(here):
     # Of one question each query is a tie: two of them both right in a quarter of cases, four in a sixteenth.
     values = [result.result[name].value for name in ("ipos2t", "i2t", "group")]
     assert values == pytest.approx([0.95, 0.9 + 0.1 / 4, 0.9 + 0.1 / 16])
-    assert catalog.model("people:campaign").described.endswith("4 of 40 (10.0 %) people are evenly divided")
+    assert catalog.model("people:campaign").described.endswith("evenly divided on 4 of 40 (10.0 %)")
     stored = load_run(here / "run" / "world-quads")
     assert stored.result["group"] == result.result["group"]
     assert set(stored.answers.outcomes.right["ipos2t"].tolist()) == {0.5, 1.0}

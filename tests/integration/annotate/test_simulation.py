@@ -71,7 +71,7 @@ def test_people_who_guess_are_found_and_weigh_less(tmp_path):
     assert kinds["careless"].flagged >= 3
     assert kinds["able"].flagged == 0
     right = {item.model: item.right for item in result.labels}
-    assert right["one accuracy per person"] > right["majority"]
+    assert right["one-coin"] > right["majority"]
     # Of three answers by 80 % able people and 20 % who guess: each is right in 86 %. Who guesses is fast, and
     # gives more than their share of a queue's answers.
     assert right["majority"] < 0.86**3 + 3 * 0.86**2 * 0.14
@@ -84,11 +84,11 @@ def test_chances_of_labels_hold_where_people_err_as_the_model_says(tmp_path):
     result = simulate(made, people, seed=1)
     outcomes = label_outcomes(result.judgements, fields_of(made)["match"], result.truth)
     by_model = {item.model: item for item in outcomes}
-    assert by_model["one accuracy per person"].calibrated
+    assert by_model["one-coin"].calibrated
     assert by_model["majority"].calibrated is None
 
 
 def test_people_who_guess_get_labels_no_better_than_chance(tmp_path):
     result = annotate_simulate(campaign(tmp_path / "c", 50).folder, people=9, mix={"careless": 1.0})
     assert result.labels[0].low < 0.5 < result.labels[0].high
-    assert not result.to_json()["calibrated"]["Dawid-Skene"]
+    assert not result.to_json()["calibrated"]["dawid-skene"]

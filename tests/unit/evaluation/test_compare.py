@@ -243,7 +243,7 @@ def test_the_page_on_cola_leads_by_t2i_where_group_says_the_other():
     assert values["by-text"]["group"].value < values["grouped"]["group"].value
     assert ranking(comparison) == ["by-text", "grouped"]
     assert lead(comparison).startswith("by-text has T2I 60.00")
-    assert lead(comparison).endswith("ahead of the other by more than luck (p < 0.05 after Holm).")
+    assert lead(comparison).endswith("is significantly (p < 0.05 after Holm) above the other.")
 
 
 def test_a_mean_over_groups_is_tested_as_it_weighs_the_questions():
@@ -331,7 +331,7 @@ def test_a_baseline_makes_two_families_under_two_headings():
         p = np.array([d.p for d in family.differences])
         np.testing.assert_allclose([d.p_holm for d in family.differences], holm(p))
     # The sentence is of one family.
-    assert lead(comparison).endswith("the baseline m0 by more than luck (p < 0.05 after Holm).")
+    assert lead(comparison).endswith("significantly (p < 0.05 after Holm) above the baseline m0.")
     (whole,) = compare(runs_of(benchmark, scores))
     assert whole.families() == (whole,)
     p, p_holm = np.array([(d.p, d.p_holm) for d in whole.differences]).T

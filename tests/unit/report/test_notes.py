@@ -45,7 +45,7 @@ def test_a_model_without_ties_gives_no_warning_and_equal_ones_are_not_distinguis
     assert "No model has a tie; ties count as wrong." in said(comparison)
     benchmark, scores = quad_benchmark(), Scores(np.random.default_rng(1).normal(size=(40, 2, 2)))
     comparison = compare([run_of(benchmark, name, scores) for name in ("a", "b")])[0]
-    assert lead(comparison).endswith("the highest of 2, not told apart (p ≥ 0.05 after Holm) from b.")
+    assert lead(comparison).endswith("of 2, not significantly different (p ≥ 0.05 after Holm) from b.")
 
 
 def test_the_lead_names_the_best_and_the_models_not_distinguished_from_it(quads):
@@ -56,11 +56,11 @@ def test_the_lead_names_the_best_and_the_models_not_distinguished_from_it(quads)
     tested = [d for d in quads.differences if d.measure == "group" and d.p_holm >= 0.05]
     rivals = {{d.a: d.b, d.b: d.a}[best.name] for d in tested if best.name in (d.a, d.b)}
     assert all(name in text for name in rivals)
-    assert ("not told apart" in text) == bool(rivals)
+    assert ("not significantly different (p" in text) == bool(rivals)
     texts = said(quads)
     assert any(text.startswith("outcomes: only right and wrong were given") for text in texts)
     # Neighbouring questions share an image, so the intervals come from clusters.
-    assert any(text.startswith("Intervals hold 95 %: over clusters of questions") for text in texts)
+    assert any(text.startswith("95 % intervals: over clusters of questions") for text in texts)
 
 
 def test_the_more_models_are_looked_at_the_farther_below_chance_one_must_be():
