@@ -27,7 +27,7 @@ GUIDE = {
         "Audits": "audit.md",
         "Heatmaps": "explain.md",
         "Rankings of models": "rankings.md",
-        "Past one machine": "scale.md",
+        "Many machines": "scale.md",
         "Data in a bucket": "remote-data.md",
     },
     "Building and training": {

@@ -202,7 +202,7 @@ class RunComparison(TextTables):
     def notes(self) -> list[str]:
         """What the intervals of each benchmark rest on."""
         return [
-            f"{comparison.benchmark}: {line}"
+            f"{comparison.runs[0].benchmark.title}: {line}"
             for comparison in self.comparisons
             for line in rests_on(comparison.runs[0].benchmark, [run.result for run in comparison.runs])
         ]

@@ -30,7 +30,7 @@ from counterfoil.metrics.ties import Ties
 from counterfoil.models.base import abilities
 from counterfoil.outputs import Folder, Outputs, existing_paths, guarded, guarding, overwriting
 from counterfoil.report import comparison_tables
-from counterfoil.report.results import rests_on
+from counterfoil.report.results import rests_on, ties_line
 from counterfoil.report.tables import Column, Table, duration
 from counterfoil.store import check_writable
 
@@ -97,8 +97,8 @@ class EvaluationRun(Tabular, Run):
 
     @property
     def notes(self) -> list[str]:
-        """What the intervals rest on."""
-        return rests_on(self.benchmark, [self.result])
+        """What the intervals rest on, and how ties count."""
+        return [*rests_on(self.benchmark, [self.result]), ties_line(self.result, self.benchmark)]
 
     def __repr__(self) -> str:
         first = [name for name in (comparison_tables.leading(self._alone),) if name in self.result]

@@ -78,17 +78,16 @@ def lead(comparison: Comparison) -> str:
         for d in comparison.families()[0].differences
         if d.measure == measure and best.name in (d.a, d.b) and d.p_holm >= 0.05
     ]
+    others = listed(rivals) or ("the other" if len(runs) == 2 else f"the {len(runs) - 1} others")
     baseline = comparison.baseline
-    alike = "not significantly different (p ≥ 0.05 after Holm) from"
-    above = "significantly (p < 0.05 after Holm) above"
     if baseline not in (None, best.name) and any(run.name == baseline for run in runs):
         # Other pairs are a family of their own, which one sentence must not mix with this one.
-        verdict = alike if rivals else above
-        return f"{text}. It is the highest of {len(runs)}, {verdict} the baseline {baseline}."
-    if rivals:
-        return f"{text}. It is the highest of {len(runs)}, {alike} {listed(rivals)}."
-    others = "other" if len(runs) == 2 else f"{len(runs) - 1} others"
-    return f"{text}. It is {above} the {others}."
+        others = f"the baseline {baseline}"
+    alike, above = (
+        "not significantly different (p ≥ 0.05 after Holm) from",
+        "significantly (p < 0.05 after Holm) above",
+    )
+    return f"{text}. It is the highest of {len(runs)}, {alike if rivals else above} {others}."
 
 
 def tied(comparison: Comparison) -> list[Note]:

@@ -243,7 +243,7 @@ def test_the_page_on_cola_leads_by_t2i_where_group_says_the_other():
     assert values["by-text"]["group"].value < values["grouped"]["group"].value
     assert ranking(comparison) == ["by-text", "grouped"]
     assert lead(comparison).startswith("by-text has T2I 60.00")
-    assert lead(comparison).endswith("is significantly (p < 0.05 after Holm) above the other.")
+    assert lead(comparison).endswith("of 2, significantly (p < 0.05 after Holm) above the other.")
 
 
 def test_a_mean_over_groups_is_tested_as_it_weighs_the_questions():
