@@ -321,7 +321,9 @@ def data_sheet(campaign: Campaign, table: pa.Table) -> tuple[str, ...]:
     if not np.isnan(done.submitted).all():
         ends = np.nanmin(done.submitted), np.nanmax(done.submitted)
         first, last = (datetime.fromtimestamp(float(i), UTC).date().isoformat() for i in ends)
-        lines.append(f"Answered on {first}." if first == last else f"Answered from {first} to {last}.")
+        days = f"on {first}" if first == last else f"from {first} to {last}"
+        # The clock of a simulation begins at 0.
+        lines.append("Answered by simulated people." if first == "1970-01-01" else f"Answered {days}.")
     right, gold = (int(counts.sum()) for counts in done.golden_of)
     if gold:
         share = 100 * right / gold

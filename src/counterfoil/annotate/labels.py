@@ -169,7 +169,6 @@ def label_outcomes(
         top = posterior >= chance[:, None] - TIE
         share = float(np.mean(top[np.arange(len(right)), right] / top.sum(axis=1)))
         low, high = wilson(share * len(right), len(right))
-        # Shares of votes are no chances.
         promised = float("nan") if model is majority_vote else float(chance.mean())
         outcomes.append(LabelOutcome(name, len(right), share, low, high, promised))
     return tuple(outcomes)

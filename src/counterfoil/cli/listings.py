@@ -69,8 +69,8 @@ def print_facts(console: Console, facts: Mapping[str, object]) -> None:
     table.add_column()
     for key, value in facts.items():
         if isinstance(value, dict):
-            counts = ((name, f"{n:,}" if isinstance(n, int) else n) for name, n in value.items())
-            text = ", ".join(f"{name} {count}" for name, count in counts)
+            pairs = value.items()
+            text = ", ".join(f"{name} {n:,}" if isinstance(n, int) else f"{name}: {n}" for name, n in pairs)
         else:
             text = "\n".join(map(str, value if isinstance(value, list) else [value]))
         if value not in ("", None, [], {}):

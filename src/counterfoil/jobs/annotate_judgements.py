@@ -174,7 +174,7 @@ class PeopleAgreements(Tabular):
     def to_html(self, path: str | Path, *, overwrite: bool = False) -> None:
         from counterfoil.report.html import render, shareable
 
-        caption = f"Per question, {shareable(self.source)}, with 95 % intervals"
+        caption = f"{shareable(self.source)}: each question, with 95 % intervals"
         html = render(
             "tables.html",
             title="Agreement between people",

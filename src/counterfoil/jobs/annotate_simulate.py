@@ -138,9 +138,8 @@ class SimulatedCampaign(Tabular):
             self.labels and "expected: the share of right labels by the model's own estimate",
             self.labels and "one-coin: one accuracy per person; dawid-skene: one per person and option",
             over and f"{', '.join(over)}: more or fewer labels are right than expected; mistrust the chances",
-            came[False]
-            and f"flagged or disqualified: {caught[False]:,} of {came[False]:,} people who are not able ones",
-            f"false alarms: {caught[True]:,} of {came[True]:,} able people",
+            f"flagged or disqualified by mistake: {caught[True]:,} of {came[True]:,} able people",
+            came[False] and f"flagged or disqualified: {caught[False]:,} of {came[False]:,} others",
             (recipe.design == "adaptive" and counts.complete)
             and f"adaptive: {per_item:.2f} answers per item in place of up to {recipe.most}, {saved:,} saved",
             f"{simulation.seconds / 3600:,.1f} hours from first arrival to last answer; hours and pay are of "

@@ -171,8 +171,8 @@ class Refine(BuiltStep):
                 if not after[name]:
                     context.note(f"{self.within} '{name}': none of its {count:,} rows is left")
         if len(left) < len(scored):
-            goal = "dropped so that wrong captions score higher as often, and by as much, as right ones"
-            context.note(f"{SURPLUS}: {goal}")
+            goal = "wrong captions now score higher as often as right ones, and by the same amounts"
+            context.note(f"{SURPLUS}: dropped for balance; {goal}")
         facts["not_ruled_out"] = statement = _not_ruled_out([*gaps], facts["held_out"])
         context.note(statement)
         why = np.where(lacking, NO_SCORE, SURPLUS).tolist()

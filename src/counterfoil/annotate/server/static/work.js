@@ -501,7 +501,8 @@ function tooSoon() {
 function tooQuick() {
   const quick = performance.now() - answered < TOO_QUICK || (shown.clicks > 1 && answered > 0);
   shown.clicks = 0;
-  if (quick) tell(say("too_quick"), true);
+  // What was said of the answer before stays.
+  if (quick && !notice.textContent.endsWith(say("too_quick"))) tell(`${notice.textContent} ${say("too_quick")}`.trim(), true);
   return quick;
 }
 
