@@ -53,12 +53,10 @@ def digests(benchmark):
 
 def shows(benchmark):
     """What each image shows, by the questions: the right captions of a quad or a choice."""
-    captions, images = benchmark.paired.slots()
-    both = zip(captions.tolist(), images.tolist(), strict=True)
-    pairs = [pair for texts, pictures in both for pair in zip(pictures, texts, strict=False)]
     names, result = digests(benchmark), {}
-    for image, caption in pairs:
-        result.setdefault(names[image], []).append(benchmark.captions[caption].text)
+    for texts, pictures in zip(*benchmark.paired.slots(), strict=True):
+        for image, caption in zip(pictures, texts, strict=False):
+            result.setdefault(names[image], []).append(benchmark.captions[caption].text)
     return result
 
 
@@ -68,10 +66,6 @@ def load(server, memory=None, **settings):
     return catalog.model(
         f"chat:{server.url}#{model}", Options(settings={**QUICK, **settings}, **options), memory=memory
     )
-
-
-def sent(server):
-    return len(server.log())
 
 
 def expected(benchmark):
@@ -90,7 +84,7 @@ def test_log_probabilities_are_read_over_all_spellings(server, quads):
     p = expected(quads)
     np.testing.assert_allclose(answers.values, p, rtol=1e-12)
     # One small request finds out that there are log-probabilities; each distinct pair is sent once.
-    assert sent(server) == 1 + 24
+    assert len(server.log()) == 1 + 24
     assert {entry["key"] for entry in server.log()} == {f"Bearer {KEY}"}
     assert model.identity.options["read"] == "logprobs"
     assert answers.provenance["model"]["made_with"]["models"] == ["looker-2026"]
@@ -119,7 +113,7 @@ def test_faults_are_tried_again(server, quads, fault):
     model = load(server)
     np.testing.assert_allclose(run(quads, model).values, expected(quads), rtol=1e-12)
     assert model.endpoint.spent.retried == 4
-    assert sent(server) == 1 + 24 + 4
+    assert len(server.log()) == 1 + 24 + 4
 
 
 def test_a_request_without_an_answer_is_tried_again(server, quads):
@@ -128,7 +122,7 @@ def test_a_request_without_an_answer_is_tried_again(server, quads):
     np.testing.assert_allclose(run(quads, model).values, expected(quads), rtol=1e-12)
     # On a busy machine an answer may come too late as well.
     assert sum(not entry["answered"] for entry in server.log()) == 4
-    assert model.endpoint.spent.retried == sent(server) - (1 + 24) >= 4
+    assert model.endpoint.spent.retried == len(server.log()) - (1 + 24) >= 4
 
 
 def test_retry_after_is_honoured_by_all_requests(server, quads):
@@ -163,7 +157,7 @@ def test_an_endpoint_that_stays_broken_ends_the_run_and_what_was_answered_is_kep
     server.set()
     model = load(server, tmp_path)
     np.testing.assert_allclose(run(quads, model).values, expected(quads), rtol=1e-12)
-    assert (sent(server), model.endpoint.spent.cached) == (14, 11)
+    assert (len(server.log()), model.endpoint.spent.cached) == (14, 11)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +174,7 @@ def test_what_another_try_cannot_help_ends_the_run_at_once(server, quads, fault,
     server.set(faults=[fault] * 50)
     words = refuses(message, run, quads, load(server, api_key=KEY, concurrency="1"), error=ModelError)
     assert KEY not in words
-    assert sent(server) == 1
+    assert len(server.log()) == 1
 
 
 def test_kept_answers_are_those_of_equal_requests(server, quads, tmp_path):
@@ -188,18 +182,18 @@ def test_kept_answers_are_those_of_equal_requests(server, quads, tmp_path):
     asked = ({}, {"question": "Is this {}?"}, {"read": "text"}, {"read": "text", "temperature": "0.5"})
     for number, settings in enumerate(asked):
         run(quads, load(server, tmp_path, api_key=KEY, **settings))
-        assert sent(server) == 25 + 24 * number
+        assert len(server.log()) == 25 + 24 * number
     # Neither how requests are sent nor another key is part of them.
     run(quads, load(server, tmp_path, concurrency="1", rpm="100000", score="log-odds"))
-    assert sent(server) == 97
+    assert len(server.log()) == 97
     files = list((tmp_path / "chat").iterdir())
-    assert len(files) == sent(server)
+    assert len(files) == len(server.log())
     assert not any(KEY.encode() in path.read_bytes() for path in files)
     # A damaged file is asked for again, alone.
     files[0].write_text("{")
     for settings in asked:
         run(quads, load(server, tmp_path, **settings))
-    assert sent(server) == 97 + 1
+    assert len(server.log()) == 97 + 1
 
 
 def test_refusals_and_unreadable_answers_are_counted_apart(server, quads):
@@ -227,7 +221,7 @@ def test_one_who_sees_gets_quads_right_in_any_order(server, quads, protocol, ord
     server.set(shows=shows(quads))
     answers = run(quads, load(server, protocol=protocol, order=order))
     assert all(right.all() for right in answers.right.values())
-    assert sent(server) == 6 * (4 if protocol == "choose" else 1)
+    assert len(server.log()) == 6 * (4 if protocol == "choose" else 1)
     assert answers.chance["group"] == (1 / 16 if protocol == "choose" else 1 / 2)
 
 
@@ -236,7 +230,7 @@ def test_choices_of_several(server, asks):
     choices = shown(forms.choices({"a": 5}, k=4, asks=asks))
     server.set(shows=shows(choices))
     assert run(choices, load(server, protocol="choose")).right["accuracy"].all()
-    assert sent(server) == 5
+    assert len(server.log()) == 5
     uneven = shown(forms.choices({"a": 3}, k=(4, 2, 3), asks=asks))
     server.set(shows=shows(uneven))
     assert run(uneven, load(server, protocol="choose")).right["accuracy"].all()
