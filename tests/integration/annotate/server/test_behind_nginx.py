@@ -39,7 +39,7 @@ def nginx(folder, location, upstream):
     )
     with subprocess.Popen([NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf")]) as process:
         try:
-            for _ in range(200):
+            for _ in range(1200):
                 assert process.poll() is None, (folder / "error.log").read_text()
                 with suppress(ConnectionError), socket.create_connection(("127.0.0.1", port)):
                     break
