@@ -17,7 +17,7 @@ from counterfoil.engine.session import Session
 from counterfoil.models.base import Identity
 from processes import python
 
-#: A maker whose every item takes a while and is noted in a file.
+#: A maker that notes its items and takes a while for a batch; that of rank 1 waits for a file.
 SCRIPT = """
 import sys, time
 from pathlib import Path
@@ -35,7 +35,8 @@ class Slow:
             for item in batch:
                 with (folder / f"made-{rank}").open("a") as file:
                     file.write(item + "\\n")
-            time.sleep(0.05)
+            while time.sleep(0.05) or (rank == "1" and not (folder / "go").exists()):
+                pass
             yield [(item * 3).encode() for item in batch]
 
 items = [f"row {n}" for n in range(60)]
@@ -50,13 +51,14 @@ def test_ranks_make_every_row_once_and_the_row_of_a_killed_one_twice(tmp_path):
     def start(rank):
         return subprocess.Popen([sys.executable, "-c", SCRIPT, str(rank), str(tmp_path)])
 
-    ranks = [start(rank) for rank in range(3)]
-    struck = tmp_path / "made-1"
+    ranks, struck = {1: start(1)}, tmp_path / "made-1"
     while not struck.exists():
         assert ranks[1].poll() is None
         time.sleep(0.01)
+    ranks |= {rank: start(rank) for rank in (0, 2)}
     os.kill(ranks[1].pid, signal.SIGKILL)
     ranks[1].wait()
+    (tmp_path / "go").touch()
     for rank in (0, 2):
         assert ranks[rank].wait(timeout=120) == 0
     made = Counter(line for path in tmp_path.glob("made-*") for line in path.read_text().splitlines())
