@@ -502,13 +502,13 @@ class Disputes(Tabular):
     shown: Mapping[str, str]
 
     rows_by = declared(
-        item="`item`, `kind`, `votes` (2 × yes, 1 × no), `label` (the likeliest); `decision` and `note` of a "
-        "researcher; `chance: float` of the label and `entropy: float` in bits by the one-coin model"
+        item="`item`, `kind`, `votes` (2 for yes, 1 for no), `label` (the likeliest); `decision` and `note` "
+        "of a researcher; `chance: float` of the label and `entropy: float` in bits by the one-coin model"
     )
 
     def _rows(self, by: str) -> Iterator[Any]:
         for item in self.disputes:
-            votes = ", ".join(f"{n} × {value}" for value, n in item.votes.items())
+            votes = ", ".join(f"{n} for {value}" for value, n in item.votes.items())
             label = max(item.posterior, key=lambda value: item.posterior[value])
             facts = {"votes": votes, "label": label, "chance": item.posterior[label]}
             yield facts | {"decision": getattr(item.decided, "answer", "")}, item, item.decided
@@ -524,7 +524,7 @@ class Disputes(Tabular):
                 "item": "{item}",
                 **options,
                 "votes": "{votes}",
-                "likeliest": lambda row: f"{row['label']} {100 * row['chance']:.0f} %",
+                "likeliest": lambda row: f"{row['label']} ({100 * row['chance']:.0f} %)",
                 "decided": "{decision}",
             },
         )

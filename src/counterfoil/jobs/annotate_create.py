@@ -128,8 +128,8 @@ class CreatedCampaign(Tabular):
             and f"{blind:,} of {len(work):,} items have no known right answer (column 'truth'): their "
             "answers are exported, but score nobody",
             f"hours and cost are at {form.seconds:g} seconds per item, which is usual for {form.name}",
-            f"{budget.people:,} people together: {_duration(budget.hours)} ({_duration(reading.hours)} to "
-            f"read the pages) and {pay.currency} {budget.cost:,.2f}, without fees of platforms",
+            f"{budget.people:,} people together, with {_duration(reading.hours)} to read the pages: "
+            f"{_duration(budget.hours)} and {pay.currency} {budget.cost:,.2f}, without fees of platforms",
             f"created: {self.campaign.folder}; serve it with: counterfoil annotate serve "
             f"{self.campaign.folder}",
         )
@@ -145,7 +145,7 @@ class CreatedCampaign(Tabular):
 
 
 def _duration(hours: float) -> str:
-    return amount(ceil(60 * hours), "minute") if hours < 1 else f"{hours:,.1f} hours"
+    return amount(max(1, round(60 * hours)), "minute") if hours < 1 else f"{hours:,.1f} hours"
 
 
 @job(

@@ -74,7 +74,7 @@ def test_suggested_people_are_approved_in_one_go(campaign):
 
 def test_disagreements_are_listed_and_decided(campaign):
     text = printed(campaign, "adjudicate")
-    for words in ("1 × yes, 1 × no", "adjudicate CAMPAIGN ITEM ANSWER", "1 without a decision"):
+    for words in ("1 for yes, 1 for no", "adjudicate CAMPAIGN ITEM ANSWER", "1 without a decision"):
         assert words in text
     assert printed(campaign, "adjudicate", "1", "no", "--note", "It is.").strip() == "item 1, match: no"
     (item,) = facts(campaign, "adjudicate")["items"]
