@@ -22,7 +22,7 @@ from counterfoil.jobs.job import feedback_of, job, option, path_of
 from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.jobs.shared_options import OVERWRITE, SEED, Reporting
 from counterfoil.outputs import Folder, guarded
-from counterfoil.report.tables import Column, Table, amount
+from counterfoil.report.tables import Column, Table, amount, duration
 from counterfoil.store import check_writable
 
 if TYPE_CHECKING:
@@ -142,8 +142,8 @@ class SimulatedCampaign(Tabular):
             came[False] and f"flagged or disqualified: {caught[False]:,} of {came[False]:,} others",
             (recipe.design == "adaptive" and counts.complete)
             and f"adaptive: {per_item:.2f} answers per item in place of up to {recipe.most}, {saved:,} saved",
-            f"{simulation.seconds / 3600:,.1f} hours from first arrival to last answer; hours and pay are of "
-            "all answers, also of those that do not count",
+            f"{duration(simulation.seconds)} from first arrival to last answer; hours and pay are of all "
+            "answers, also of those that do not count",
         )
 
     def to_json(self) -> dict[str, Any]:
