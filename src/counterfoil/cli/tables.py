@@ -191,7 +191,7 @@ def differences_table(comparison: Comparison, *, width: int = 80) -> Group | Non
         (name, measure, Cell(value, rank=int(d.p_holm < 0.05)), *rest)
         for d, name, (measure, value, *rest) in zip(differences, called, lines, strict=True)
     ]
-    title = f"each model minus {comparison.baseline}" if comparison.baseline else "differences of all pairs"
+    title = f"each model minus {comparison.baseline}" if comparison.baseline else "differences of models"
     heading = f"{comparison.runs[0].benchmark.title}, {title}"
     return Group(*printed(Table.of(heading, "model", columns, rows), width, names=2 * width))
 

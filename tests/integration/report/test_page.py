@@ -83,7 +83,7 @@ def test_data_of_the_forms_are_apart(report, plain):
 
 def test_the_same_comparisons_give_the_same_page_of_one_model_too(plain):
     assert page([small()]) == plain
-    assert "More than luck?" not in plain
+    assert "Which differences are significant?" not in plain
     assert "alone has Accuracy" in plain
 
 

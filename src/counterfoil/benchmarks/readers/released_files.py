@@ -39,7 +39,7 @@ def released_file(card: Card, data: Path | None, names: Sequence[str], *, hint: 
         raise DataError("no such file or folder", where=data, hint="check the path given with --data")
     path = next((data / name for name in names if (data / name).is_file()), None)
     if path is None:
-        raise DataError(f"no file of {card.title} in this folder", where=data, allowed=names, hint=hint)
+        raise DataError(f"no file of '{card.title}' in this folder", where=data, allowed=names, hint=hint)
     return path
 
 

@@ -430,7 +430,7 @@ def _open_pattern(layout: Layout, card: Card, data: Path) -> DataTable:
     matches = [(match, paths[name]) for name in paths if (match := pattern.fullmatch(name))]
     if not matches:
         allowed = layout.allowed.replace("NAME", last)
-        raise DataError(f"no file of {card.title} here", where=data, allowed=allowed)
+        raise DataError(f"no file of '{card.title}' here", where=data, allowed=allowed)
 
     matches.sort(key=lambda of: [[natural(part) for part in text.split("/")] for text in of[0].groups("")])
     double = first_double([match.groups() for match, _ in matches])

@@ -72,7 +72,7 @@ class FormReport(ResultTable, ABC):
     tested: ClassVar[str] = (
         "Tests over the same questions, p-values after Holm's correction. Each cell is "
         "the row's model less the column's, times 100: blue where the row is ahead, orange where it is "
-        "behind, uncoloured where luck would do (p ≥ 0.05)."
+        "behind, no colour where the difference is not significant (p ≥ 0.05)."
     )
 
     @abstractmethod

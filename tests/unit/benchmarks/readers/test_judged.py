@@ -280,7 +280,7 @@ def test_files_that_do_not_fit(folder, read_free):
     path.write_text(json.dumps({"images": []}))
     refuses("not a file of this layout; given: images; allowed: an object", read_free, "foil", folder)
     path.unlink()
-    refuses(r"no file of FOIL.* in this folder", read_free, "foil", folder)
+    refuses(r"no file of 'FOIL.*' in this folder", read_free, "foil", folder)
 
 
 SITE = "http://example.org/images/"
@@ -566,7 +566,7 @@ def test_lines_of_flickr8k_that_do_not_fit(flickr8k, read_free, row, message):
 
 
 def test_files_of_flickr8k_that_do_not_fit(flickr8k, read_free, tmp_path):
-    refuses(r"no file of Flickr8k-Expert in this folder", read_free, "flickr8k-expert", flickr8k)
+    refuses(r"no file of 'Flickr8k-Expert' in this folder", read_free, "flickr8k-expert", flickr8k)
     refuses("no data of Flickr8k-Expert; get it from https", read_free, "flickr8k-expert", None)
     (flickr8k / "ExpertAnnotations.txt").write_text("a.jpg\tb.jpg#1\t1\t2\t3\n")
     (flickr8k / "Flickr8k.token.txt").unlink()

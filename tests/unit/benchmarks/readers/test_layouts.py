@@ -378,7 +378,7 @@ def test_systematicity_has_a_question_for_each_type_of_negative(tmp_path):
     own = benchmark("crepe-systematicity-yfcc", data=next(tmp_path.rglob("*_unseen_*_in_yfcc.csv")))
     assert set(own.questions.groupings["compounds"]) == {"unseen compounds"}
     assert chance(result)["accuracy"] == pytest.approx(np.mean([1 / item for item in counts.values()]))
-    with pytest.raises(DataError, match=r"no file of CREPE, systematicity \(CC12M\) here"):
+    with pytest.raises(DataError, match=r"no file of 'CREPE, systematicity \(CC12M\)' here"):
         benchmark("crepe-systematicity-cc12m", data=next(tmp_path.rglob("*_unseen_*_in_yfcc.csv")))
 
 

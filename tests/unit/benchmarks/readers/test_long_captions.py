@@ -105,7 +105,7 @@ def test_both_galleries_of_negbench(tmp_path):
     made = specs.read(card("negbench-retrieval"), tmp_path, None)
     assert [image.id for image in made.images] == ["1.jpg", "2.jpg"]
     assert made.gallery.owners.tolist() == [0, 0, 1]
-    refuses("no file of NegBench", specs.read, card("negbench-retrieval-negated"), tmp_path, None)
+    refuses("no file of 'NegBench", specs.read, card("negbench-retrieval-negated"), tmp_path, None)
     path.write_text("filepath,captions\nval/1.jpg,a cat\n")
     with pytest.raises(DataError, match=r"row 1, column 'captions': not a list of texts"):
         specs.read(card("negbench-retrieval"), path, None)

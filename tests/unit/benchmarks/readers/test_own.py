@@ -296,7 +296,7 @@ def test_ratings_of_any_columns_are_read_with_their_references(tmp_path):
         ("measures", 'reader = "os:system"\nmeasures', "no layout describes how this is read; given: os:s"),
         ("measures", 'like = "pmrp"\nmeasures', "no layout describes how this is read; given: pmrp"),
         ("measures", 'like = "winogrund"\nmeasures', "unknown benchmark; given: winogrund"),
-        ("signs.csv", "sign.csv", "no file of signs"),
+        ("signs.csv", "sign.csv", "no file of 'signs'"),
         ("{other}", "{others}", "no column 'others'"),
         ("{other}", "{other", "neither its form nor its files; given: ValueError: .*'{' in field name"),
         ("red|blue", "red|(blue", "neither its form nor its files; given: error: missing \\)"),

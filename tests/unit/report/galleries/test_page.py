@@ -84,7 +84,7 @@ def test_a_page_of_galleries_alone_has_no_questions_and_says_what_is_a_sample(mo
     monkeypatch.setattr(gallery_report, "MOST_QUERIES", 10)
     text = page([comparison], pictures="never")
     assert 'id="questions"' not in text
-    assert "More than luck?" not in text
+    assert "Which differences are significant?" not in text
     assert island(text)["pictures"] == []
     # Of 24 queries 22 have a right answer.
     assert "Of 22 queries with a right answer 10 are here as a sample of all groups or directions. " in text
