@@ -157,16 +157,17 @@ def lead(audit: BenchmarkAudit) -> str:
     for side, model, measure in farthest:
         value = next(result[measure] for result in audit.blind if result.model == model)
         scale = "" if style_of(measure) == "correlation" else " %"
-        chance = f"{side} chance ({100 * (value.chance or 0):.1f})"
+        # Of two candidates the opposite answers are right where these are wrong.
+        leak = f"; the opposite answers get {100 * (1 - value.value):.1f} %" if value.chance == 0.5 else ""
+        chance = f"{side} chance ({100 * (value.chance or 0):.1f}{leak if side == 'below' else ''})"
         parts.append(
             f"Without looking, {model} gets {measure_label(measure)} {100 * value.value:.1f}{scale} "
             f"({100 * value.low:.1f} to {100 * value.high:.1f}), {chance}."
         )
     if audit.artefacts:
-        words = ", ".join(f"“{word.word}”" for word in audit.named[:5])
+        words = ", ".join(f"“{word.word}”" for word in audit.named[:5]) + ", …" * (len(audit.named) > 5)
         tested = f"of {amount(len(audit.artefacts), 'word')} tested"
-        end = ", …." if len(audit.named) > 5 else "."
-        many = f"{len(audit.named):,} {tested} give answers away: {words}{end}"
+        many = f"{len(audit.named):,} {tested} give answers away: {words}."
         parts.append(many if words else f"None {tested} gives answers away.")
     if audit.same_words:
         parts.append(f"{amount(audit.same_words, 'question')} of the same words in another order.")

@@ -83,10 +83,8 @@ def lead(comparison: Comparison) -> str:
     if baseline not in (None, best.name) and any(run.name == baseline for run in runs):
         # Other pairs are a family of their own, which one sentence must not mix with this one.
         others = f"the baseline {baseline}"
-    alike, above = (
-        "not significantly different (p ≥ 0.05 after Holm) from",
-        "significantly (p < 0.05 after Holm) above",
-    )
+    alike = "not significantly different (p ≥ 0.05 after Holm) from"
+    above = "significantly (p < 0.05 after Holm) above"
     return f"{text}. It is the highest of {len(runs)}, {alike if rivals else above} {others}."
 
 
