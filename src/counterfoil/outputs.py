@@ -89,7 +89,7 @@ class Outputs:
             left = (".part", ".lock")
             there = sorted(name for name in names if not (name.startswith(".") and name.endswith(left)))
         if there and not self.overwrite:
-            what = f"the folder holds other files ({', '.join(there[:3])})"
+            what = f"the folder holds files ({', '.join(there[:3])})"
             hint = f"{_ANOTHER_FOLDER}, or replace them with --overwrite"
             raise InputError(what, where=path, hint=hint)
 

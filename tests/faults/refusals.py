@@ -134,14 +134,11 @@ REFUSALS: dict[str, dict[str, str]] = {
         "--guard world-quad": "did you mean 'world-quads'?",
     },
     TRAIN.replace("--out new", "--data rows.csv"): {
-        "--out clip": "the folder holds other files (",
+        "--out clip": "the folder holds files (",
         "--model first --out first": READ,
         "--out new --json new/card.json": TWICE,
     },
-    "train mix first second --alpha 0.5": {
-        "--out clip": "the folder holds other files (",
-        "--out second": READ,
-    },
+    "train mix first second --alpha 0.5": {"--out clip": "the folder holds files (", "--out second": READ},
     DETECTOR: {
         "--devices 2": "--devices: a detector is trained by one process",
         "--chunk-size 2": "--chunk-size: a detector is trained by one process",
@@ -155,7 +152,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "quads --captions-each 3": "--captions-each does not go with 'quads'",
         "training --style natural": "--style does not go with 'training'",
         "training --kind coco --failure 0.5": "nothing is generated in this kind",
-        "quads --n 3 --out photos": "the folder holds other files",
+        "quads --n 3 --out photos": "the folder holds files",
     },
     "build dedup judged_pairs.csv": {"--out new.csv": "no column 'negative_caption', which 'dedup' reads"},
     "build bivlc --out new": {"--set imagine.q=1": "unknown key; given: q"},

@@ -286,7 +286,7 @@ def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = lambd
         strange = sorted(names)
     if strange and not overwriting():
         given, hint = ", ".join(strange[:5]), "name a new folder to save the benchmark in"
-        raise InputError("the folder holds other files", where=folder, given=given, hint=hint)
+        raise InputError("the folder holds files", where=folder, given=given, hint=hint)
     fresh = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -135,7 +135,7 @@ class SimulatedCampaign(Tabular):
             "let more people come with --people",
             simulation.drawn
             and f"{amount(simulation.drawn, 'item')} without a known truth got one drawn at random",
-            self.labels and "expected: what the label model, not knowing the truth, believes to be right",
+            self.labels and "expected: the share of right labels, estimated from the answers alone",
             self.labels and "one-coin: one accuracy per person; dawid-skene: one per person and option",
             over and f"{', '.join(over)}: more or fewer labels are right than expected; mistrust the chances",
             f"flagged or disqualified by mistake: {caught[True]:,} of {came[True]:,} able people",

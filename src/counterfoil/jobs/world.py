@@ -86,7 +86,7 @@ def build_world(
     of them per image. training: Parquet files in TROHN's layout, a fifth of the rows for validation. Training
     sets and benchmarks share no scene, whatever the seeds.
 
-    Raises `InputError` for an argument that is of something else to build, and where `out` holds other files.
+    Raises `InputError` for an argument that is of something else to build, and where `out` holds files.
 
     Arguments:
         what: quads, choices, statements, gallery, rated, preferences or training.

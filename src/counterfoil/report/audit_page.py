@@ -170,7 +170,7 @@ def lead(audit: BenchmarkAudit) -> str:
         many = f"{len(audit.named):,} {tested} give answers away: {words}."
         parts.append(many if words else f"None {tested} gives answers away.")
     if audit.same_words:
-        parts.append(f"{amount(audit.same_words, 'question')} of the same words in another order.")
+        parts.append(f"In {amount(audit.same_words, 'question')} captions have the same words, reordered.")
     return " ".join(parts)
 
 

@@ -128,7 +128,7 @@ def test_a_picture_of_a_benchmark_is_refused_with_its_question(here):
 def test_a_campaign_is_replaced_only_where_that_is_asked_for_and_never_with_answers(here):
     create(*YES_NO)
     assert open_campaign(here / "new").pay.per_hour == 0
-    assert "the folder holds other files" in create(*YES_NO, code=1)
+    assert "the folder holds files" in create(*YES_NO, code=1)
     # People are paid where it is said or a platform pays.
     create(*YES_NO, "--overwrite", "--overlap", "5", "--entry", "prolific")
     made = open_campaign(here / "new")

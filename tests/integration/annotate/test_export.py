@@ -245,7 +245,7 @@ def test_export_says_what_is_wrong(here):
         annotate_export(campaign.folder, model="majorty")
     (here / "mine").mkdir()
     (here / "mine" / "labels.csv").write_text("mine")
-    refuses("the folder holds other files", annotate_export, campaign.folder, here / "mine", error=InputError)
+    refuses("the folder holds files", annotate_export, campaign.folder, here / "mine", error=InputError)
     assert (here / "mine" / "labels.csv").read_text() == "mine"
     annotate_export(campaign.folder)
     annotate_export(campaign.folder, overwrite=True)

@@ -62,4 +62,4 @@ def test_a_mixture_is_kept_as_a_checkpoint(counterfoil, ends, tmp_path):
     # Neither another mixture nor a training replaces it.
     (tmp_path / "rows.csv").write_text("image,caption\na.png,a cat\n")
     for again in (mix, (f"train coco --model small --data {tmp_path}/rows.csv --out {tmp_path}/mixed",)):
-        counterfoil.refused(*again, says="mixed: the folder holds other files (")
+        counterfoil.refused(*again, says="mixed: the folder holds files (")

@@ -188,7 +188,7 @@ def test_a_run_is_replaced_by_its_own_model_alone(counterfoil, place):
     for _ in range(2):
         counterfoil.succeeds(*run)
     with unchanged(place, new=False):
-        counterfoil.refused(*run, "--name clip", says="runs/pairs: the folder holds other files (")
+        counterfoil.refused(*run, "--name clip", says="runs/pairs: the folder holds files (")
     counterfoil.succeeds(*run, "--name clip --overwrite")
     Path("o.csv").write_text("".join(Path("pairs.csv").read_text().splitlines(True)[:-1]))
     # Of the same name, but another model, or other data.
@@ -197,7 +197,7 @@ def test_a_run_is_replaced_by_its_own_model_alone(counterfoil, place):
         counterfoil.refused(*_EVALUATE[:4], "o.csv", "--out runs --name clip", says="or on other data")
     Path("runs/pairs/result.json").write_text("{}")
     with unchanged(place, new=False):
-        counterfoil.refused(*run, "--name clip", says="the folder holds other files (")
+        counterfoil.refused(*run, "--name clip", says="the folder holds files (")
 
 
 def test_runs_go_beside_benchmarks_and_never_into_them(counterfoil, place):

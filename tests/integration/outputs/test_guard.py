@@ -94,10 +94,10 @@ def test_folders_that_hold_files_need_overwrite(tmp_path):
     Outputs("evaluate").folder(_folder(place, alone=True))
     (place / "notes.txt").write_text("mine")
     Outputs("evaluate").folder(_folder(place))
-    with pytest.raises(InputError, match=r"the folder holds other files \(notes\.txt\); name another folder"):
+    with pytest.raises(InputError, match=r"the folder holds files \(notes\.txt\); name another folder"):
         Outputs("evaluate").folder(_folder(place, alone=True))
     (place / "manifest.json").write_text("{}")
-    with pytest.raises(InputError, match=r"other files \(manifest\.json\); .* them with --overwrite"):
+    with pytest.raises(InputError, match=r"the folder holds files \(manifest\.json\); .* them with --overwrite"):
         Outputs("evaluate").folder(_folder(place))
     Outputs("evaluate", overwrite=True).folder(_folder(place))
 
@@ -106,12 +106,12 @@ def test_folders_that_hold_files_need_overwrite(tmp_path):
 def test_folders_go_on_where_a_command_stopped(tmp_path, alone):
     (tmp_path / "manifest.json").write_text("{}")
     Outputs("evaluate").folder(_folder(tmp_path, resumes=True, alone=alone))
-    with pytest.raises(InputError, match="the folder holds other files"):
+    with pytest.raises(InputError, match="the folder holds files"):
         Outputs("evaluate").folder(_folder(tmp_path, alone=alone))
     begin(tmp_path, "a run")
     Outputs("evaluate").folder(_folder(tmp_path, alone=alone))
     end(tmp_path)
-    with pytest.raises(InputError, match="the folder holds other files"):
+    with pytest.raises(InputError, match="the folder holds files"):
         Outputs("evaluate").folder(_folder(tmp_path, alone=alone))
 
 

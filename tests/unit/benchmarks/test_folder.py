@@ -131,7 +131,7 @@ def test_folders_that_are_no_benchmark_and_references_that_are_missing(tmp_path)
 
 def test_other_peoples_folders_are_left_alone(tmp_path, quads):
     (tmp_path / "thesis.tex").write_text("precious")
-    refuses(r"the folder holds other files; given: thesis\.tex", save, quads, tmp_path, error=InputError)
+    refuses(r"the folder holds files; given: thesis\.tex", save, quads, tmp_path, error=InputError)
     refuses("not a folder", save, quads, tmp_path / "thesis.tex", error=InputError)
     assert list(tmp_path.iterdir()) == [tmp_path / "thesis.tex"]
 
@@ -140,7 +140,7 @@ def test_images_of_others_stay_before_and_among_those_of_a_benchmark(tmp_path, q
     own = tmp_path / "images" / "holiday.jpg"
     own.parent.mkdir()
     own.write_bytes(b"precious")
-    refuses("the folder holds other files; given: images", save, quads, tmp_path, error=InputError)
+    refuses("the folder holds files; given: images", save, quads, tmp_path, error=InputError)
     assert own.read_bytes() == b"precious"
     own.unlink()
     own.parent.rmdir()

@@ -132,7 +132,7 @@ def check_target(out: Path) -> None:
         strange = there
     if strange:
         given = ", ".join(strange[:3])
-        raise InputError("the folder holds other files", where=out, given=given, hint="name a new folder")
+        raise InputError("the folder holds files", where=out, given=given, hint="name a new folder")
 
 
 def _paths(folder: Path) -> list[str]:

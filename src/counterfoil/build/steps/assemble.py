@@ -82,7 +82,7 @@ class Assemble(BuiltStep):
         odd = sorted(name for name in names - _WRITTEN if not name.endswith(".part"))
         if odd:
             given, hint = ", ".join(odd[:3]), "choose another folder for the build"
-            raise InputError("the folder holds other files", where=target, given=given, hint=hint)
+            raise InputError("the folder holds files", where=target, given=given, hint=hint)
         if names and not benchmarks.is_benchmark_folder(target):
             shutil.rmtree(target)
         benchmarks.save(built, target, progress=context.progress)

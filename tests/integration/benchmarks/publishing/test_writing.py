@@ -86,11 +86,11 @@ def _no_room(handle):
 def test_files_of_others_are_never_replaced(sharing, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "README.md").write_text("my project")
-    with pytest.raises(InputError, match=r"the folder holds other files; given: README\.md"):
+    with pytest.raises(InputError, match=r"the folder holds files; given: README\.md"):
         publish_folder(sharing, tmp_path / "mine", CC_BY)
     publish_folder(sharing, tmp_path / "out", CC_BY)
     (tmp_path / "out" / "data" / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"other files; given: data/notes\.txt"):
+    with pytest.raises(InputError, match=r"folder holds files; given: data/notes\.txt"):
         publish_folder(sharing, tmp_path / "out", CC_BY)
     (tmp_path / "file").write_text("")
     refuses("not a folder", publish_folder, sharing, tmp_path / "file", CC_BY, error=InputError)
