@@ -175,9 +175,9 @@ def cells() -> Iterator[Case]:
             kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
             images = pa.array([{"bytes": None, "path": said}], kind)
             columns = {"image": images, "caption": ["a"], "negative_caption": ["b"]}
-            pq.write_table(pa.table(columns), folder / "pairs.parquet")
+            pq.write_table(pa.table(columns), folder / "paths.parquet")
 
-        command = tuple("pairs.parquet" if item == "pairs.csv" else item for item in PUBLISH)
+        command = tuple("paths.parquet" if item == "pairs.csv" else item for item in PUBLISH)
         yield Case("cells", f"publish a path in Parquet: {cell[:60]!r}", command, prepare=rows)
 
 

@@ -97,7 +97,7 @@ def test_folders_that_hold_files_need_overwrite(tmp_path):
     with pytest.raises(InputError, match=r"the folder holds files \(notes\.txt\); name another folder"):
         Outputs("evaluate").folder(_folder(place, alone=True))
     (place / "manifest.json").write_text("{}")
-    with pytest.raises(InputError, match=r"the folder holds files \(manifest\.json\); .* them with --overwrite"):
+    with pytest.raises(InputError, match=r"holds files \(manifest\.json\); .* them with --overwrite"):
         Outputs("evaluate").folder(_folder(place))
     Outputs("evaluate", overwrite=True).folder(_folder(place))
 
